@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The allocator: its stages in order.
 #include <algorithm>
+#include <utility>
 
 #include "regalloc/stages.hpp"
 
@@ -37,11 +38,13 @@ Allocation allocate_with_spills(const Problem& problem, const Flow& flow, const 
 Allocation allocate(const Problem& problem, const Options& options) {
     const Flow flow = flow_of(problem);
     validate(problem, flow);
-    const Liveness liveness = liveness_of(problem, flow);
-    if (options.spill && options.method == Method::Colouring)
-        if (const Bitset chosen = choose_spilled(problem, flow, liveness); chosen.count() > 0)
-            return allocate_with_spills(problem, flow, liveness, chosen, options);
-    return allocate_registers(problem, flow, liveness, options);
+    Liveness liveness = liveness_of(problem, flow);
+    const bool spills = options.spill && options.method == Method::Colouring;
+    const Bitset chosen = spills ? choose_spilled(problem, flow, liveness) : Bitset();
+    Allocation answer = chosen.count() > 0 ? allocate_with_spills(problem, flow, liveness, chosen, options)
+                                           : allocate_registers(problem, flow, liveness, options);
+    answer.live_in = std::move(liveness.in);
+    return answer;
 }
 
 }  // namespace ikat::regalloc

@@ -191,10 +191,4 @@ bool Liveness::live_after_definition(LiveRange v, LiveRange other) const {
 
 Liveness liveness_of(const Problem& problem, const Flow& flow) { return LivenessBuilder{problem, flow}.run(); }
 
-std::vector<Bitset> live_in(const Problem& problem) {
-    const Flow flow = flow_of(problem);
-    validate(problem, flow);
-    return liveness_of(problem, flow).in;
-}
-
 }  // namespace ikat::regalloc

@@ -94,6 +94,8 @@ struct Allocation {
     std::vector<std::uint32_t> used;       // registers per class
     std::vector<std::uint32_t> max_live;   // per class: the highest pressure anywhere
     std::uint32_t stack_slots = 0;
+    std::vector<Bitset> live_in;  // by block: the values that are live at its start, its parameters left out; where no
+                                  // path leads, none
 };
 
 enum class Method : std::uint8_t {
@@ -111,9 +113,6 @@ struct Options {
 
 /// Solves the problem. The answer is deterministic. Throws nothing; a malformed problem is an assertion.
 Allocation allocate(const Problem& problem, const Options& options = {});
-
-/// By block: the values that are live at its start, its parameters left out. Blocks that cannot be reached have none.
-std::vector<Bitset> live_in(const Problem& problem);
 
 /// How many values of each class are live just before instruction i of block b: pressure[b][i][class]; the last row of
 /// a block is the point before its terminator.

@@ -135,14 +135,15 @@ Interval full(Type type) {
 }
 
 Interval Ranges::of(Value value) {
-    if (memory_.size() < fn_.value_count()) memory_.resize(fn_.value_count());
-    if (memory_[index(value)].state == Memory::Known) return memory_[index(value)].interval;
-    if (memory_[index(value)].state == Memory::Busy || depth_ == deepest) return full(fn_.type(value));
-    memory_[index(value)].state = Memory::Busy;
+    if (states_.size() < fn_.value_count()) states_.resize(fn_.value_count());
+    if (const std::uint32_t state = states_[index(value)]; state >= first_known) return intervals_[state - first_known];
+    if (states_[index(value)] == busy || depth_ == deepest) return full(fn_.type(value));
+    states_[index(value)] = busy;
     ++depth_;
     const Interval found = tightened(computed(value));
     --depth_;
-    memory_[index(value)] = {Memory::Known, found};
+    states_[index(value)] = first_known + std::uint32_t(intervals_.size());
+    intervals_.push_back(found);
     return found;
 }
 

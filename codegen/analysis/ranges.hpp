@@ -63,13 +63,11 @@ private:
     /// The result in unbounded integers, with the operands' intervals given by `range`.
     static Interval unbounded(const ir::Function& fn, ir::Inst inst, auto&& range);
 
-    struct Memory {
-        enum State : std::uint8_t { Unknown, Busy, Known } state = Unknown;
-        Interval interval{};
-    };
+    static constexpr std::uint32_t unknown = 0, busy = 1, first_known = 2;
     const ir::Function& fn_;
     const Dominators& dominators_;
-    std::vector<Memory> memory_;  // by value
+    std::vector<std::uint32_t> states_;  // by value: unknown, busy, or first_known + the number of its interval
+    std::vector<Interval> intervals_;
     int depth_ = 0;
 };
 

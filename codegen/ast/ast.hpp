@@ -27,6 +27,7 @@
 #include "codegen/ast/tensor_map.hpp"
 #include "codegen/ir/function.hpp"
 #include "codegen/ir/op/families.hpp"
+#include "codegen/support/chunked.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "codegen/support/id.hpp"
 #include "codegen/support/inline_vector.hpp"
@@ -142,7 +143,7 @@ struct KernelTree {
     bool checked = false;  // capture has already checked it: check() need not run again
     Location where{};
 
-    std::vector<NodeInfo> nodes;  // nodes in no region are unused and not part of the kernel
+    Chunked<NodeInfo> nodes;  // nodes in no region are unused and not part of the kernel
     std::vector<VariableInfo> variables;
     std::vector<std::vector<Node>> regions;  // region 0 is the body
 

@@ -66,6 +66,8 @@ public:
     Products run() {
         if (groups_.empty()) return {};
         out_.passed_on.resize(kernel_.nodes.size());
+        begun_.assign(kernel_.regions.size(), std::vector<bool>(groups_.size()));
+        find_begun(kernel_.body());
         now_.emplace(groups_.size());
         walk(kernel_.body());
         end(kernel_.where);
@@ -99,7 +101,7 @@ private:
 
     void visit(Node id, const NodeInfo& node) {
         for (const Region region : node.regions)
-            if (region != no_region) pass_on(id, [&](std::size_t g) { return begins_in(region, g); });
+            if (region != no_region) pass_on(id, [&](std::size_t g) { return begun_[index(region)][g]; });
         switch (node.kind) {
             case Kind::Read:
             case Kind::Assign: return touch(id, node);
@@ -181,13 +183,18 @@ private:
             std::ranges::any_of(passed, [&](const VariableRange& other) { return other.first == group.first; });
         if (!is_there) passed.push_back(group);
     }
-    bool begins_in(Region region, std::size_t group) const {
-        return std::ranges::any_of(kernel_[region], [&](Node id) {
+    void find_begun(Region region) {
+        std::vector<bool>& begun = begun_[index(region)];
+        for (const Node id : kernel_[region]) {
             const NodeInfo& node = kernel_[id];
-            if (is(node, Op::Wgmma)) return group_[index(node.variable)] == group;
-            return std::ranges::any_of(node.regions,
-                                       [&](Region inner) { return inner != no_region && begins_in(inner, group); });
-        });
+            if (is(node, Op::Wgmma)) begun[group_[index(node.variable)]] = true;
+            for (const Region inner : node.regions) {
+                if (inner == no_region) continue;
+                find_begun(inner);
+                for (std::size_t g = 0; g < groups_.size(); ++g)
+                    if (begun_[index(inner)][g]) begun[g] = true;
+            }
+        }
     }
 
     void fence(Node id) {
@@ -271,6 +278,7 @@ private:
     const KernelTree& kernel_;
     std::vector<std::uint32_t> group_;  // by variable
     std::vector<VariableRange> groups_;
+    std::vector<std::vector<bool>> begun_;  // by region and group: whether a product in it adds to the group
     State now_;
     Loop* loop_ = nullptr;        // the innermost
     State* leaving_ = nullptr;    // the innermost Scope: what leads to its Leaves

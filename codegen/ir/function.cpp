@@ -5,6 +5,13 @@
 
 namespace ikat::ir {
 
+void Function::reserve(std::size_t instructions) {
+    instructions_.reserve(instructions);
+    values_.reserve(instructions + instructions / 2);
+    operands_.reserve(3 * instructions);
+    results_.reserve(instructions);
+}
+
 Block Function::add_block() {
     blocks_.emplace_back();
     return Block(blocks_.size() - 1);

@@ -177,6 +177,8 @@ public:
     std::size_t value_count() const { return values_.size(); }
     std::size_t inst_count() const { return instructions_.size(); }
 
+    /// Memory for about so many instructions.
+    void reserve(std::size_t instructions);
     Block add_block();
     Value add_parameter(Block block, Type type);
     /// Makes an instruction with fresh results of the given types; it is in no block yet. `base` gives everything but

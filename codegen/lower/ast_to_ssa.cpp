@@ -47,6 +47,7 @@ public:
         fn_.symbols = kernel.symbols;
         fn_.texts = kernel.texts;
         fn_.bounds = kernel.bounds;
+        fn_.reserve(kernel.nodes.size() + kernel.nodes.size() / 4);  // some for the passes
         fn_.add_block();
     }
 

@@ -25,7 +25,7 @@ using namespace ir;
 
 class Sweep {
 public:
-    explicit Sweep(Function& fn) : fn_(fn), edges_in_(fn), live_(fn.value_count()) {}
+    explicit Sweep(Function& fn) : fn_(fn), edges_in_(fn), live_(fn.value_count()), is_marked_(fn.inst_count()) {}
 
     bool run() {
         for (Block block : fn_.blocks()) {
@@ -54,7 +54,10 @@ private:
         live_[index(value)] = true;
         work_.push_back(value);
     }
+    /// Once, however many of its results are used.
     void mark_operands(Inst inst) {
+        if (is_marked_[index(inst)]) return;
+        is_marked_[index(inst)] = true;
         std::as_const(fn_).each_use(inst, [&](Value operand) { mark(operand); });
     }
     void mark_arguments(const Definition& parameter) {
@@ -71,7 +74,8 @@ private:
 
     Function& fn_;
     const EdgesIn edges_in_;
-    std::vector<bool> live_;  // by value
+    std::vector<bool> live_;       // by value
+    std::vector<bool> is_marked_;  // by instruction: its operands
     std::vector<Value> work_;
 };
 

@@ -29,15 +29,21 @@ using namespace ir;
 
 class Propagation {
 public:
-    explicit Propagation(Function& fn) : fn_(fn), uses_(fn), state_(fn.value_count()), reached_(fn.block_count()) {}
+    explicit Propagation(Function& fn)
+        : fn_(fn), uses_(fn), state_(fn.value_count()), reached_(fn.block_count()), is_left_(fn.block_count()) {}
 
     void run() {
         reach(fn_.entry());
-        while (!blocks_.empty() || !values_.empty()) {
+        while (!blocks_.empty() || !left_.empty() || !values_.empty()) {
             if (!values_.empty()) {
                 const Value value = values_.back();
                 values_.pop_back();
                 for (const Use& use : uses_.of(value)) visit(use);
+            } else if (!left_.empty()) {
+                const Block block = left_.back();
+                left_.pop_back();
+                is_left_[index(block)] = false;
+                leave(block);
             } else {
                 const Block block = blocks_.back();
                 blocks_.pop_back();
@@ -95,10 +101,10 @@ private:
     }
     void visit(const Use& use) {
         if (!reached_[index(use.block)]) return;
-        if (use.inst == no_inst)
-            leave(use.block);
-        else
-            evaluate(use.inst);
+        if (use.inst != no_inst) return evaluate(use.inst);
+        if (is_left_[index(use.block)]) return;
+        is_left_[index(use.block)] = true;
+        left_.push_back(use.block);
     }
 
     /// Values only ever go from unseen to constant to varying.
@@ -113,7 +119,10 @@ private:
         const Instruction& instruction = fn_[inst];
         if (instruction.op == Op::Const) return meet(fn_.result(inst), {State::Constant, instruction.attribute});
         if (!is_pure(fn_, inst) || instruction.operands.count == 0) {
-            for (Value result : fn_.results(inst)) meet(result, {State::Varying});
+            for (Value result : fn_.results(inst)) {
+                if (state_[index(result)].kind == State::Varying) return;  // all of them, from an earlier visit
+                meet(result, {State::Varying});
+            }
             return;
         }
         for (Value operand : fn_.operands(inst))
@@ -146,8 +155,10 @@ private:
     const Uses uses_;
     std::vector<State> state_;   // by value
     std::vector<bool> reached_;  // by block
-    std::vector<Block> blocks_;  // to be visited
+    std::vector<bool> is_left_;  // by block: in the second of these lists
     std::vector<Value> values_;  // whose users are to be visited
+    std::vector<Block> left_;    // whose edges are to be followed again, once for all that their jumps pass on
+    std::vector<Block> blocks_;  // to be visited
 };
 
 }  // namespace

@@ -39,14 +39,7 @@ public:
         for (std::size_t i = 0; i < used_.size(); ++i)
             if (!used_[i]) from_.nodes[i] = {};
         for (auto& region : from_.regions) std::erase_if(region, [&](Node node) { return !used_[index(node)]; });
-        // The kernel gets its own copy of the nodes, and the next capture reuses the memory that these were recorded
-        // in.
-        std::vector<ast::NodeInfo> nodes(std::move_iterator(from_.nodes.begin()),
-                                         std::move_iterator(from_.nodes.end()));
-        std::swap(nodes, from_.nodes);
-        ast::KernelTree to = std::move(from_);
-        from_.nodes = std::move(nodes);
-        return to;
+        return std::move(from_);
     }
 
 private:

@@ -68,25 +68,21 @@ Arena& spare_arena() {
 }  // namespace
 
 void Arena::clear() {
-    nodes.clear(), trees.clear(), homes.clear(), positions.clear();
+    trees.cut(0), homes.clear(), positions.clear();
     window.clear(), order.clear(), tree_marks.clear(), node_marks.clear();
 }
 
 Recorder::Recorder(std::uint32_t capture, bool compare_regions)
     : capture_(capture), compare_regions_(compare_regions), reserve_(reserve_of_stack()) {
     std::swap(arena_, spare_arena());
-    std::swap(kernel.nodes, arena_.nodes);
-    kernel.nodes.reserve(64);
-    trees_.reserve(64);
     stack_.push_back(add_region());
     open_[0] = true;
 }
 
 Recorder::~Recorder() {
-    constexpr std::size_t most = 1 << 13;  // nodes of a kernel; larger arenas are freed
-    std::swap(kernel.nodes, arena_.nodes);
+    constexpr std::size_t most = 1 << 15;  // trees; larger arenas are freed
     arena_.clear();
-    if (arena_.nodes.capacity() <= most) std::swap(arena_, spare_arena());
+    if (arena_.trees.capacity() <= most) std::swap(arena_, spare_arena());
 }
 
 void Recorder::complain(std::string message, std::string hint, Location where) {
@@ -167,7 +163,7 @@ Recorded Recorder::tree(const Operation& what, RecordedValues arguments) {
     for (std::uint32_t i = 0; i < arguments.count; ++i) tree.arguments[i] = adopt(arguments[i]);
     Recorded out = together(arguments);
     out.tree = std::uint32_t(trees_.size());
-    trees_.push_back(tree);
+    trees_.push_back(Tree(tree));
     if (arguments.count > 1) arrange(tree.arguments, tree.count);
     return out;
 }

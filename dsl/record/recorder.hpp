@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "codegen/ast/ast.hpp"
+#include "codegen/support/chunked.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "dsl/record/callers.hpp"
 #include "dsl/record/host_stack.hpp"
@@ -46,12 +47,11 @@ struct Caller {
 /// The buffers of a capture. Each thread keeps those of its last capture, so that the next one need not grow them
 /// again.
 struct Arena {
-    std::vector<ast::NodeInfo> nodes;
-    std::vector<Tree> trees;
+    Chunked<Tree> trees;
     std::vector<ast::Region> homes;        // by node
     std::vector<std::uint32_t> positions;  // by node: in the window
     std::vector<ast::Node> window;
-    std::vector<ast::Node> order, before, wished;  // for arrange(), and their positions
+    std::vector<ast::Node> order, before, wished;  // for arrange(), and positions of the first
     std::vector<std::uint32_t> places;
     std::vector<std::uint32_t> tree_marks, node_marks;  // number of the walk that last visited it
     void clear();
@@ -239,8 +239,8 @@ private:
     void collect(const std::uint32_t* roots, std::size_t count);
     void collect_tree(std::uint32_t tree);
     void collect_node(ast::Node node);
-    void legalise(std::span<const ast::Node> before);
-    void place(ast::Node node, std::span<const ast::Node> before);
+    void legalise(std::size_t first);
+    void place(ast::Node node, std::size_t first);
     bool is_pending(ast::Node node) const { return positions_[index(node)] != settled_position; }
 
     static constexpr std::uint32_t settled_position = ~0u;
@@ -254,7 +254,7 @@ private:
     bool unlocated_nodes_ = false;     // in the window
 
     Arena arena_;
-    std::vector<Tree>& trees_ = arena_.trees;
+    Chunked<Tree>& trees_ = arena_.trees;
     std::vector<ast::Region>& homes_ = arena_.homes;
     std::vector<std::uint32_t>& positions_ = arena_.positions;
     std::vector<ast::Node>& window_ = arena_.window;
@@ -263,6 +263,7 @@ private:
     std::vector<std::uint32_t>&tree_marks_ = arena_.tree_marks, &node_marks_ = arena_.node_marks;
     std::uint32_t window_effects_ = 0;  // nodes of the window that are not pure
     std::uint32_t walk_ = 0;
+    std::size_t placed_ = 0;  // in legalise(): the positions of the window before this one have their nodes
 
     std::vector<ast::Region> stack_;    // open regions, the body first
     std::vector<bool> open_;            // by region

@@ -97,7 +97,7 @@ Recorder::Sizes Recorder::sizes() const {
 void Recorder::begin_replay() {
     replaying_ = true;
     now_ = *outermost_;
-    trees_.resize(now_.trees);
+    trees_.cut(now_.trees);
     tree_marks_.resize(std::min(tree_marks_.size(), now_.trees));
     for (; !recommitted_.empty(); recommitted_.pop_back())
         trees_[recommitted_.back().tree].node = recommitted_.back().node;
@@ -144,7 +144,7 @@ void Recorder::diverge(const Location& where) {
     recommitted_.clear();
     cut(diagnostics, now_.diagnostics);
     located_ = std::min(located_, diagnostics.size());
-    cut(kernel.nodes, now_.nodes);
+    kernel.nodes.cut(now_.nodes);
     cut(homes_, now_.nodes);
     cut(positions_, now_.nodes);
     cut(node_marks_, now_.nodes);

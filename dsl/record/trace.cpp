@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -66,9 +67,11 @@ std::optional<ir::Word> bits_of_float(Type type, double number) {
     });
 }
 
+std::string text_of(std::integral auto number) { return std::to_string(number); }
+
 /// A number as a value; for a packed type, in both lanes.
-Recorded filled(Type type, std::optional<ir::Word> bits, const std::string& number) {
-    if (!bits) return unfit(type, number);
+Recorded filled(Type type, std::optional<ir::Word> bits, auto number) {
+    if (!bits) return unfit(type, text_of(number));
     return constant(type, is_packed(type) ? *bits << ir::bits(lane(type)) | *bits : *bits);
 }
 
@@ -76,15 +79,11 @@ Recorded filled(Type type, std::optional<ir::Word> bits, const std::string& numb
 
 // ---- literals
 
-Recorded literal(Type type, std::int64_t number) {
-    return filled(type, bits_of_integer(lane(type), number), std::to_string(number));
-}
-Recorded literal(Type type, std::uint64_t number) {
-    return filled(type, bits_of_integer(lane(type), number), std::to_string(number));
-}
+Recorded literal(Type type, std::int64_t number) { return filled(type, bits_of_integer(lane(type), number), number); }
+Recorded literal(Type type, std::uint64_t number) { return filled(type, bits_of_integer(lane(type), number), number); }
 Recorded literal(Type type, bool truth) { return constant(type, truth); }
 
-Recorded literal(Type type, double number) { return filled(type, bits_of_float(lane(type), number), text_of(number)); }
+Recorded literal(Type type, double number) { return filled(type, bits_of_float(lane(type), number), number); }
 
 Recorded special(ir::SpecialRegister which) {
     const Type type = ir::type_of_register(which);

@@ -116,20 +116,25 @@ void Recorder::arrange(const std::uint32_t* roots, std::size_t count) {
     places_.clear();
     for (Node node : order_) places_.push_back(position(node));
     std::ranges::sort(places_);
-    before_ = window_;
-    for (std::size_t i = 0; i < order_.size(); ++i) window_[places_[i]] = order_[i];
-    legalise(before_);
+    const std::uint32_t first = places_.front();
+    wished_.assign(window_.begin() + first, window_.begin() + places_.back() + 1);
+    for (std::size_t i = 0; i < order_.size(); ++i) wished_[places_[i] - first] = order_[i];
+    legalise(first);
 }
 
 void Recorder::arrange_first(const std::uint32_t* roots, std::size_t count) {
     if (window_.size() < 2) return;
     collect(roots, count);
-    if (std::equal(order_.begin(), order_.end(), window_.begin())) return;
-    before_ = window_;
+    const auto first = std::ranges::mismatch(order_, window_).in1;
+    if (first == order_.end()) return;
+    std::size_t end = 0;  // of the nodes that the trees need
+    for (Node node : order_) end = std::max<std::size_t>(end, positions_[index(node)] + 1);
+    const auto before = first - order_.begin();  // nodes that stay where they are
     const auto is_other = [&](Node node) { return node_marks_[index(node)] != walk_; };
-    window_ = order_;
-    std::ranges::copy_if(before_, std::back_inserter(window_), is_other);
-    legalise(before_);
+    wished_.assign(first, order_.end());
+    std::ranges::copy_if(std::span(window_).first(end).subspan(std::size_t(before)), std::back_inserter(wished_),
+                         is_other);
+    legalise(std::size_t(before));
 }
 
 void Recorder::collect_tree(std::uint32_t tree) {
@@ -143,35 +148,41 @@ void Recorder::collect_tree(std::uint32_t tree) {
 void Recorder::collect_node(Node node) {
     if (!is_pending(node) || node_marks_[index(node)] == walk_) return;
     node_marks_[index(node)] = walk_;
-    each_earlier(node, [&](Node earlier) { collect_node(earlier); });
+    each_earlier(node, [&](Node earlier) {
+        if (is_pending(earlier)) collect_node(earlier);
+    });
     order_.push_back(node);
 }
 
-/// Turns the wished order in the window into the nearest legal one; `before` is the order of recording, which is legal.
-void Recorder::legalise(std::span<const Node> before) {
-    std::swap(wished_, window_);
-    window_.clear();
+/// Puts the nodes of wished_ into the window from `first` on, in the nearest legal order; what is there now is a legal
+/// order of the same nodes.
+void Recorder::legalise(std::size_t first) {
+    const auto begin = window_.begin() + std::ptrdiff_t(first), end = begin + std::ptrdiff_t(wished_.size());
+    before_.assign(begin, end);
     ++walk_;
-    for (Node node : wished_) place(node, before);
-    for (std::size_t i = 0; i < window_.size(); ++i) positions_[index(window_[i])] = std::uint32_t(i);
+    placed_ = first;
+    for (Node node : wished_) place(node, first);
+    for (auto at = begin; at != end; ++at) positions_[index(*at)] = std::uint32_t(at - window_.begin());
 }
 
-void Recorder::place(Node node, std::span<const Node> before) {
-    if (!is_pending(node) || node_marks_[index(node)] == walk_) return;
+void Recorder::place(Node node, std::size_t first) {
+    if (node_marks_[index(node)] == walk_) return;
     node_marks_[index(node)] = walk_;
     const ast::NodeInfo& at = kernel[node];
-    each_earlier(node, [&](Node earlier) { place(earlier, before); });
+    each_earlier(node, [&](Node earlier) {
+        if (is_pending(earlier) && positions_[index(earlier)] >= first) place(earlier, first);
+    });
     if (window_effects_ > 0 && (is_effect(at) || at.kind == Kind::Load)) {
-        for (Node earlier : before) {
+        for (Node earlier : before_) {
             if (earlier == node) break;
             const ast::NodeInfo& other = kernel[earlier];
             const bool both_effects = is_effect(at) && is_effect(other);
             const bool load_and_atomic = (at.kind == Kind::Load && other.kind == Kind::Atomic) ||
                                          (at.kind == Kind::Atomic && other.kind == Kind::Load);
-            if (both_effects || load_and_atomic) place(earlier, before);
+            if (both_effects || load_and_atomic) place(earlier, first);
         }
     }
-    window_.push_back(node);
+    window_[placed_++] = node;
 }
 
 }  // namespace ikat::trace

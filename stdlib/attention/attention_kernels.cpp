@@ -346,13 +346,6 @@ trace::KernelHandle of_type(const AttentionKernel& is) {
         default: return of_queries<T, 256>(is);
     }
 }
-trace::KernelHandle made_attention(const AttentionKernel& is) {
-    switch (is.type) {
-        case ir::Type::F16: return of_type<half>(is);
-        case ir::Type::BF16: return of_type<bfloat16>(is);
-        default: return of_type<float>(is);
-    }
-}
 
 }  // namespace
 
@@ -369,13 +362,21 @@ std::string AttentionKernel::name() const {
     return out;
 }
 
+trace::KernelHandle AttentionKernel::make() const {
+    switch (type) {
+        case ir::Type::F16: return of_type<half>(*this);
+        case ir::Type::BF16: return of_type<bfloat16>(*this);
+        default: return of_type<float>(*this);
+    }
+}
+
 const trace::KernelHandle& AttentionKernel::handle() const {
     static std::map<AttentionKernel, trace::KernelHandle> kernels;
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
     const auto found = kernels.find(*this);
     if (found != kernels.end()) return found->second;
-    return kernels.emplace(*this, made_attention(*this)).first->second;
+    return kernels.emplace(*this, make()).first->second;
 }
 
 }  // namespace ikat::stdlib

@@ -46,6 +46,8 @@ struct AttentionKernel {
 
     /// "flash_attention_bf16_d128_behind".
     std::string name() const;
+    /// A new one, not yet captured.
+    trace::KernelHandle make() const;
     /// The same object for the same kernel; thread-safe.
     const trace::KernelHandle& handle() const;
     auto operator<=>(const AttentionKernel&) const = default;

@@ -419,14 +419,17 @@ std::string WgmmaAttentionKernel::name() const {
     return out;
 }
 
+trace::KernelHandle WgmmaAttentionKernel::make() const {
+    return type == ir::Type::F16 ? of_type<half>(*this) : of_type<bfloat16>(*this);
+}
+
 const trace::KernelHandle& WgmmaAttentionKernel::handle() const {
     static std::map<WgmmaAttentionKernel, trace::KernelHandle> kernels;
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
     const auto found = kernels.find(*this);
     if (found != kernels.end()) return found->second;
-    return kernels.emplace(*this, type == ir::Type::F16 ? of_type<half>(*this) : of_type<bfloat16>(*this))
-        .first->second;
+    return kernels.emplace(*this, make()).first->second;
 }
 
 }  // namespace ikat::stdlib

@@ -40,6 +40,8 @@ struct WgmmaAttentionKernel {
     WgmmaAttentionTile tile() const { return {head_dim, groups}; }
     /// "flash_attention_bf16_d128_wgmma_behind".
     std::string name() const;
+    /// A new one, not yet captured.
+    trace::KernelHandle make() const;
     /// The same object for the same kernel; thread-safe.
     const trace::KernelHandle& handle() const;
     auto operator<=>(const WgmmaAttentionKernel&) const = default;

@@ -346,14 +346,6 @@ trace::KernelHandle of_type(const TensorKernel& is) {
     if (is.tile == TileSize::large) return of_tile<T, TileSize::large>(is);
     return of_tile<T, TileSize::medium>(is);
 }
-trace::KernelHandle made(const TensorKernel& is) {
-    switch (is.type) {
-        case ir::Type::F16: return of_type<half>(is);
-        case ir::Type::BF16: return of_type<bfloat16>(is);
-        case ir::Type::I8: return of_type<std::int8_t>(is);
-        default: return of_type<float>(is);
-    }
-}
 
 }  // namespace
 
@@ -374,12 +366,21 @@ std::string TensorKernel::name() const {
     return out + steps[int(step)];
 }
 
+trace::KernelHandle TensorKernel::make() const {
+    switch (type) {
+        case ir::Type::F16: return of_type<half>(*this);
+        case ir::Type::BF16: return of_type<bfloat16>(*this);
+        case ir::Type::I8: return of_type<std::int8_t>(*this);
+        default: return of_type<float>(*this);
+    }
+}
+
 const trace::KernelHandle& TensorKernel::handle() const {
     static std::map<TensorKernel, trace::KernelHandle> kernels;
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
     const auto found = kernels.find(*this);
-    return found != kernels.end() ? found->second : kernels.emplace(*this, made(*this)).first->second;
+    return found != kernels.end() ? found->second : kernels.emplace(*this, make()).first->second;
 }
 
 }  // namespace ikat::stdlib

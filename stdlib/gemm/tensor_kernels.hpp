@@ -53,6 +53,8 @@ struct TensorKernel {
 
     /// "gemm_tensor_core_bf16_nt_bias_gelu": n and t are for matrices by rows and by columns.
     std::string name() const;
+    /// A new one, not yet captured.
+    trace::KernelHandle make() const;
     /// The same object for the same kernel; thread-safe.
     const trace::KernelHandle& handle() const;
     auto operator<=>(const TensorKernel&) const = default;

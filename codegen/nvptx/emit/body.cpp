@@ -57,9 +57,9 @@ bool Body::may_stand_before_branch(Block latch, std::size_t way, std::span<const
     const regalloc::Edge& other = block.edges[1 - way];
     if (moves.empty() || std::ranges::any_of(block.terminator_uses, is_written)) return false;
     if (std::ranges::any_of(other.arguments, is_written)) return false;
-    if (live_in_.empty()) live_in_ = regalloc::live_in(registers_.problem);
     bool harms = false;
-    live_in_[index(other.to)].each([&](std::size_t value) { harms |= is_written(regalloc::LiveRange(value)); });
+    registers_.allocation.live_in[index(other.to)].each(
+        [&](std::size_t value) { harms |= is_written(regalloc::LiveRange(value)); });
     return !harms;
 }
 

@@ -64,7 +64,6 @@ private:
     Writer& writer_;
     InstructionEmitter instructions_;
     std::vector<std::uint32_t> predecessors_;  // by block: how many edges enter it
-    std::vector<Bitset> live_in_;              // by block, of the allocator's values; computed on demand
     std::vector<regalloc::Edit> moves_;        // sorted by place
     std::vector<bool> empty_;                  // by block: not written
     std::vector<bool> returns_;                // by block: not written; a jump to it is a `ret`

@@ -57,7 +57,7 @@ TEST_CASE("colouring is right and uses as many registers as are live at once") {
 TEST_CASE("a value is live wherever a later use will find it") {
     for (std::uint64_t seed = first_seed; seed < first_seed + problem_count / 4; ++seed) {
         const Problem problem = random_problem(seed, size_of(seed));
-        const std::vector<Bitset> live = live_in(problem);
+        const std::vector<Bitset> live = allocate(problem).live_in;
         for (const FlowBlock b : flow_of(problem).order) {
             const BasicBlock& block = problem.blocks[index(b)];
             Bitset expected(problem.values.size());  // backwards from the block's end
