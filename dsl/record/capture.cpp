@@ -7,7 +7,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <exception>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <new>

@@ -158,7 +158,7 @@ bool is_contractible(const Operation& what) {
 
 Recorded Recorder::tree(const Operation& what, RecordedValues arguments) {
     IKAT_ASSERT(arguments.count <= 4, "a tree has at most four arguments");
-    Tree tree{.what = what, .count = std::uint8_t(arguments.count)};
+    Tree tree{.what = what, .count = arguments.count};
     tree.what.fp.contract = contracts && is_contractible(what);
     for (std::uint32_t i = 0; i < arguments.count; ++i) tree.arguments[i] = adopt(arguments[i]);
     Recorded out = together(arguments);
@@ -170,11 +170,6 @@ Recorded Recorder::tree(const Operation& what, RecordedValues arguments) {
 
 Recorded Recorder::constant(ir::Type type, ir::Word bits) {
     return tree({.op = ir::Op::Const, .type = type, .operand_type = type, .attribute = bits}, {});
-}
-
-Recorded Recorder::leaf(ast::Node node) {
-    trees_.push_back({.node = node, .leaf = true});
-    return {.tree = std::uint32_t(trees_.size() - 1), .capture = capture_};
 }
 
 ast::Node Recorder::address(const Slot& slot, const ast::Node*& operand) {
@@ -258,12 +253,13 @@ ast::Nodes Recorder::commit_operands(RecordedValues arguments) {
 }
 
 ast::Node Recorder::commit(std::uint32_t tree) {
-    const ast::Node known = trees_[tree].node;
-    if (known != ast::no_node && is_open(region_of(known))) return known;
-    if (trees_[tree].leaf) {
+    const ast::Node known = is_leaf(tree) ? node_of_leaf(tree) : trees_[tree].node;
+    if (is_usable(known)) return known;
+    if (is_leaf(tree)) {
         complain("a value that belongs to a device region is used outside of it",
                  "the region may not have run: assign the value to a device variable declared before the region");
-        return commit(constant(kernel[known].type, 0).tree);
+        const bool is_there = index(known) < kernel.nodes.size();
+        return commit(constant(is_there ? kernel[known].type : ir::Type::U32, 0).tree);
     }
     ast::NodeInfo node = node_of(trees_[tree].what);
     node.arguments.reserve(trees_[tree].count);
@@ -273,14 +269,16 @@ ast::Node Recorder::commit(std::uint32_t tree) {
 }
 
 ast::Node Recorder::find_load(std::uint32_t tree) const {
-    const Tree& at = trees_[tree];
-    if (!at.leaf) {
+    if (!is_leaf(tree)) {
+        const Tree& at = trees_[tree];
         for (std::uint32_t i = 0; i < at.count; ++i)
             if (const ast::Node found = find_load(at.arguments[i]); found != ast::no_node) return found;
         return ast::no_node;
     }
-    const ast::NodeInfo& node = kernel[at.node];
-    if (node.kind == Kind::Load && node.guard == ast::no_node) return at.node;
+    const ast::Node leaf = node_of_leaf(tree);
+    if (index(leaf) >= kernel.nodes.size()) return ast::no_node;
+    const ast::NodeInfo& node = kernel[leaf];
+    if (node.kind == Kind::Load && node.guard == ast::no_node) return leaf;
     const bool inner = node.kind == Kind::Extract || (node.kind == Kind::Operation && node.op == ir::Op::Convert);
     return inner && kernel[node.arguments[0]].kind == Kind::Load ? node.arguments[0] : ast::no_node;
 }

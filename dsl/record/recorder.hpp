@@ -23,12 +23,15 @@
 
 namespace ikat::trace {
 
-/// An expression that a Value refers to. A leaf is a node from the start.
+/// An expression that a Value refers to, unless that is a node from the start, a *leaf*: then the number of its "tree"
+/// is that of the node, and this bit.
+inline constexpr std::uint32_t leaf_bit = std::uint32_t{1} << 31;
+constexpr bool is_leaf(std::uint32_t tree) { return tree & leaf_bit; }
+constexpr ast::Node node_of_leaf(std::uint32_t tree) { return ast::Node(tree & ~leaf_bit); }
 struct Tree {
     Operation what{};
     ast::Node node = ast::no_node;  // the node it was last committed as
-    bool leaf = false;
-    std::uint8_t count = 0;
+    std::uint32_t count = 0;
     std::uint32_t arguments[4]{};
 };
 
@@ -98,7 +101,7 @@ public:
     ast::NodeInfo node_of(const Operation& what) const;
     /// The operands of one statement as nodes, in source order.
     ast::Nodes commit_operands(RecordedValues arguments);
-    Recorded leaf(ast::Node node);
+    Recorded leaf(ast::Node node) const { return {.tree = leaf_bit | index(node), .capture = capture_}; }
     std::uint32_t adopt(const Recorded& value);
     /// The combined effects of operands; a diagnostic if they have side effects whose order C++ does not specify.
     Recorded together(RecordedValues operands);
@@ -153,6 +156,10 @@ public:
     /// Closes a region that was left early, with everything open inside it.
     void abandon(ast::Region region);
     bool is_open(ast::Region region) const { return open_[index(region)]; }
+    /// Whether the value of a node can be used here. A host variable may keep a node that was dropped with its region.
+    bool is_usable(ast::Node node) const {
+        return node != ast::no_node && index(node) < homes_.size() && is_open(region_of(node));
+    }
     ast::Region region() const { return stack_.back(); }
     ast::Region region_of(ast::Node node) const { return homes_[index(node)]; }
     /// Complains if the region is empty.

@@ -138,10 +138,14 @@ void Recorder::arrange_first(const std::uint32_t* roots, std::size_t count) {
 }
 
 void Recorder::collect_tree(std::uint32_t tree) {
+    if (is_leaf(tree)) {
+        if (is_usable(node_of_leaf(tree))) collect_node(node_of_leaf(tree));
+        return;
+    }
     if (tree_marks_[tree] == walk_) return;
     tree_marks_[tree] = walk_;
     const Tree& at = trees_[tree];
-    if (at.node != ast::no_node && is_open(region_of(at.node))) return collect_node(at.node);
+    if (is_usable(at.node)) return collect_node(at.node);
     for (std::uint32_t i = 0; i < at.count; ++i) collect_tree(at.arguments[i]);
 }
 

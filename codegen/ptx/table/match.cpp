@@ -80,8 +80,12 @@ struct Attempt {
 
     Attempt(const Module& m, const Form& form) : module(m), taken(form.groups.size()) { match.form = &form; }
 
-    void run(std::span<const Spelled> modifiers) {
-        for (const Spelled& modifier : modifiers) place(modifier);
+    /// Stops where it has more problems than that: then it is not the best.
+    void run(std::span<const Spelled> modifiers, std::size_t most_problems) {
+        for (const Spelled& modifier : modifiers) {
+            place(modifier);
+            if (match.problems > most_problems) return;
+        }
         const std::span<const Group> groups = match.form->groups;
         for (std::size_t i = 0; i < groups.size(); ++i) {
             if (taken[i] || groups[i].optional || groups[i].rest) continue;
@@ -206,7 +210,7 @@ Match match(const Module& module, const Instruction& instruction) {
     std::pair<std::size_t, std::size_t> best_misfit;
     for (const Form& form : forms_of(instruction.opcode)) {
         Attempt attempt(module, form);
-        attempt.run(modifiers);
+        attempt.run(modifiers, best.form ? best.problems : modifiers.size());
         if (best.form && attempt.match.problems > best.problems) continue;
         const auto how_far = misfit(attempt.match, module.operands(instruction.operands));
         if (best.form && attempt.match.problems == best.problems && how_far >= best_misfit) continue;
