@@ -34,6 +34,9 @@ private:
     void choose_path();
     /// Why wgmma cannot do this; "" if it can.
     std::string problem_of_wgmma() const;
+    std::uint64_t multiprocessors() const { return std::max(queue_.device().properties().multiprocessors, 1u); }
+    template <class Kernel>
+    Kernel of_options() const;
     AttentionKernel chosen() const;
     WgmmaAttentionKernel chosen_of_wgmma() const;
     void run_wgmma() const;
@@ -156,36 +159,39 @@ void Attention::choose_path() {
     if (options_.bias) check_pitches("the bias", *options_.bias, but);
 }
 
-AttentionKernel Attention::chosen() const {
-    AttentionKernel out{.type = Q_.type, .head_dim = std::uint32_t(head_dim())};
+/// What the kernels of both paths have.
+template <class Kernel>
+Kernel Attention::of_options() const {
+    Kernel out{.type = Q_.type, .head_dim = std::uint32_t(head_dim())};
     out.has_before = options_.before.has_value();
     out.has_behind = options_.causal || options_.behind;
     out.has_cap = options_.soft_cap > 0;
+    out.has_log_sum = options_.log_sum.has_value();
+    return out;
+}
+
+AttentionKernel Attention::chosen() const {
+    auto out = of_options<AttentionKernel>();
     out.has_bias = options_.bias.has_value();
     out.has_offsets = options_.query_offsets.has_value();
-    out.has_log_sum = options_.log_sum.has_value();
     out.q_access = access_of(Q_), out.k_access = access_of(K_), out.v_access = access_of(V_);
     out.o_is_aligned = access_of(O_) == 16;
     out.queries = options_.queries_of_block;
     if (out.queries == 0) {
         // Half as many, if otherwise multiprocessors had nothing to do.
-        const bool is_busy = blocks(128) >= std::max(queue_.device().properties().multiprocessors, 1u);
+        const bool is_busy = blocks(128) >= multiprocessors();
         out.queries = has_large_blocks() && queries() > 64 && is_busy ? 128 : 64;
     }
     return out;
 }
 
 WgmmaAttentionKernel Attention::chosen_of_wgmma() const {
-    WgmmaAttentionKernel out{.type = Q_.type, .head_dim = std::uint32_t(head_dim())};
-    out.has_before = options_.before.has_value();
-    out.has_behind = options_.causal || options_.behind;
-    out.has_cap = options_.soft_cap > 0;
-    out.has_log_sum = options_.log_sum.has_value();
+    auto out = of_options<WgmmaAttentionKernel>();
     out.groups = options_.queries_of_block / 64;
     if (out.groups == 0) {
-        const std::uint64_t busy = std::max(queue_.device().properties().multiprocessors, 1u);
         out.groups = WgmmaAttentionTile::most_groups(head_dim());
-        while (out.groups > 1 && (queries() <= 64 * (out.groups - 1) || blocks(64 * out.groups) < busy)) --out.groups;
+        while (out.groups > 1 && (queries() <= 64 * (out.groups - 1) || blocks(64 * out.groups) < multiprocessors()))
+            --out.groups;
     }
     return out;
 }
@@ -250,10 +256,9 @@ void Attention::run_wgmma() const {
         arguments.add_array(*options_.log_sum);
         arguments.add_numbers(options_.log_sum->pitches[1], options_.log_sum->pitches[2]);
     }
-    const std::uint64_t blocks = std::min<std::uint64_t>(count, queue_.device().properties().multiprocessors);
+    const std::uint64_t blocks = std::min(count, multiprocessors());
     queue_.launch(runtime::CapturedKernel{handle.ast(), &handle},
-                  {Grid{{std::uint32_t(std::max<std::uint64_t>(blocks, 1))}, {is.tile().threads()}}, where_},
-                  arguments.list());
+                  {Grid{{std::uint32_t(blocks)}, {is.tile().threads()}}, where_}, arguments.list());
 }
 
 }  // namespace
