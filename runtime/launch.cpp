@@ -371,7 +371,7 @@ emulator::MapSwizzle map_swizzle(std::uint32_t bytes) {
 
 Argument map_argument(ir::Type element, const BufferPart& part, std::span<const std::uint64_t> extents,
                       std::span<const std::uint64_t> pitches, const ast::KernelTree& kernel, std::size_t position,
-                      const Location& where) {
+                      const Location& where, std::uint64_t back) {
     const Argument buffer = buffer_argument(element, part, kernel, position, where);
     const auto refuse = [&](const std::string& message, std::string hint) {
         throw Error(Diagnostic{
@@ -381,7 +381,8 @@ Argument map_argument(ir::Type element, const BufferPart& part, std::span<const 
     };
     if (!part.memory->device()) refuse("its buffer was moved from", moved_from_hint);
     const ast::TensorMap& box = *kernel.map_at(std::uint32_t(position));
-    emulator::TensorMap map{.type = map_type(element), .rank = box.rank, .address = buffer.address()};
+    emulator::TensorMap map{.type = map_type(element), .rank = box.rank};
+    map.address = buffer.address() - back * info(element).bytes;
     const std::size_t last = box.rank - 1;
     for (std::size_t d = 0; d <= last; ++d) {
         map.extents[d] = extents[last - d];

@@ -42,10 +42,11 @@ Argument buffer_argument(ir::Type element, const BufferPart& part, const ast::Ke
                          const Location& where);
 
 /// A tensor as the argument for parameter `position`, which is its map: extents and pitches in elements, as those of a
-/// view. Throws Error, naming the parameter, for one that has no map.
+/// view. It begins `back` elements before the buffer; a kernel must not copy what is there. Throws Error, naming the
+/// parameter, for one that has no map.
 Argument map_argument(ir::Type element, const BufferPart& part, std::span<const std::uint64_t> extents,
                       std::span<const std::uint64_t> pitches, const ast::KernelTree& kernel, std::size_t position,
-                      const Location& where);
+                      const Location& where, std::uint64_t back = 0);
 
 namespace detail {
 

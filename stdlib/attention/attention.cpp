@@ -42,6 +42,7 @@ private:
     void run_wgmma() const;
     class Arguments;
     void add_numbers_of_scores(Arguments& to) const;
+    void add_extras(Arguments& to) const;
     std::uint64_t blocks(std::uint32_t queries_of_block) const {
         if (options_.query_offsets) return heads() * (queries() / queries_of_block + sequences_by_offsets());
         return sequences() * heads() * ((queries() - 1) / queries_of_block + 1);
@@ -52,6 +53,10 @@ private:
 
     std::uint64_t sequences_by_offsets() const { return options_.query_offsets->part()->bytes / 4 - 1; }
     std::uint64_t keys() const { return K_.extents[2]; }
+    /// With offsets, on average.
+    std::uint64_t queries_of_sequence() const {
+        return options_.query_offsets ? queries() / std::max<std::uint64_t>(sequences_by_offsets(), 1) : queries();
+    }
 
     const AttentionOptions& options_;
     bool is_by_wgmma_ = false;
@@ -66,16 +71,30 @@ public:
     void add_array(const HeadsOperand& x) {
         list_.push_back(runtime::buffer_argument(x.type, x.part, kernel_, list_.size(), where_));
     }
-    /// As a map. Where there is only one, the pitch to the next does not matter.
+    /// As a map (sequences, heads, rows, elements). Where there is only one, the pitch to the next does not matter.
     void add_map(const HeadsOperand& x) {
-        std::array<std::uint64_t, 3> pitches = x.pitches;
-        for (std::size_t d = 3; d-- > 0;)
-            if (x.extents[d] == 1) pitches[d] = d == 2 ? x.extents[3] : x.extents[d + 1] * pitches[d + 1];
-        list_.push_back(runtime::map_argument(x.type, x.part, x.extents, pitches, kernel_, list_.size(), where_));
+        list_.push_back(
+            runtime::map_argument(x.type, x.part, x.extents, pitches_of_map(x), kernel_, list_.size(), where_));
+    }
+    /// Of sequences that follow each other, as a map (heads, rows, box, elements): for each row the `box` rows from
+    /// there on, from `box` rows before the first one on. A copy ends with the last of those `box` rows, which can be
+    /// the last of any sequence. What offsets give beyond the rows is out of bounds of the buffer, not of the map.
+    void add_map_of_boxes(const HeadsOperand& x, std::uint32_t box) {
+        const std::array<std::uint64_t, 3> pitches = pitches_of_map(x), of_map{pitches[1], pitches[2], pitches[2]};
+        const std::array<std::uint64_t, 4> extents{x.extents[1], 1u << 30, box, x.extents[3]};
+        list_.push_back(
+            runtime::map_argument(x.type, x.part, extents, of_map, kernel_, list_.size(), where_, box * pitches[2]));
     }
     std::span<const runtime::Argument> list() const { return list_; }
 
 private:
+    static std::array<std::uint64_t, 3> pitches_of_map(const HeadsOperand& x) {
+        std::array<std::uint64_t, 3> pitches = x.pitches;
+        for (std::size_t d = 3; d-- > 0;)
+            if (x.extents[d] == 1) pitches[d] = d == 2 ? x.extents[3] : x.extents[d + 1] * pitches[d + 1];
+        return pitches;
+    }
+
     const ast::KernelTree& kernel_;
     const Location& where_;
     std::vector<runtime::Argument> list_;
@@ -129,8 +148,6 @@ void Attention::check_numbers() const {
 std::string Attention::problem_of_wgmma() const {
     const std::string_view target = queue_.device().compile_options().target;
     if (target != "sm_90a") return fmt::format("the device is opened for {}, not sm_90a", target);
-    if (options_.bias) return "there is a bias";
-    if (options_.query_offsets) return "there are offsets";
     if (Q_.type == ir::Type::F32) return "elements are f32";
     for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_})
         if (access_of(*x) != 16) return "rows of Q, K, V or O do not begin at multiples of 16 bytes";
@@ -146,17 +163,17 @@ void Attention::choose_path() {
         const std::string problem = problem_of_wgmma();
         if (options_.path == wgmma && !problem.empty())
             fail("wgmma: " + problem, "AttentionPath::mma_sync takes any operands, on any device from sm_80 on");
-        is_by_wgmma_ = problem.empty() && (options_.path == wgmma || queries() > 64);
+        is_by_wgmma_ = problem.empty() && (options_.path == wgmma || queries_of_sequence() > 64);
     }
     const std::uint32_t n = options_.queries_of_block;
     if (!is_by_wgmma_ && n != 0 && n != 64 && (n != 128 || !has_large_blocks()))
         fail(fmt::format("{} queries of a block", n),
              "there are kernels for 64 and, of rows of less than 128 elements and without a bias, for 128");
-    constexpr std::string_view but = "; by wgmma, only those of log_sum";
+    constexpr std::string_view but = "; by wgmma, only those of log_sum and the bias";
     if (options_.log_sum) check_pitches("log_sum", *options_.log_sum, but);
+    if (options_.bias) check_pitches("the bias", *options_.bias, but);
     if (is_by_wgmma_) return;
     check_pitches("Q", Q_, but), check_pitches("K", K_, but), check_pitches("V", V_, but), check_pitches("O", O_, but);
-    if (options_.bias) check_pitches("the bias", *options_.bias, but);
 }
 
 /// What the kernels of both paths have.
@@ -166,21 +183,21 @@ Kernel Attention::of_options() const {
     out.has_before = options_.before.has_value();
     out.has_behind = options_.causal || options_.behind;
     out.has_cap = options_.soft_cap > 0;
+    out.has_bias = options_.bias.has_value();
+    out.has_offsets = options_.query_offsets.has_value();
     out.has_log_sum = options_.log_sum.has_value();
     return out;
 }
 
 AttentionKernel Attention::chosen() const {
     auto out = of_options<AttentionKernel>();
-    out.has_bias = options_.bias.has_value();
-    out.has_offsets = options_.query_offsets.has_value();
     out.q_access = access_of(Q_), out.k_access = access_of(K_), out.v_access = access_of(V_);
     out.o_is_aligned = access_of(O_) == 16;
     out.queries = options_.queries_of_block;
     if (out.queries == 0) {
         // Half as many, if otherwise multiprocessors had nothing to do.
         const bool is_busy = blocks(128) >= multiprocessors();
-        out.queries = has_large_blocks() && queries() > 64 && is_busy ? 128 : 64;
+        out.queries = has_large_blocks() && queries_of_sequence() > 64 && is_busy ? 128 : 64;
     }
     return out;
 }
@@ -190,7 +207,8 @@ WgmmaAttentionKernel Attention::chosen_of_wgmma() const {
     out.groups = options_.queries_of_block / 64;
     if (out.groups == 0) {
         out.groups = WgmmaAttentionTile::most_groups(head_dim());
-        while (out.groups > 1 && (queries() <= 64 * (out.groups - 1) || blocks(64 * out.groups) < multiprocessors()))
+        while (out.groups > 1 &&
+               (queries_of_sequence() <= 64 * (out.groups - 1) || blocks(64 * out.groups) < multiprocessors()))
             --out.groups;
     }
     return out;
@@ -210,6 +228,24 @@ void Attention::add_numbers_of_scores(Arguments& to) const {
     to.add(limit(shift + (options_.causal ? 0 : std::int64_t(options_.behind.value_or(0)))));
 }
 
+/// What may be left out.
+void Attention::add_extras(Arguments& to) const {
+    if (options_.bias) {
+        const HeadsOperand& bias = *options_.bias;
+        const auto pitch = [&](std::size_t d) { return bias.extents[d] == 1 ? 0 : bias.pitches[d]; };
+        to.add_array(bias);
+        to.add_numbers(pitch(0), pitch(1), bias.pitches[2]);
+    }
+    if (options_.query_offsets) {
+        to.add(*options_.query_offsets), to.add(*options_.key_offsets);
+        to.add_numbers(sequences_by_offsets());
+    }
+    if (options_.log_sum) {
+        to.add_array(*options_.log_sum);
+        to.add_numbers(options_.log_sum->pitches[1], options_.log_sum->pitches[2]);
+    }
+}
+
 void Attention::run() const {
     if (sequences() == 0 || heads() == 0 || queries() == 0) return;
     if (options_.query_offsets && sequences_by_offsets() == 0) return;
@@ -224,20 +260,7 @@ void Attention::run() const {
     for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_})
         arguments.add_numbers(x->pitches[0], x->pitches[1], x->pitches[2]);
     add_numbers_of_scores(arguments);
-    if (is.has_bias) {
-        const HeadsOperand& bias = *options_.bias;
-        const auto pitch = [&](std::size_t d) { return bias.extents[d] == 1 ? 0 : bias.pitches[d]; };
-        arguments.add_array(bias);
-        arguments.add_numbers(pitch(0), pitch(1), bias.pitches[2]);
-    }
-    if (is.has_offsets) {
-        arguments.add(*options_.query_offsets), arguments.add(*options_.key_offsets);
-        arguments.add_numbers(sequences_by_offsets());
-    }
-    if (is.has_log_sum) {
-        arguments.add_array(*options_.log_sum);
-        arguments.add_numbers(options_.log_sum->pitches[1], options_.log_sum->pitches[2]);
-    }
+    add_extras(arguments);
     queue_.launch(runtime::CapturedKernel{handle.ast(), &handle},
                   {Grid{{std::uint32_t(count)}, {AttentionTile::threads}}, where_}, arguments.list());
 }
@@ -249,13 +272,17 @@ void Attention::run_wgmma() const {
     const trace::KernelHandle& handle = is.handle();
     Arguments arguments(handle.ast(), where_);
     // Of no keys there is no map. K and V are not read then, whatever the map.
-    for (const HeadsOperand* x : {&Q_, keys() > 0 ? &K_ : &Q_, keys() > 0 ? &V_ : &Q_, &O_}) arguments.add_map(*x);
+    const auto add_map = [&](const HeadsOperand& x, std::uint32_t box) {
+        if (is.has_offsets)
+            arguments.add_map_of_boxes(x, box);
+        else
+            arguments.add_map(x);
+    };
+    const std::uint32_t of_keys = is.tile().keys();
+    add_map(Q_, 64), add_map(keys() > 0 ? K_ : Q_, of_keys), add_map(keys() > 0 ? V_ : Q_, of_keys), add_map(O_, 64);
     arguments.add_numbers(queries(), keys(), heads(), heads() / kv_heads(), count);
     add_numbers_of_scores(arguments);
-    if (is.has_log_sum) {
-        arguments.add_array(*options_.log_sum);
-        arguments.add_numbers(options_.log_sum->pitches[1], options_.log_sum->pitches[2]);
-    }
+    add_extras(arguments);
     const std::uint64_t blocks = std::min(count, multiprocessors());
     queue_.launch(runtime::CapturedKernel{handle.ast(), &handle},
                   {Grid{{std::uint32_t(blocks)}, {is.tile().threads()}}, where_}, arguments.list());

@@ -65,11 +65,12 @@ struct AttentionOptions {
     /// log_sum is (heads, rows). Sequence s has the queries of rows query_offsets[s] to query_offsets[s + 1] - 1, and
     /// likewise keys: std::uint32_t, one more than there are sequences, in ascending order up to the number of rows at
     /// most, which is not checked: what they give beyond Q, K and V is an access out of bounds, which the emulator
-    /// reports. Both or neither, and no bias. O has the bits of calls by mma_sync for each sequence.
+    /// reports. Both or neither, and no bias. O has the bits of calls for each sequence, by the same
+    /// path with as many queries of a block.
     std::optional<Operand> query_offsets{}, key_offsets{};
     /// wgmma needs a device that is opened for sm_90a, elements of 16 bits, rows of Q, K, V and O that begin at
-    /// multiples of 16 bytes, no bias and no offsets; otherwise it is an error. Chosen where it can be, of more than 64
-    /// queries.
+    /// multiples of 16 bytes; otherwise it is an error. Chosen where it can be, of more than 64 queries, on average of
+    /// all sequences.
     AttentionPath path = AttentionPath::chosen;
     /// The queries of a block: 64 or, of rows of less than 128 elements and without a bias, 128; by wgmma 64, 128 or,
     /// of rows of 64 elements, 192. 0: chosen, as many as leave no multiprocessor without a block.

@@ -12,9 +12,10 @@ namespace ikat::stdlib {
 /// A block has 64 queries for each of its `groups` warpgroups, behind one that copies, and goes through tiles of keys.
 struct WgmmaAttentionTile {
     std::uint32_t head_dim = 64, groups = 2;
+    std::uint32_t most_keys = 128;
 
     constexpr std::uint32_t queries() const { return 64 * groups; }
-    constexpr std::uint32_t keys() const { return head_dim == 256 ? 64 : 128; }
+    constexpr std::uint32_t keys() const { return head_dim == 256 ? 64 : most_keys; }
     /// Elements of a row in shared memory: panels of 64 or 128 bytes. What is behind the row is zero.
     constexpr std::uint32_t row() const { return head_dim == 80 ? 96 : head_dim; }
     static constexpr std::uint32_t stages = 4;  // of tiles of K or V
@@ -24,20 +25,22 @@ struct WgmmaAttentionTile {
 };
 /// Which of the kernels. Its parameters, of which those in brackets are there only where `has_` says so:
 ///
-///     Q, K, V, O                  maps (sequences, heads, rows, elements)
+///     Q, K, V, O                  maps (sequences, heads, rows, elements); with offsets (heads, rows, box, elements),
+///                                 see add_map()
 ///     queries, keys, heads        heads of Q
 ///     group                       how many of them share one of K and V
-///     tiles                       of `queries()` queries, of all heads of all sequences
-///     factor, cap, first, last    as of AttentionKernel; without has_before, first is before all keys
-///     (log_sum, log_sum_sequence, log_sum_head)
+///     tiles                       of `queries()` queries, of all heads of all sequences; with offsets as many as
+///                                 there are blocks of AttentionKernel
+///     factor ... log_sum_head     as of AttentionKernel; without has_before, first is before all keys
 ///
 /// The grid is any number of blocks, which take tile after tile.
 struct WgmmaAttentionKernel {
     ir::Type type = ir::Type::F16;
     std::uint32_t head_dim = 64, groups = 2;
-    bool has_before = false, has_behind = false, has_cap = false, has_log_sum = false;
+    bool has_offsets = false;  // then there is no bias
+    bool has_before = false, has_behind = false, has_cap = false, has_bias = false, has_log_sum = false;
 
-    WgmmaAttentionTile tile() const { return {head_dim, groups}; }
+    WgmmaAttentionTile tile() const { return {head_dim, groups, has_bias ? 64u : 128u}; }
     /// "flash_attention_bf16_d128_wgmma_behind".
     std::string name() const;
     /// A new one, not yet captured.

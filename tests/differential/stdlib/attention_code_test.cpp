@@ -53,7 +53,7 @@ Code between(const Code& code, std::string_view from, std::string_view to) {
     return {begin, end};
 }
 
-/// With no options, causal, or with most options.
+/// With no options, causal, with most options, or by offsets.
 template <class F>
 void each_wgmma_kernel(F&& f, bool all = true) {
     for (const std::uint32_t d : {64u, 80u, 96u, 128u, 256u})
@@ -63,6 +63,10 @@ void each_wgmma_kernel(F&& f, bool all = true) {
             is.has_behind = true;
             f(is);
             is.has_before = is.has_cap = is.has_log_sum = true;
+            if (all) f(is);
+            is.has_bias = true;
+            if (all) f(is);
+            is.has_bias = false, is.has_offsets = true;
             if (all) f(is);
         }
 }
@@ -132,7 +136,8 @@ TEST_CASE("attention: by wgmma, the softmax is between a tile's scores and the w
         const Code rest = between(loop, "wgmma.wait_group.sync.aligned 0", "cvt.rn");
         CHECK(count(rest, "mul.f32") + count(rest, "mul.rn.f32") == d / 2);
         CHECK(count(loop, "div.") + count(loop, "rcp.") == of_cap);
-        CHECK(count(loop, "mov.b32") <= 2);
+        // ... and, of a bias, what stands for keys that there are not.
+        CHECK(count(loop, "mov.b32") <= 2 + (is.has_bias ? scores : 0));
         CHECK(count(loop, "cvt.rn.bf16x2") == keys / 4);
     });
 }

@@ -58,7 +58,6 @@ void check_ragged(const Device& device, const Ragged& is) {
         return buffer.slice(first, buffer.size() - first).view(1, is.heads, last - first).pitched(of_log_sum, all);
     };
     AttentionOptions options = is.options;
-    options.path = AttentionPath::mma_sync;
     options.queries_of_block = is.block;
     options.query_offsets = query_offsets, options.key_offsets = key_offsets;
     options.log_sum = part_of_sums(log_sum, 0, all);
@@ -87,10 +86,13 @@ void check_ragged(const Device& device, const Ragged& is) {
 
 TEMPLATE_TEST_CASE("ragged attention: sequences of different lengths give what calls for each give", "", half, bfloat16,
                    float) {
+    const auto path = GENERATE(AttentionPath::mma_sync, AttentionPath::wgmma);
+    const bool is_by_wgmma = path == AttentionPath::wgmma;
+    if (is_by_wgmma && sizeof(TestType) == 4) return;
     std::vector<Device> devices;
     for (int seed = 0; seed < 4; ++seed) {
         const std::string schedule = std::to_string(seed);
-        devices.push_back(test::open_device({.schedule = schedule}));
+        devices.push_back(test::open_device({.target = is_by_wgmma ? "sm_90a" : "", .schedule = schedule}));
     }
     const Ragged cases[] = {
         {.queries = {0, 5}, .keys = {0, 9}},
@@ -102,22 +104,43 @@ TEMPLATE_TEST_CASE("ragged attention: sequences of different lengths give what c
         {.queries = {0, 127, 128, 300}, .keys = {0, 90, 91, 92}, .d = 256},
     };
     std::size_t number = 0;
-    for (const Ragged& is : cases) {
-        INFO("case " << number << ", d " << is.d);
+    for (Ragged is : cases) {
+        INFO("case " << number << ", d " << is.d << ", path " << int(path));
+        is.options.path = path;
+        if (is_by_wgmma && is.d == 64) is.block = 64 * std::uint32_t(1 + number % 3);
         for (std::size_t seed = 0; seed < devices.size(); ++seed)
             if (tests::is_for_seed(number, seed, devices.size())) check_ragged<TestType>(devices[seed], is);
         ++number;
     }
 }
 
+TEST_CASE("ragged attention: by wgmma where sequences are long") {
+    const auto entry = [](std::uint32_t sequences) {
+        std::vector<emulator::LaunchTraffic> traffic;
+        const auto device = Device::open({.device = "emulator", .target = "sm_90a", .traffic = &traffic});
+        std::vector<std::uint32_t> starts;
+        for (std::uint32_t s = 0; s <= sequences; ++s) starts.push_back(s * 130 / sequences);
+        const auto x = device.upload(std::vector<half>(130 * 64), "rows");
+        auto o = device.buffer<half>(130 * 64, "O");
+        const auto offsets = device.upload(starts, "offsets");
+        AttentionOptions options{};
+        options.query_offsets = offsets, options.key_offsets = offsets;
+        flash_attention(device, x.view(130, 64), x.view(130, 64), x.view(130, 64), o.view(130, 64), options);
+        return traffic.at(0).entry;
+    };
+    CHECK(entry(2) == "flash_attention_f16_d64_wgmma_offsets");
+    CHECK(entry(3) == "flash_attention_f16_d64_offsets");
+}
+
 TEST_CASE("ragged attention: an offset beyond the rows is found") {
-    const auto device = Device::open({.device = "emulator"});
+    const auto path = GENERATE(AttentionPath::mma_sync, AttentionPath::wgmma);
+    const auto device = Device::open({.device = "emulator", .target = "sm_90a"});
     const auto x = device.upload(std::vector<half>(10 * 64, half(1.0f)), "rows");
     auto o = device.buffer<half>(10 * 64, "O");
     const auto right = device.upload(std::vector<std::uint32_t>{0, 4, 10}, "right"),
                wrong = device.upload(std::vector<std::uint32_t>{0, 4, 11}, "wrong");
     const auto run = [&](const Operand& queries, const Operand& keys) {
-        AttentionOptions options{};
+        AttentionOptions options{.path = path};
         options.query_offsets = queries, options.key_offsets = keys;
         try {
             flash_attention(device, x.view(10, 64), x.view(10, 64), x.view(10, 64), o.view(10, 64), options);

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread of a block copies tiles of K and V, by turns, into one ring; each warpgroup of the others has 64 queries.
+// While it works on the scores of one tile, it multiplies the exponentials of the one before with V:
+//
+//     tensor cores    Q K^T of 0 |              | Q K^T of 1 | P V of 0 |             | Q K^T of 2 | P V of 1 | ...
+//     other units                | softmax of 0 |            | softmax of 1 .........|            | softmax of 2 ...
+//
+//     the ring        K 0, K 1, V 0, K 2, V 1, ... K n, V n - 1, V n
+#pragma once
+#include <algorithm>
+#include <array>
+#include <numbers>
+#include <optional>
+
+#include "dsl/kernel/kernel.hpp"
+#include "dsl/kernel/tensor_map.hpp"
+#include "stdlib/attention/scores.hpp"
+#include "stdlib/attention/wgmma_kernels.hpp"
+#include "stdlib/tile/ring.hpp"
+#include "stdlib/tile/warp_specialised.hpp"
+#include "stdlib/tile/warpgroup_tiles.hpp"
+
+namespace ikat::stdlib {
+
+/// Warpgroups begin their products by turns, so that one has its softmax to do while those of another are done. Each
+/// has a barrier, behind those of sync_warpgroup(), where it waits, and the one before it arrives.
+template <std::uint32_t groups>
+class Turns {
+    static constexpr std::uint32_t first = 1 + groups;
+
+public:
+    explicit Turns(const Leaf<std::uint32_t>& group)
+        : is_first_(value(group == 0u)), own_(value(group + first)), next_(value((group + 1u) % groups + first)) {
+        if_(group == groups - 1, [&] { pass(); });
+    }
+    void wait() const { sync_block(own_, 256u); }
+    void pass() const { arrive_block(next_, 256u); }
+    /// At the end: the last to pass was the last warpgroup.
+    void finish() const {
+        if_(is_first_, [&] { wait(); });
+    }
+
+private:
+    Leaf<bool> is_first_;
+    Leaf<std::uint32_t> own_, next_;
+};
+
+template <class T, WgmmaAttentionTile tile>
+class WgmmaAttentionBlock {
+    static constexpr std::uint32_t d = tile.head_dim, groups = tile.groups, keys = tile.keys();
+    using Queries = SharedTile<T, groups, 64, tile.row()>;  // and, at the end, rows of O
+    using Keys = SharedTile<T, tile.stages, keys, tile.row()>;
+    static constexpr std::uint32_t of_panel = Queries::panel_row / sizeof(T), panels = tile.row() / of_panel;
+    using OfScores = Wgmma<64, int(keys), 16, T, float>;
+    using OfValues = Wgmma<64, int(d), 16, T, float>;
+    using Scores = typename OfScores::C;
+    using Sums = typename OfValues::C;
+    using Softmax = OnlineSoftmax<16>;
+    using U32 = Leaf<std::uint32_t>;
+
+public:
+    using QueryMap = TensorMap<T, Box<1, 1, 64, of_panel>, int(Queries::swizzle)>;
+    using KeyMap = TensorMap<T, Box<1, 1, keys, of_panel>, int(Queries::swizzle)>;
+    struct Maps {
+        QueryMap q;
+        KeyMap k, v;
+        QueryMap o;
+    };
+
+    WgmmaAttentionBlock(const WgmmaAttentionKernel& is, const Maps& maps, const AttentionNumbers& with,
+                        const u32& tiles, const AttentionExtras<T>& extras)
+        : is_(is), maps_(maps), with_(with), tiles_(tiles), extras_(extras) {
+        require_linear_blocks();
+    }
+
+    void run() {
+        warp_specialised<groups, groups == 3 ? 32 : 24>([&] { copy(); }, [&](const auto& group) { attend(group); });
+    }
+
+private:
+    /// Queries of a head, and the tiles of keys that some of them see.
+    struct Work : QueriesPlace {
+        U32 begin, end;
+    };
+
+    /// Calls f for the work of this block: of a round of all blocks, which are in the opposite order in each second
+    /// round, so that those with the most keys, the last of each head, are not always the same block's.
+    void each_work(auto&& f) const {
+        const auto all = value(tiles_), blocks = value(grid_dim().x);
+        const auto of_head = is_.has_offsets ? value(all / with_.heads) : tiles_of(with_.queries, tile.queries());
+        u32 own = block_id().x;
+        for (auto round : range(0u, all, blocks)) {
+            const auto number = value(round + own);
+            own = blocks - 1u - own;
+            if_(number < all, [&] {
+                const auto of_queries = value(of_head - 1u - number % of_head), plane = value(number / of_head);
+                if (is_.has_offsets) {
+                    const auto found = sequence_of_block(extras_, of_queries, tile.queries());
+                    if_(found.has_queries(), [&] { f(work_at(place_in_sequence(with_, extras_, found, plane))); });
+                    return;
+                }
+                const auto first_query = value(of_queries * tile.queries());
+                const auto head = value(plane % with_.heads), sequence = value(plane / with_.heads);
+                f(work_at({value(with_.queries), value(with_.keys), first_query, head, sequence, value(with_.first),
+                           value(with_.last)}));
+            });
+        }
+    }
+    /// If there are no tiles of keys, one of which no query sees a key: behind all keys, where everything is zero.
+    Work work_at(const QueriesPlace& at) const {
+        const auto behind_all = tiles_of(value(at.keys + at.queries), keys);
+        const auto begin = value(bit_cast<u32>(max(bit_cast<i32>(at.first_query) + at.first, 0)) / keys);
+        U32 end = tiles_of(at.keys, keys);
+        if (is_.has_behind) {
+            const auto behind_last = value(bit_cast<i32>(min(at.first_query + tile.queries(), at.queries)));
+            end = tiles_of(value(bit_cast<u32>(max(min(bit_cast<i32>(at.keys), behind_last + at.last), 0))), keys);
+        }
+        const auto has_keys = value(begin < end);
+        return {at, value(select(has_keys, begin, behind_all)), value(select(has_keys, end, behind_all + 1u))};
+    }
+
+    /// The first coordinates of `count` rows of a head, from `row` of `all` of a sequence on; with offsets, `begin` is
+    /// the sequence's first row. A map has boxes of `count` rows, of which `count` follow each other then: those from
+    /// `begin` - `count` on, those from the next one on ... A box begins that far into one of them that nothing is left
+    /// of it behind the sequence.
+    struct Rows {
+        U32 sequence, head, row;
+    };
+    static Rows rows_at(const Work& work, const U32& head, const U32& row, const U32& all, const auto& begin,
+                        std::uint32_t count) {
+        if (!begin) return {work.sequence, head, row};
+        const auto there = value(min(all - min(row, all), count));
+        return {head, value(*begin + row + there), value(count - there)};
+    }
+    static Rows queries_at(const Work& work, const U32& first) {
+        return rows_at(work, work.head, first, work.queries, work.query_row, 64);
+    }
+
+    // ---- the thread that copies
+
+    void copy() {
+        for (const auto* map : {&maps_.q, &maps_.o}) prefetch(*map);
+        for (const auto* map : {&maps_.k, &maps_.v}) prefetch(*map);
+        RingPlace<tile.stages> at;
+        RingPlace<1> of_queries;
+        each_work([&](const Work& work) {
+            const auto kv_head = value(work.head / with_.group);
+            const auto load = [&](const KeyMap& from, const auto& number) {
+                const auto rows = rows_at(work, kv_head, value(number * keys), work.keys, work.key_row, keys);
+                ring_.fill(at, Keys::stage_bytes,
+                           [&](const auto& stage, const auto& arrival) { copy_rows(kv_[stage], from, rows, arrival); });
+            };
+            load(maps_.k, work.begin);
+            queries_ring_.fill(of_queries, groups * Queries::stage_bytes, [&](const auto&, const auto& arrival) {
+                for (auto g : range(0u, groups)) {
+                    const auto first = value(work.first_query + g * 64u);
+                    copy_rows(queries_[g], maps_.q, queries_at(work, first), arrival);
+                }
+            });
+            for (auto number : range(work.begin + 1u, work.end)) {
+                load(maps_.k, number);
+                load(maps_.v, value(number - 1u));
+            }
+            load(maps_.v, value(work.end - 1u));
+        });
+    }
+    template <class Tile>
+    static auto panel_of(const TileStage<Tile>& stage, const auto& panel) {
+        const auto bytes = value(stage.first() + panel * Tile::panel_bytes);
+        return stage.tile().bytes().template as<T>()[bytes / std::uint32_t(sizeof(T))];
+    }
+    /// In a loop on the device: few registers are left to this thread.
+    static void copy_rows(const auto& to, const auto& from, const Rows& rows, const auto& arrival) {
+        for (auto panel : range(0u, panels)) {
+            const auto place = panel_of(to, panel);
+            tma_load(place, from[rows.sequence, rows.head, rows.row, panel * of_panel], arrival);
+        }
+    }
+
+    // ---- the warpgroups
+
+    /// A product's A: a tile's exponentials, rounded.
+    struct Weights {
+        typename OfValues::A fragments[keys / 16];
+
+        void take(const Scores& scores) {
+            using Pair = ikat::Pair<T>;
+            for (std::uint32_t step = 0; step < keys / 16; ++step)
+                for (std::uint32_t r = 0; r < 4; ++r) {
+                    const std::uint32_t e = 8 * step + 2 * r;
+                    fragments[step][r] = pack<Pair>(scores[e], scores[e + 1]);
+                }
+        }
+    };
+
+    void attend(const U32& group) {
+        const bool has_other_factor = is_.has_cap || is_.has_bias;
+        const auto factor = value(has_other_factor ? value(f32(std::numbers::log2e_v<float>)) : value(with_.factor));
+        using Left = WarpgroupFactor<OfScores, Queries, Major::K>;
+        using Right = WarpgroupFactor<OfScores, Keys, Major::K>;
+        using Values = WarpgroupFactor<OfValues, Keys, Major::MN>;
+        const Left left(queries_, 0u);
+        const Right right(kv_, 0u);
+        const Values values(kv_, 0u);
+        const auto all_own_queries = left.of(queries_[group]);
+        std::optional<Turns<groups>> turns;
+        if constexpr (groups > 1 && d <= 128) turns.emplace(group);
+        RingPlace<tile.stages> at;
+        RingPlace<1> of_queries;
+        each_work([&](const Work& work) {
+            const auto first_query = value(work.first_query + group * 64u);
+            Sums sums(0.0f);
+            Softmax softmax;
+            // Where the stage is, is computed before the fence: behind it, only products use registers.
+            const auto begin_scores = [&](Scores& scores) {
+                const auto of_keys = right.of(kv_[at.stage()]);
+                // Sixteen descriptors, if they were kept throughout the loop, would take registers that are not there.
+                const auto own_queries = d == 256 ? left.of(queries_[value(warp_uniform(group))]) : all_own_queries;
+                wgmma_fence();
+                for (std::uint32_t step = 0; step < d / 16; ++step) {
+                    const auto a = Left::further_on(own_queries, step);
+                    const auto b = Right::further_on(of_keys, step);
+                    wgmma(scores, a, b, step > 0);
+                }
+                wgmma_commit();
+            };
+            const auto begin_sums = [&](const Weights& weights) {
+                const auto of_values = values.of(kv_[at.stage()]);
+                wgmma_fence();
+                for (std::uint32_t step = 0; step < keys / 16; ++step)
+                    wgmma(sums, weights.fragments[step], Values::further_on(of_values, step));
+                wgmma_commit();
+            };
+            const auto weigh = [&](Scores& scores, Softmax::Step& step, const U32& number) {
+                WarpgroupRows<Scores> rows(scores);
+                const ScoresPlace place{first_query, value(number * keys), 64, keys};
+                finish_scores<Softmax>(rows, is_, with_, extras_, work, place,
+                                       [&](std::uint32_t r) { return query_of_lane(first_query, r); });
+                softmax.begin(step, rows, factor);
+                softmax.weigh(step, rows, factor);
+            };
+            queries_ring_.wait(of_queries);
+            of_queries.next();
+            Weights weights;
+            Scores first_scores;
+            Softmax::Step first_step;
+            ring_.wait(at);
+            begin_scores(first_scores);
+            wgmma_wait<0>();
+            ring_.free(at.stage());
+            at.next();
+            weigh(first_scores, first_step, work.begin);
+            ring_.wait(at);
+            weights.take(first_scores);
+
+            for (auto number : range(work.begin + 1u, work.end)) {
+                Scores scores;
+                Softmax::Step step;
+                const auto stage_of_keys = at.stage();
+                if (turns) turns->wait();
+                begin_scores(scores);
+                at.next();
+                const auto stage_of_values = at.stage();
+                ring_.wait(at);
+                begin_sums(weights);
+                if (turns) turns->pass();
+                wgmma_wait<1>();
+                ring_.free(stage_of_keys);
+                weigh(scores, step, value(number));
+                // For the next product already here, behind the softmax: nothing else would keep ptxas from waiting for
+                // the sums before it.
+                at.next();
+                ring_.wait_behind(at, softmax.zero_behind_weights());
+                wgmma_wait<0>();
+                ring_.free(stage_of_values);
+                WarpgroupRows<Sums> rows(sums);
+                softmax.rescale(step, rows);
+                weights.take(scores);
+            }
+            begin_sums(weights);
+            wgmma_wait<0>();
+            ring_.free(at.stage());
+            at.next();
+            WarpgroupRows<Sums> rows(sums);
+            softmax.finish(rows);
+            store(sums, work, first_query, group);
+            if (is_.has_log_sum) store(softmax, work, first_query);
+        });
+        if (turns) turns->finish();
+        if_(thread_id().x % 128u == 0u, [&] { bulk_wait<0>(); });
+    }
+
+    /// The query of the lane's row r.
+    static U32 query_of_lane(const U32& first_query, std::uint32_t r) {
+        return value(first_query + warp_id() % 4u * 16u + lane_id() / 4u + 8 * r);
+    }
+
+    /// By way of the rows that the queries were in, which are then free.
+    void store(const Sums& sums, const Work& work, const U32& first_query, const U32& group) const {
+        const auto rows = queries_[group];
+        sync_warpgroup(group);  // no other warp's product reads the queries
+        const auto row = value(warp_id() % 4u * 16u + lane_id() % 16u), right = value(lane_id() / 16u);
+        const Pieces<Queries> pieces(queries_, row, right);
+        for (std::uint32_t column = 0; column < d; column += 16) {
+            Regs<u32, 4> v;
+            for (std::uint32_t r = 0; r < 4; ++r) {
+                const auto pair = value(pack<Pair<T>>(sums[column / 2 + 2 * r], sums[column / 2 + 2 * r + 1]));
+                v[r] = bit_cast<u32>(pair);
+            }
+            store_matrix<4>(pieces.at(rows, 0, column / 8), v);
+        }
+        fence_async_shared();
+        sync_warpgroup(group);
+        if_(thread_id().x % 128u == 0u, [&] {
+            const auto to = queries_at(work, first_query);
+            for (auto panel : range(0u, panels)) {
+                const auto place = panel_of(rows, panel);
+                tma_store(maps_.o[to.sequence, to.head, to.row, panel * of_panel], place);
+            }
+            bulk_commit();
+            bulk_wait_read<0>();
+        });
+        queries_ring_.free(0u);
+    }
+    void store(const Softmax& softmax, const Work& work, const U32& first_query) const {
+        const auto sums =
+            elements_of_head(*extras_.log_sum, *extras_.of_log_sum, work.sequence, work.head, work.query_row);
+        for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
+            const auto query = query_of_lane(first_query, r);
+            const auto is_there = value((lane_id() % 4u == 0u) & (query < work.queries));
+            sums.store_if(is_there, query, softmax.log2_sum(r) * std::numbers::ln2_v<float>);
+        }
+    }
+
+    const WgmmaAttentionKernel& is_;
+    const Maps& maps_;
+    const AttentionNumbers& with_;
+    const u32& tiles_;
+    const AttentionExtras<T>& extras_;
+    Queries queries_;
+    Keys kv_;
+    Ring<tile.stages> ring_{4 * groups};
+    Ring<1> queries_ring_{4 * groups};
+};
+
+template <class T, WgmmaAttentionTile tile>
+trace::KernelHandle made_of_tile(const WgmmaAttentionKernel& is) {
+    using Block = WgmmaAttentionBlock<T, tile>;
+    using QueryMap = typename Block::QueryMap;
+    using KeyMap = typename Block::KeyMap;
+    constexpr std::size_t usual = 13;
+    const auto make = [&]<class... E>(const std::array<const char*, sizeof...(E)>& more, auto set) {
+        ParameterNames<usual + sizeof...(E)> names{"Q",     "K",     "V",      "O",   "queries", "keys", "heads",
+                                                   "group", "tiles", "factor", "cap", "first",   "last"};
+        std::ranges::copy(more, names.names + usual);
+        return kernel(is.name().c_str(), names,
+                      [=](QueryMap Q, KeyMap K, KeyMap V, QueryMap O, u32 queries, u32 keys, u32 heads, u32 group,
+                          u32 tiles, f32 factor, f32 cap, i32 first, i32 last, E... further) {
+                          const AttentionNumbers numbers{queries, keys, heads, group, factor, cap, first, last};
+                          AttentionExtras<T> extras;
+                          set(extras, further...);
+                          Block(is, {Q, K, V, O}, numbers, tiles, extras).run();
+                      })
+            .launch_bounds(tile.threads(), 1)
+            .handle();
+    };
+    return with_extras<T>(is, make);
+}
+
+template <class T, std::uint32_t d, std::uint32_t keys>
+trace::KernelHandle made_of_groups(const WgmmaAttentionKernel& is) {
+    if constexpr (WgmmaAttentionTile::most_groups(d) == 3)
+        if (is.groups == 3) return made_of_tile<T, WgmmaAttentionTile{d, 3, keys}>(is);
+    return is.groups == 1 ? made_of_tile<T, WgmmaAttentionTile{d, 1, keys}>(is)
+                          : made_of_tile<T, WgmmaAttentionTile{d, 2, keys}>(is);
+}
+template <class T, std::uint32_t d>
+trace::KernelHandle made_of_bias(const WgmmaAttentionKernel& is) {
+    return is.has_bias ? made_of_groups<T, d, 64>(is) : made_of_groups<T, d, 128>(is);
+}
+template <class T>
+trace::KernelHandle made_of_type(const WgmmaAttentionKernel& is) {
+    switch (is.head_dim) {
+        case 64: return made_of_bias<T, 64>(is);
+        case 80: return made_of_bias<T, 80>(is);
+        case 96: return made_of_bias<T, 96>(is);
+        case 128: return made_of_bias<T, 128>(is);
+        default: return made_of_bias<T, 256>(is);
+    }
+}
+/// In a file of its own: all types in one are too many for g++ 12.
+trace::KernelHandle made_of_f16(const WgmmaAttentionKernel& is);
+
+}  // namespace ikat::stdlib
