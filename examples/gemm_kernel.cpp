@@ -23,7 +23,8 @@ const auto scaled_product =
     kernel("scaled_product", params("A", "B", "scale", "bias", "C"),
            [](In<bfloat16, 2> A, In<bfloat16, 2> B, In<float> scale, In<float> bias, Out<float, 2> C) {
                const u32 m = C.extent(0), n = C.extent(1);
-               const auto at = grouped_raster(block_id().x, tiles_of(m, tile.m), tiles_of(n, tile.n));
+               const auto down = tiles_of(m, tile.m), across = tiles_of(n, tile.n);
+               const auto at = grouped_raster(block_id().x, down, across);
                const Product product(A, B, at.row * tile.m, at.column * tile.n, {16, 16});
                // Sums come in fours, neighbours in a row; some are beyond the edges.
                product.each<4>([&](const auto& i, const auto& j, const auto& sums) {

@@ -80,7 +80,8 @@ private:
 void product(const In<float>& A, const In<float>& B, const Out<float>& C, const u32& m, const u32& n, const u32& k) {
     require_linear_blocks();
     require_threads(threads);
-    const auto at = grouped_raster(block_id().x, tiles_of(m, extent), tiles_of(n, extent));
+    const auto down = tiles_of(m, extent), across = tiles_of(n, extent);
+    const auto at = grouped_raster(block_id().x, down, across);
     const auto first_row = value(at.row * extent), first_column = value(at.column * extent);
     const auto as = Shared<float, 2 * slice_size>().flat(), bs = Shared<float, 2 * slice_size>().flat();
     const SliceCopies copies(A, B, m, n, k, first_row, first_column);

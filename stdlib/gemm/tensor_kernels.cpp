@@ -129,7 +129,8 @@ trace::KernelHandle product_kernel(const TensorKernel& is) {
         return kernel(is.name().c_str(), params("A", "B", "sums", "parts"),
                       [=](In<T, 3> A, In<T, 3> B, ikat::Out<Sum, 3> sums, u32 parts) {
                           const auto m = sums.extent(1), n = sums.extent(2);
-                          const auto at = grouped_raster(block_id().x, tiles_of(m, tile.m), tiles_of(n, tile.n));
+                          const auto down = tiles_of(m, tile.m), across = tiles_of(n, tile.n);
+                          const auto at = grouped_raster(block_id().x, down, across);
                           const auto plane = value(at.plane / parts), part = value(at.plane % parts);
                           const auto slices = slices_of(A);
                           const PartOfK of_k = part_of_k(slices, part, parts);

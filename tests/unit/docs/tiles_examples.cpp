@@ -90,7 +90,8 @@ TEST_CASE("docs/tiles.md: a pipeline") {
 const auto squares = kernel("squares", params("A", "B", "C"), [](In<half, 2> A, In<half, 2> B, Out<half, 2> C) {
     constexpr TensorTile tile{.m = 64, .n = 64, .warp_m = 32, .warp_n = 32, .stages = 4};
     const auto m = C.extent(0), n = C.extent(1);
-    const auto at = grouped_raster(block_id().x, tiles_of(m, tile.m), tiles_of(n, tile.n));
+    const auto down = tiles_of(m, tile.m), across = tiles_of(n, tile.n);
+    const auto at = grouped_raster(block_id().x, down, across);
     const BlockProduct<half, tile, MatrixOrder::Rows, MatrixOrder::Columns> product(A, B, at.row * tile.m,
                                                                                     at.column * tile.n, {16, 16});
     product.each<8>([&](const auto& i, const auto& j, const auto& sums) {
