@@ -35,6 +35,11 @@ public:
     /// `bytes` fresh bytes, 256-byte aligned, filled with a poison pattern. `name` is for messages. Throws Error if
     /// there is not enough memory. Large ones take no host memory until they are read or written, or there is a launch.
     std::uint64_t allocate(std::size_t bytes, std::string_view name = {});
+    /// The same at an address that the host has, too: it reads and writes there itself, so that all bytes count as
+    /// written; they begin as zeros.
+    std::uint64_t allocate_mapped(std::size_t bytes, std::string_view name = {});
+    /// The address by which kernels reach memory that stays the host's, and begins at a page of it. release ends that.
+    std::uint64_t adopt(void* host, std::size_t bytes, std::string_view name = {});
     /// Throws Error for an address that allocate did not return or that was already freed.
     void release(std::uint64_t address);
     /// Host copies; throw Error if the range is not inside one allocation.
@@ -50,7 +55,9 @@ public:
         std::uint64_t address = 0, bytes = 0;
     };
     Range buffer_of(std::uint64_t address) const;
-    /// Whether the address is in the part of the address space that buffers have been given from.
+    /// How much a kernel's malloc has, in all; at first 8 MiB, CUDA's default.
+    void set_heap_bytes(std::size_t bytes);
+    /// Whether the address is in the part of the address space that buffers have been given from, mapped ones aside.
     bool is_device(std::uint64_t address) const;
 
     struct State;
@@ -76,7 +83,8 @@ struct Options {
         1000000000;                       // instructions of a warp between two of its barriers; more count as endless
     std::uint64_t launch_budget = ~0ull;  // the same for all warps of a launch, for tests of any kernel
     std::uint32_t seed = 0;               // 0: warps round-robin; else the seed of an order
-    bool lanes = true;                    // a seed also orders the diverged lanes of a warp
+    bool moves_dynamic = true;  // with a seed, dynamic shared memory may begin where only its own alignment has it
+    bool lanes = true;          // a seed also orders the diverged lanes of a warp
     std::function<void(const Progress&)> progress;  // called every progress_interval of a launch
     std::chrono::milliseconds progress_interval{10000};
     std::function<void(std::string_view)> output;       // what the kernel prints, in CTA order; empty = stdout

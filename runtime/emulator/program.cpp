@@ -380,7 +380,7 @@ Statistics Program::run(const Launch& launch, const Options& options) {
     check(launch);
     const Observers observers = options.traffic ? observes_traffic : 0;
     const bool has_dynamic = !state_->kernel(launch.entry, 0, launch.cluster).dynamic_name.empty();
-    const bool moves_dynamic = has_dynamic && options.seed && mixed(options.seed, 0) % 2;
+    const bool moves_dynamic = has_dynamic && options.moves_dynamic && options.seed && mixed(options.seed, 0) % 2;
     const DecodedKernel& kernel = state_->kernel(launch.entry, observers, launch.cluster, moves_dynamic);
     Memory::State& memory = state_->memory.state();
     const Memory::State::Running running(memory);

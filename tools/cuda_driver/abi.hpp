@@ -28,6 +28,10 @@ enum CUresult : unsigned {
 };
 using CUstreamCallback = void (*)(CUstream stream, CUresult status, void* data);
 
+struct CUmemLocation {
+    int type, id;
+};
+
 struct CUuuid {
     char bytes[16];
 };
@@ -99,7 +103,7 @@ enum CUdriverProcAddressQueryResult : unsigned {
 enum CUevent_flags : unsigned { CU_EVENT_DISABLE_TIMING = 2, CU_EVENT_INTERPROCESS = 4 };
 
 /// Of cuMemHostAlloc and cuMemHostRegister.
-inline constexpr unsigned CU_MEMHOSTALLOC_DEVICEMAP = 2, all_host_flags = 15;
+inline constexpr unsigned all_host_flags = 15;
 
 enum CUlimit : unsigned {
     CU_LIMIT_STACK_SIZE = 0,

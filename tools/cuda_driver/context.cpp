@@ -5,7 +5,7 @@
 namespace ikat::cuda_driver {
 namespace {
 
-constexpr std::size_t heap_bytes = 8 << 20;  // of a kernel's malloc
+constexpr std::size_t heap_bytes = 8 << 20;  // of a kernel's malloc, until the program says more
 
 /// Makes the context the current one of this thread, in place of that which is.
 void replace_current(CUcontext context) {
@@ -174,10 +174,9 @@ API(cuCtxGetLimit, std::size_t* value, CUlimit limit) {
     });
 }
 API(cuCtxSetLimit, CUlimit limit, std::size_t value) {
-    return in_context("cuCtxSetLimit", [&](Driver&, Context& context) {
+    return in_context("cuCtxSetLimit", [&](Driver& its, Context& context) {
         if (limit >= CU_LIMIT_MAX) refuse(CUDA_ERROR_UNSUPPORTED_LIMIT);
-        if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && value > heap_bytes)
-            refuse(CUDA_ERROR_INVALID_VALUE, "a heap of more than 8 MiB", "the emulator's malloc has 8 MiB");
+        if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && value > its.properties.memory_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
         context.limits[limit] = value;
     });
 }
@@ -189,6 +188,27 @@ API(cuCtxGetCacheConfig, int* config) {
 }
 API(cuCtxSetCacheConfig, int config) {
     return in_context("cuCtxSetCacheConfig", [&](Driver&, Context& context) { context.cache_config = config; });
+}
+API(cuCtxGetSharedMemConfig, int* config) {
+    return in_context("cuCtxGetSharedMemConfig", [&](Driver&, Context& context) {
+        require(config);
+        *config = context.bank_config;
+    });
+}
+API(cuCtxSetSharedMemConfig, int config) {
+    return in_context("cuCtxSetSharedMemConfig", [&](Driver&, Context& context) { context.bank_config = config; });
+}
+API(cuCtxAttach, CUcontext* context, unsigned flags) {
+    return in_context("cuCtxAttach", [&](Driver&, Context& current) {
+        require(context && flags == 0);
+        ++current.attached;
+        *context = current.handle;
+    });
+}
+API(cuCtxDetach, CUcontext context) {
+    unsigned left = 0;
+    const CUresult result = initialised("cuCtxDetach", [&](Driver& its) { left = --alive(its, context).attached; });
+    return result == CUDA_SUCCESS && left == 0 ? cuCtxDestroy_v2(context) : result;
 }
 API(cuCtxGetStreamPriorityRange, int* least, int* greatest) {
     return in_context("cuCtxGetStreamPriorityRange", [&](Driver&, Context&) {

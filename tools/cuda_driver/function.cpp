@@ -167,6 +167,9 @@ API(cuKernelSetAttribute, CUfunction_attribute which, int value, CUkernel kernel
 API(cuFuncSetCacheConfig, CUfunction function, int) {
     return initialised("cuFuncSetCacheConfig", [&](Driver& its) { its.functions.at(function); });
 }
+API(cuFuncSetSharedMemConfig, CUfunction function, int) {
+    return initialised("cuFuncSetSharedMemConfig", [&](Driver& its) { its.functions.at(function); });
+}
 API(cuKernelSetCacheConfig, CUkernel kernel, int, CUdevice device) {
     return initialised("cuKernelSetCacheConfig", [&](Driver& its) {
         check_device(device);

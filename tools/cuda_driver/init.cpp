@@ -128,6 +128,15 @@ API(cuDeviceGetByPCIBusId, CUdevice* device, const char* id) {
         *device = 0;
     });
 }
+API(cuProfilerInitialize, const char*, const char*, int) {
+    return initialised("cuProfilerInitialize", [](Driver&) {});
+}
+API(cuProfilerStart) {
+    return initialised("cuProfilerStart", [](Driver&) {});
+}
+API(cuProfilerStop) {
+    return initialised("cuProfilerStop", [](Driver&) {});
+}
 API(cuDeviceCanAccessPeer, int* can, CUdevice device, CUdevice peer) {
     return initialised("cuDeviceCanAccessPeer", [&](Driver&) {
         check_device(device);

@@ -118,6 +118,7 @@ std::vector<std::byte> pack(const Function& function, void** parameters, void** 
 
 void run(Driver& its, Context& context, const char* name, Module& module, const emulator::Launch& launch) {
     use_shadows(its, module);
+    its.memory.set_heap_bytes(context.limits[CU_LIMIT_MALLOC_HEAP_SIZE]);
     try {
         runtime::run(*module.program, launch, its.options);
     } catch (const Error& finding) {
@@ -150,6 +151,38 @@ CUresult launch(const char* name, CUfunction handle, emulator::Launch asked, CUs
         run(its, context, name, *function.module, asked);
         for (const CUevent event : extras.events) its.events.at(event).time = std::chrono::steady_clock::now();
     });
+}
+
+constexpr unsigned most_parameter_bytes = 32764;
+
+CUresult set_parameter(const char* name, CUfunction handle, int offset, const void* value, std::size_t bytes) {
+    return initialised(name, [&](Driver& its) {
+        auto& parameters = its.functions.at(handle).parameters;
+        require(value && offset >= 0 && sum(unsigned(offset), bytes) <= most_parameter_bytes);
+        const std::size_t end = unsigned(offset) + bytes;
+        if (parameters.size() < end) parameters.resize(end);
+        std::memcpy(parameters.data() + offset, value, bytes);
+    });
+}
+
+/// A launch with the block, the shared memory and the parameters that were set before.
+CUresult launch_as_set(const char* name, CUfunction handle, int width, int height, CUstream stream) {
+    emulator::Launch asked;
+    std::vector<std::byte> parameters;
+    const CUresult result = initialised(name, [&](Driver& its) {
+        const Function& function = its.functions.at(handle);
+        require(width > 0 && height > 0);
+        asked.grid = {unsigned(width), unsigned(height), 1};
+        asked.block = function.block;
+        asked.dynamic_shared_bytes = function.dynamic_bytes;
+        parameters = function.parameters;
+    });
+    if (result != CUDA_SUCCESS) return result;
+    std::size_t bytes = parameters.size();
+    void* extra[] = {reinterpret_cast<void*>(CU_LAUNCH_PARAM_BUFFER_POINTER), parameters.data(),
+                     reinterpret_cast<void*>(CU_LAUNCH_PARAM_BUFFER_SIZE), &bytes,
+                     reinterpret_cast<void*>(CU_LAUNCH_PARAM_END)};
+    return launch(name, handle, asked, stream, nullptr, bytes ? extra : nullptr);
 }
 
 }  // namespace
@@ -194,5 +227,37 @@ API(cuLaunchKernelEx, const CUlaunchConfig* config, CUfunction function, void** 
     return launch("cuLaunchKernelEx", function, asked, config->hStream, parameters, extra, extras);
 }
 ALIAS(cuLaunchKernelEx_ptsz, cuLaunchKernelEx);
+
+API(cuFuncSetBlockShape, CUfunction function, int x, int y, int z) {
+    return initialised("cuFuncSetBlockShape", [&](Driver& its) {
+        require(x > 0 && y > 0 && z > 0);
+        its.functions.at(function).block = {unsigned(x), unsigned(y), unsigned(z)};
+    });
+}
+API(cuFuncSetSharedSize, CUfunction function, unsigned bytes) {
+    return initialised("cuFuncSetSharedSize", [&](Driver& its) { its.functions.at(function).dynamic_bytes = bytes; });
+}
+API(cuParamSetSize, CUfunction function, unsigned bytes) {
+    return initialised("cuParamSetSize", [&](Driver& its) {
+        require(bytes <= most_parameter_bytes);
+        its.functions.at(function).parameters.resize(bytes);
+    });
+}
+API(cuParamSetv, CUfunction function, int offset, const void* value, unsigned bytes) {
+    return set_parameter("cuParamSetv", function, offset, value, bytes);
+}
+API(cuParamSeti, CUfunction function, int offset, unsigned value) {
+    return set_parameter("cuParamSeti", function, offset, &value, sizeof value);
+}
+API(cuParamSetf, CUfunction function, int offset, float value) {
+    return set_parameter("cuParamSetf", function, offset, &value, sizeof value);
+}
+API(cuLaunchGridAsync, CUfunction function, int width, int height, CUstream stream) {
+    return launch_as_set("cuLaunchGridAsync", function, width, height, stream);
+}
+API(cuLaunchGrid, CUfunction function, int width, int height) {
+    return launch_as_set("cuLaunchGrid", function, width, height, nullptr);
+}
+API(cuLaunch, CUfunction function) { return launch_as_set("cuLaunch", function, 1, 1, nullptr); }
 
 }  // namespace ikat::cuda_driver

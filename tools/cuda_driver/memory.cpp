@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory, which is the emulator's, page-locked host memory, and pools.
+// Device memory, which is the emulator's, host memory that kernels reach, and pools.
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 
 #include "tools/cuda_driver/state.hpp"
@@ -13,14 +12,13 @@ namespace {
 CUresult allocate_host(void** out, std::size_t bytes, unsigned flags) {
     return in_context("cuMemHostAlloc", [&](Driver& its, Context& context) {
         require(out && bytes > 0 && flags <= all_host_flags);
-        if (flags & CU_MEMHOSTALLOC_DEVICEMAP)
-            refuse(CUDA_ERROR_NOT_SUPPORTED, "host memory that kernels access is not emulated", "copy it");
         if (bytes > its.properties.memory_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
-        const std::size_t page = std::size_t(sysconf(_SC_PAGESIZE));
-        void* const memory = std::aligned_alloc(page, (bytes + page - 1) / page * page);
-        if (!memory) refuse(CUDA_ERROR_OUT_OF_MEMORY);
-        its.host_ranges[reinterpret_cast<std::uintptr_t>(memory)] = {&context, bytes, flags, false};
-        *out = memory;
+        CUdeviceptr address = 0;
+        try {
+            address = its.memory.allocate_mapped(bytes, "page-locked memory");
+        } catch (const Error&) { refuse(CUDA_ERROR_OUT_OF_MEMORY); }
+        its.host_ranges[address] = {&context, bytes, flags, false, address};
+        *out = reinterpret_cast<void*>(address);
     });
 }
 
@@ -35,6 +33,14 @@ CUresult allocate_async(const char* function, CUdeviceptr* address, std::size_t 
     return on_stream(function, stream, [&](Driver& its, Context& context) {
         require(address);
         *address = its.allocate(context, bytes);
+    });
+}
+
+/// All there is to do where managed memory is to move: there is only one memory.
+CUresult check_managed(const char* function, CUdeviceptr address, std::size_t bytes, CUstream stream) {
+    return on_stream(function, stream, [&](Driver& its, Context&) {
+        const auto [begin, size] = its.memory.buffer_of(address);
+        require(its.managed.contains(begin) && bytes <= begin + size - address);
     });
 }
 
@@ -75,6 +81,7 @@ bool pointer_attribute(Driver& its, void* to, CUpointer_attribute which, CUdevic
     const bool is_host = host != its.host_ranges.end();
     const auto owner = its.allocations.find(begin);
     const bool is_device = owner != its.allocations.end();
+    const bool is_managed = its.managed.contains(begin);
     const auto give = [&](bool has, auto value) { return put(to, has ? value : decltype(value){}), has; };
     switch (which) {
         case CU_POINTER_ATTRIBUTE_CONTEXT: {
@@ -83,15 +90,16 @@ bool pointer_attribute(Driver& its, void* to, CUpointer_attribute which, CUdevic
         }
         case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
             return give(is_device || is_host, is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
-        case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: return give(is_device, address);
-        case CU_POINTER_ATTRIBUTE_HOST_POINTER: return give(is_host, address);
-        case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        case CU_POINTER_ATTRIBUTE_IS_MANAGED: return give(is_device || is_host, 0);
+        case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+            return give(is_device || is_host, is_host ? host->second.device + (address - host->first) : address);
+        case CU_POINTER_ATTRIBUTE_HOST_POINTER: return give(is_host || is_managed, address);
+        case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: return give(is_device || is_host, 0);
+        case CU_POINTER_ATTRIBUTE_IS_MANAGED: return give(is_device || is_host, int(is_managed));
         case CU_POINTER_ATTRIBUTE_BUFFER_ID: return give(is_device || is_host, is_host ? host->first : begin);
         case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return give(is_device || is_host, 0);
         case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return give(is_device, begin);
         case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return give(is_device, bytes);
-        case CU_POINTER_ATTRIBUTE_MAPPED: return give(true, int(is_device));
+        case CU_POINTER_ATTRIBUTE_MAPPED: return give(true, int(is_device || is_host));
     }
     return give(false, 0);
 }
@@ -137,8 +145,9 @@ API(cuMemHostAlloc, void** memory, std::size_t bytes, unsigned flags) { return a
 API(cuMemAllocHost_v2, void** memory, std::size_t bytes) { return allocate_host(memory, bytes, 0); }
 API(cuMemFreeHost, void* memory) {
     return in_context("cuMemFreeHost", [&](Driver& its, Context&) {
-        its.host_ranges.erase(range_at(its, memory, false, CUDA_ERROR_INVALID_VALUE));
-        std::free(memory);
+        const auto found = range_at(its, memory, false, CUDA_ERROR_INVALID_VALUE);
+        its.release_host(found->second);
+        its.host_ranges.erase(found);
     });
 }
 API(cuMemHostGetFlags, unsigned* flags, void* memory) {
@@ -156,14 +165,54 @@ API(cuMemHostRegister_v2, void* memory, std::size_t bytes, unsigned flags) {
         const bool overlaps = its.host_range(begin) != its.host_ranges.end() ||
                               (next != its.host_ranges.end() && next->first < sum(begin, bytes));
         if (overlaps) refuse(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-        its.host_ranges[begin] = {&context, bytes, flags, true};
+        const std::uintptr_t offset = begin % std::uintptr_t(sysconf(_SC_PAGESIZE));
+        void* const page = reinterpret_cast<void*>(begin - offset);
+        const CUdeviceptr device = its.memory.adopt(page, sum(offset, bytes), "registered memory") + offset;
+        its.host_ranges[begin] = {&context, bytes, flags, true, device};
     });
 }
 API(cuMemHostUnregister, void* memory) {
     return in_context("cuMemHostUnregister", [&](Driver& its, Context&) {
-        its.host_ranges.erase(range_at(its, memory, true, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED));
+        const auto found = range_at(its, memory, true, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+        its.release_host(found->second);
+        its.host_ranges.erase(found);
     });
 }
+API(cuMemHostGetDevicePointer_v2, CUdeviceptr* address, void* memory, unsigned flags) {
+    return in_context("cuMemHostGetDevicePointer", [&](Driver& its, Context&) {
+        require(address && flags == 0);
+        const auto host = reinterpret_cast<std::uintptr_t>(memory);
+        const auto found = its.host_range(host);
+        require(found != its.host_ranges.end());
+        *address = found->second.device + (host - found->first);
+    });
+}
+
+API(cuMemAllocManaged, CUdeviceptr* address, std::size_t bytes, unsigned flags) {
+    return in_context("cuMemAllocManaged", [&](Driver& its, Context& context) {
+        constexpr unsigned attach_global = 1, attach_host = 2;
+        require(address && (flags == attach_global || flags == attach_host));
+        *address = its.allocate_managed(context, bytes);
+    });
+}
+API(cuMemPrefetchAsync, CUdeviceptr address, std::size_t bytes, CUdevice, CUstream stream) {
+    return check_managed("cuMemPrefetchAsync", address, bytes, stream);
+}
+ALIAS(cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync);
+API(cuMemPrefetchAsync_v2, CUdeviceptr address, std::size_t bytes, CUmemLocation, unsigned, CUstream stream) {
+    return check_managed("cuMemPrefetchAsync", address, bytes, stream);
+}
+ALIAS(cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync_v2);
+API(cuMemAdvise, CUdeviceptr address, std::size_t bytes, unsigned, CUdevice) {
+    return check_managed("cuMemAdvise", address, bytes, nullptr);
+}
+API(cuMemAdvise_v2, CUdeviceptr address, std::size_t bytes, unsigned, CUmemLocation) {
+    return check_managed("cuMemAdvise", address, bytes, nullptr);
+}
+API(cuStreamAttachMemAsync, CUstream stream, CUdeviceptr address, std::size_t bytes, unsigned) {
+    return check_managed("cuStreamAttachMemAsync", address, bytes, stream);
+}
+ALIAS(cuStreamAttachMemAsync_ptsz, cuStreamAttachMemAsync);
 
 API(cuMemAllocAsync, CUdeviceptr* address, std::size_t bytes, CUstream stream) {
     return allocate_async("cuMemAllocAsync", address, bytes, stream);

@@ -105,7 +105,7 @@ unsigned accepted_number(const nvptx::Target& device, std::string_view target) {
 Module load(Driver& its, Context* context, std::string_view text, const Log& log) {
     try {
         nvptx::Module module = nvptx::parse(text, "ptx");
-        if (nvptx::newest_version < module.version) {
+        if (nvptx::newest_version.major < module.version.major) {
             log.write_fatal(1, fmt::format("Unsupported .version {}; current version is '{}'", to_text(module.version),
                                            to_text(nvptx::newest_version)));
             refuse(CUDA_ERROR_UNSUPPORTED_PTX_VERSION);

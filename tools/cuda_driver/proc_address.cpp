@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions by name. What the stand-in does not have is named once on standard error: a program that only looks for it
-// still runs.
+// Functions by name. What the stand-in does not have is named once on standard error when it is called: programs look
+// for many functions that they never call.
 #include <cstring>
 #include <set>
 #include <string_view>
@@ -29,7 +29,6 @@ CUresult look_up(const char* name, void** code, int version, CUdriverProcAddress
         if (entry.since <= version && (!best || best->since < entry.since)) best = &entry;
     }
     if (best) *code = reinterpret_cast<void*>(best->code);
-    if (!is_known) say_once(name, "no such function is known; the program was told so");
     if (status)
         *status = best       ? CU_GET_PROC_ADDRESS_SUCCESS
                   : is_known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
@@ -60,8 +59,8 @@ API(cuGetExportTable, const void** table, const void*) {
     if (!table) return CUDA_ERROR_INVALID_VALUE;
     *table = nullptr;
     say_once("cuGetExportTable",
-             "the program has NVIDIA's runtime inside, which asks the driver for tables that are not documented; "
-             "link it with --cudart shared");
+             "the program uses NVIDIA's runtime library, which asks the driver for tables that are not documented, "
+             "linked into it or shared; only programs of the driver API run here");
     return CUDA_ERROR_NOT_FOUND;
 }
 

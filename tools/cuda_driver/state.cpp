@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdlib>
 
 #include "codegen/support/environment.hpp"
@@ -19,16 +20,36 @@ const nvptx::Target& device_target() {
     return nvptx::target(name.empty() ? "sm_90a" : name);
 }
 
+/// As many multiprocessors as the target's usual GPU has, so that a program divides its work as it does there.
+unsigned multiprocessors(const nvptx::Target& target) {
+    const std::string_view text = environment("IKAT_CUDA_MULTIPROCESSORS");
+    if (text.empty()) return target.multiprocessors;
+    unsigned count = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+    if (error != std::errc{} || end != text.data() + text.size() || count == 0 || count > 1024)
+        throw Error(fmt::format("IKAT_CUDA_MULTIPROCESSORS is '{}'", text), "it is a number from 1 to 1024");
+    return count;
+}
+
+runtime::EmulatorOptions launch_options() {
+    runtime::EmulatorOptions options = runtime::emulator_options(runtime::OpenOptions{});
+    options.moves_dynamic = false;  // compilers rely on where a device has it
+    return options;
+}
+
+runtime::DeviceProperties device_properties(const nvptx::Target& target, const runtime::EmulatorOptions& options) {
+    runtime::DeviceProperties properties = runtime::emulator_properties(options, std::string(target.name));
+    properties.multiprocessors = multiprocessors(target);
+    return properties;
+}
+
 }  // namespace
 
 void refuse(CUresult result, std::string reason, std::string hint) {
     throw Refusal{result, std::move(reason), std::move(hint)};
 }
 
-Driver::Driver()
-    : target(device_target()),
-      options(runtime::emulator_options(runtime::OpenOptions{})),
-      properties(runtime::emulator_properties(options, std::string(target.name))) {
+Driver::Driver() : target(device_target()), options(launch_options()), properties(device_properties(target, options)) {
     const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
     blocking_launches = blocking && std::string_view(blocking) == "1";
     primary_handle = new_handle();
@@ -48,15 +69,30 @@ Context& Driver::add_context(CUcontext* out, const Context& context) {
     return added;
 }
 
-CUdeviceptr Driver::allocate(Context& context, std::size_t bytes) {
+namespace {
+
+CUdeviceptr allocate_by(Driver& its, std::uint64_t (emulator::Memory::*how)(std::size_t, std::string_view),
+                        Context& context, std::size_t bytes) {
     require(bytes > 0);
-    if (bytes > properties.memory_bytes - used_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
+    if (bytes > its.properties.memory_bytes - its.used_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
     CUdeviceptr address = 0;
     try {
-        address = memory.allocate(bytes);
+        address = (its.memory.*how)(bytes, {});
     } catch (const Error&) { refuse(CUDA_ERROR_OUT_OF_MEMORY); }
-    allocations.emplace(address, &context);
-    used_bytes += bytes;
+    its.allocations.emplace(address, &context);
+    its.used_bytes += bytes;
+    return address;
+}
+
+}  // namespace
+
+CUdeviceptr Driver::allocate(Context& context, std::size_t bytes) {
+    return allocate_by(*this, &emulator::Memory::allocate, context, bytes);
+}
+
+CUdeviceptr Driver::allocate_managed(Context& context, std::size_t bytes) {
+    const CUdeviceptr address = allocate_by(*this, &emulator::Memory::allocate_mapped, context, bytes);
+    managed.insert(address);
     return address;
 }
 
@@ -67,6 +103,12 @@ void Driver::release(CUdeviceptr address) {
     used_bytes -= memory.buffer_of(address).bytes;
     memory.release(address);
     allocations.erase(found);
+    managed.erase(address);
+}
+
+void Driver::release_host(const HostRange& range) {
+    // Of registered memory the whole pages are reachable.
+    memory.release(range.is_registered ? memory.buffer_of(range.device).address : range.device);
 }
 
 std::map<std::uintptr_t, HostRange>::iterator Driver::host_range(std::uintptr_t address) {
@@ -91,9 +133,9 @@ void Driver::clear(Context& context) {
         if (owner == &context) release(address);
     }
     std::erase_if(host_ranges, [&](const auto& each) {
-        const auto& [begin, range] = each;
+        const HostRange& range = each.second;
         if (range.context != &context) return false;
-        if (!range.is_registered) std::free(reinterpret_cast<void*>(begin));
+        release_host(range);
         return true;
     });
     context = {.handle = context.handle, .is_primary = context.is_primary};

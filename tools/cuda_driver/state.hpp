@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,10 @@ struct Function {
     bool any_cluster_size = false;
     std::array<std::uint32_t, 3> cluster{};  // of launches that do not say it; 0: none was set
     int cluster_policy = 0;
+    // Of cuLaunch, cuLaunchGrid and cuLaunchGridAsync
+    std::array<std::uint32_t, 3> block{};
+    std::uint32_t dynamic_bytes = 0;
+    std::vector<std::byte> parameters{};
 };
 
 struct Stream {
@@ -90,14 +95,18 @@ struct Context {
     CUresult failure = CUDA_SUCCESS;  // of a kernel: every later call returns it
     std::map<unsigned, std::size_t> limits{};
     int cache_config = 0;
+    int bank_config = 0;
+    unsigned attached = 1;  // users of cuCtxAttach; cuCtxDetach by the last ends the context
 };
 
-/// Host memory that is page-locked: by cuMemHostAlloc, or registered by the program, which owns it.
+/// Host memory that is page-locked: by cuMemHostAlloc, or registered by the program, which owns it. Kernels reach the
+/// former at the host's address, the latter at one of its own.
 struct HostRange {
     Context* context = nullptr;
     std::size_t bytes = 0;
     unsigned flags = 0;
     bool is_registered = false;
+    CUdeviceptr device = 0;
 };
 
 /// Objects by handle.
@@ -149,7 +158,11 @@ struct Driver {
     void clear(Context& context);
     /// Device memory. CUDA_ERROR_OUT_OF_MEMORY if there is not so much left.
     CUdeviceptr allocate(Context& context, std::size_t bytes);
+    /// The same that the host reaches, too, at the same address.
+    CUdeviceptr allocate_managed(Context& context, std::size_t bytes);
     void release(CUdeviceptr address);
+    /// Lets kernels reach page-locked memory no longer, and frees what the program does not own.
+    void release_host(const HostRange& range);
     /// The page-locked range that an address is in, or the end.
     std::map<std::uintptr_t, HostRange>::iterator host_range(std::uintptr_t address);
     /// Removes a module or a library, and the functions in it.
@@ -174,6 +187,7 @@ struct Driver {
     std::uintptr_t default_pool = 0;
 
     std::map<CUdeviceptr, Context*> allocations;  // and their owners
+    std::set<CUdeviceptr> managed;                // of these
     std::uint64_t used_bytes = 0;
     std::map<std::uintptr_t, HostRange> host_ranges;  // by their beginning
 

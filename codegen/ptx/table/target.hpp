@@ -33,6 +33,7 @@ struct Target {
     std::uint32_t threads_per_block;
     std::uint32_t warps_per_multiprocessor;
     std::uint32_t blocks_per_multiprocessor;
+    std::uint32_t multiprocessors;  // of its usual GPU: T4, A100, A40, L40S, H100, B200, B300, RTX 5090
 };
 
 /// All targets, in ascending order.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -17,10 +18,9 @@ namespace ikat::emulator {
 
 namespace {
 
-constexpr int smallest_shift = 24;           // cells are at least 16 MiB of address space
-constexpr std::size_t quarantine = 1024;     // frees of a size class before an address is reused
-constexpr std::size_t heap_bytes = 8 << 20;  // CUDA's default
-constexpr int poison_byte = 0xff;            // a NaN in every float type, -1 in every signed integer
+constexpr int smallest_shift = 24;        // cells are at least 16 MiB of address space
+constexpr std::size_t quarantine = 1024;  // frees of a size class before an address is reused
+constexpr int poison_byte = 0xff;         // a NaN in every float type, -1 in every signed integer
 
 constexpr int room = 4;  // a cell is this many powers of two larger than its buffer
 
@@ -53,8 +53,8 @@ Memory::State::State() {
 
 Memory::State::~State() {
     for (auto& [address, buffer] : buffers_)
-        if (!buffer.freed) std::free(buffer.host), std::free(buffer.written);
-    for (void* host : kept_) std::free(host);
+        if (!buffer.freed) free_host(buffer.host, buffer.mapped_bytes), std::free(buffer.written);
+    for (const auto& [host, mapped_bytes] : kept_) free_host(host, mapped_bytes);
     for (Window& window : windows_)
         if (window.cells != &nowhere_)
             munmap(static_cast<void*>(window.cells.load()), cells_of(window.shift) * sizeof(Cell));
@@ -65,17 +65,17 @@ Memory::State::Cell& Memory::State::cell_of(std::uint64_t address) const {
     return window.cells.load()[(address & (window_bytes - 1)) >> window.shift];
 }
 
-std::uint64_t Memory::State::fresh_cell(int shift) {
-    SizeClass& cells = classes_[shift];
+std::uint64_t Memory::State::fresh_cell(Region& region, int shift) {
+    SizeClass& cells = region.classes[shift];
     if (cells.next == cells.end) {
-        if (next_window_ == windows_.size()) return 0;
+        if (region.next_window == region.end_window) return 0;
         void* table = reserve_table(cells_of(shift) * sizeof(Cell));
         if (!table) return 0;
-        windows_[next_window_].cells = static_cast<Cell*>(table);
-        windows_[next_window_].shift.store(shift, std::memory_order_release);
-        cells.next = std::uint64_t(next_window_) << window_bits;
+        windows_[region.next_window].cells = static_cast<Cell*>(table);
+        windows_[region.next_window].shift.store(shift, std::memory_order_release);
+        cells.next = std::uint64_t(region.next_window) << window_bits;
         cells.end = cells.next + window_bytes;
-        ++next_window_;
+        ++region.next_window;
     }
     return std::exchange(cells.next, cells.next + (std::uint64_t{1} << shift)) + (std::uint64_t{1} << shift) / 4;
 }
@@ -88,12 +88,20 @@ std::uint64_t Memory::State::most_bytes_like(std::uint64_t bytes) {
 bool Memory::State::is_device(std::uint64_t address) const {
     const std::lock_guard lock(mutex_);
     const std::uint64_t window = address >> window_bits;
-    return window > std::uint64_t(Space::Const) && window < next_window_;
+    return window > std::uint64_t(Space::Const) && window < own_.next_window;
+}
+
+std::uint64_t Memory::State::take_cell(Region& region, std::size_t bytes) {
+    const int shift = shift_for(bytes);
+    SizeClass& cells = region.classes[shift];
+    if (cells.freed.size() < quarantine) return fresh_cell(region, shift);
+    const std::uint64_t address = cells.freed.front();
+    cells.freed.pop_front();
+    return address;
 }
 
 std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) {
     if (bytes > window_bytes / 2) out_of_memory(bytes, name);
-    const int shift = shift_for(bytes);
     const std::size_t rounded = (bytes + 255) / 256 * 256 + 256;
     void* const host = std::calloc(rounded + 256, 1);  // touches no pages of large ones
     auto* const written = static_cast<std::uint8_t*>(std::calloc(rounded / 8, 1));
@@ -104,14 +112,7 @@ std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) 
     }
 
     const std::lock_guard lock(mutex_);
-    std::uint64_t address = 0;
-    SizeClass& cells = classes_[shift];
-    if (cells.freed.size() >= quarantine) {
-        address = cells.freed.front();
-        cells.freed.pop_front();
-    } else {
-        address = fresh_cell(shift);
-    }
+    const std::uint64_t address = take_cell(own_, bytes);
     if (!address) {
         std::free(host);
         std::free(written);
@@ -126,11 +127,60 @@ std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) 
     return address;
 }
 
-void Memory::State::return_to_host(void* host) noexcept {
-    if (running_)
-        kept_.push_back(host);
+void Memory::State::add_written(std::uint64_t address, std::byte* host, Buffer buffer) {
+    cell_of(address).written.store(nullptr, std::memory_order_relaxed);
+    cell_of(address).host.store(host, std::memory_order_relaxed);
+    cell_of(address).bytes.store(buffer.bytes, std::memory_order_release);  // after the pointer, for find
+    buffers_[address] = std::move(buffer);
+}
+
+std::uint64_t Memory::State::allocate_mapped(std::size_t bytes, std::string_view name) {
+    if (bytes > window_bytes / 2) out_of_memory(bytes, name);
+    const auto page = std::size_t(sysconf(_SC_PAGESIZE));
+    const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + page - 1) / page * page;
+    const std::lock_guard lock(mutex_);
+    for (int attempts = 64; attempts > 0; --attempts) {  // another library may have mapped something there
+        const std::uint64_t address = take_cell(mapped_, bytes);
+        if (!address) break;
+        void* const wanted = reinterpret_cast<void*>(address);
+        void* const host = mmap(wanted, rounded, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        if (host == wanted) {
+            add_written(
+                address, static_cast<std::byte*>(host),
+                {.address = address, .bytes = bytes, .name = std::string(name), .host = host, .mapped_bytes = rounded});
+            return address;
+        }
+        if (host != MAP_FAILED) munmap(host, rounded);
+    }
+    out_of_memory(bytes, name);
+}
+
+std::uint64_t Memory::State::adopt(void* host, std::size_t bytes, std::string_view name) {
+    if (bytes > window_bytes / 2) out_of_memory(bytes, name);
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t address = take_cell(own_, bytes);
+    if (!address) out_of_memory(bytes, name);
+    add_written(address, static_cast<std::byte*>(host),
+                {.address = address, .bytes = bytes, .name = std::string(name)});
+    return address;
+}
+
+void Memory::State::free_host(void* host, std::size_t mapped_bytes) noexcept {
+    if (mapped_bytes)
+        munmap(host, mapped_bytes);
     else
         std::free(host);
+}
+
+void Memory::State::return_to_host(const Buffer& buffer) noexcept {
+    if (running_) {
+        kept_.push_back({buffer.host, buffer.mapped_bytes});
+        kept_.push_back({buffer.written, 0});
+    } else {
+        free_host(buffer.host, buffer.mapped_bytes);
+        std::free(buffer.written);
+    }
 }
 
 void Memory::State::release(std::uint64_t address) {
@@ -146,16 +196,18 @@ void Memory::State::release(std::uint64_t address) {
     buffer.freed = true;
     fresh_.erase(address);
     cell_of(address).bytes = 0;
-    return_to_host(buffer.host);  // the cell's pointer stays: a launch may have read the size a moment ago
-    return_to_host(buffer.written);
-    buffer.host = buffer.written = nullptr;
-    classes_[windows_[address >> window_bits].shift].freed.push_back(address);
+    return_to_host(buffer);  // the cell's pointer stays: a launch may have read the size a moment ago
+    buffer.host = nullptr;
+    buffer.written = nullptr;
+    const std::uint64_t window = address >> window_bits;
+    const bool is_mapped = window >= first_mapped_window && window <= last_mapped_window;
+    (is_mapped ? mapped_ : own_).classes[windows_[window].shift].freed.push_back(address);
 }
 
 std::uint64_t Memory::State::allocate_on_heap(std::size_t bytes) {
     {
         const std::lock_guard lock(mutex_);
-        if (bytes == 0 || bytes > heap_bytes - heap_used_) return 0;
+        if (bytes == 0 || heap_used_ > heap_bytes_ || bytes > heap_bytes_ - heap_used_) return 0;
         heap_used_ += bytes;
     }
     const std::uint64_t address = allocate(bytes, heap_name);
@@ -177,6 +229,11 @@ bool Memory::State::release_on_heap(std::uint64_t address) {
     }
     release(address);
     return true;
+}
+
+void Memory::State::set_heap_bytes(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    heap_bytes_ = bytes;
 }
 
 void Memory::State::rename(std::uint64_t address, std::string_view name) {
@@ -238,6 +295,7 @@ void Memory::State::note_copied(std::uint64_t to, std::uint64_t from, std::size_
     if (!bits) {  // all of it was written: it is tracked again
         const std::lock_guard lock(mutex_);
         bits = buffers_.at(target.base).written;
+        if (!bits) return;  // the host writes there, too
         std::memset(bits, 0xff, (target.bytes + 7) / 8);
         cell_of(to).written.store(bits, std::memory_order_release);
     }
@@ -255,7 +313,7 @@ Memory::State::Running::Running(State& state) : state_(state) {
 Memory::State::Running::~Running() {
     const std::lock_guard lock(state_.mutex_);
     if (--state_.running_) return;
-    for (void* host : state_.kept_) std::free(host);
+    for (const auto& [host, mapped_bytes] : state_.kept_) free_host(host, mapped_bytes);
     state_.kept_.clear();
 }
 
@@ -263,8 +321,15 @@ Memory::Memory() : state_(std::make_unique<State>()) {}
 Memory::~Memory() = default;
 
 std::uint64_t Memory::allocate(std::size_t bytes, std::string_view name) { return state_->allocate(bytes, name); }
+std::uint64_t Memory::allocate_mapped(std::size_t bytes, std::string_view name) {
+    return state_->allocate_mapped(bytes, name);
+}
+std::uint64_t Memory::adopt(void* host, std::size_t bytes, std::string_view name) {
+    return state_->adopt(host, bytes, name);
+}
 void Memory::release(std::uint64_t address) { state_->release(address); }
 void Memory::name(std::uint64_t address, std::string_view name) { state_->rename(address, name); }
+void Memory::set_heap_bytes(std::size_t bytes) { state_->set_heap_bytes(bytes); }
 bool Memory::is_device(std::uint64_t address) const { return state_->is_device(address); }
 Memory::Range Memory::buffer_of(std::uint64_t address) const {
     const View found = state_->find(address);

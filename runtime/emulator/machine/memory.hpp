@@ -8,7 +8,9 @@
 // (less for those above 4 GiB), and starts a quarter into it:
 //
 //     | before | the buffer | after                   |     before and after belong to nothing
-// so finding the buffer of an address takes two loads and a shift, an index slightly out of bounds never lands in a
+// Buffers that are mapped, so that the host has them at the same address, are in windows of their own, where no system
+// puts anything by itself.
+// So finding the buffer of an address takes two loads and a shift, an index slightly out of bounds never lands in a
 // neighbour, and the cell of a freed buffer (host memory returned, size 0) stays poisoned until many later frees.
 #pragma once
 #include <algorithm>
@@ -30,6 +32,9 @@ inline constexpr std::uint64_t window_bytes = std::uint64_t{1} << window_bits;
 inline constexpr std::uint64_t address_limit = std::uint64_t{1} << 48;
 /// The name of buffers from a kernel's malloc.
 inline constexpr std::string_view heap_name = "malloc";
+
+/// What a kernel's malloc has in CUDA.
+inline constexpr std::size_t default_heap_bytes = 8 << 20;
 
 /// State spaces; Shared to Const are also the ids of their windows. Cluster is .shared::cluster, which the decoder
 /// turns into generic addresses.
@@ -73,8 +78,9 @@ struct Memory::State {
         std::uint64_t address = 0, bytes = 0;
         std::string name;
         bool freed = false;
-        bool on_heap = false;  // from a kernel's malloc
-        void* host = nullptr;  // to be returned to the host
+        bool on_heap = false;          // from a kernel's malloc
+        void* host = nullptr;          // to be returned to the host
+        std::size_t mapped_bytes = 0;  // of its pages; 0: `host` is from malloc
         std::uint8_t* written = nullptr;
     };
     struct HostRange {
@@ -102,6 +108,8 @@ struct Memory::State {
     }
 
     std::uint64_t allocate(std::size_t bytes, std::string_view name);
+    std::uint64_t allocate_mapped(std::size_t bytes, std::string_view name);
+    std::uint64_t adopt(void* host, std::size_t bytes, std::string_view name);
     bool is_device(std::uint64_t address) const;
     /// The maximum size of a later buffer that reuses the address of one with this many bytes.
     static std::uint64_t most_bytes_like(std::uint64_t bytes);
@@ -109,6 +117,7 @@ struct Memory::State {
     /// A kernel's malloc: 0 if its heap is full. A kernel's free: false if malloc did not return the address.
     std::uint64_t allocate_on_heap(std::size_t bytes);
     bool release_on_heap(std::uint64_t address);
+    void set_heap_bytes(std::size_t bytes);
     void rename(std::uint64_t address, std::string_view name);
     /// The host bytes of a range inside one live buffer; Error otherwise. `what` begins the message. They are poisoned
     /// if they are fresh and the caller does not overwrite the whole buffer.
@@ -139,20 +148,35 @@ private:
         std::uint64_t next = 0, end = 0;  // fresh addresses of the newest window of the class
         std::deque<std::uint64_t> freed;  // bases of freed cells, oldest first
     };
-    std::uint64_t fresh_cell(int shift);
+    /// Windows for buffers of one kind.
+    struct Region {
+        unsigned next_window, end_window;
+        std::array<SizeClass, window_bits + 1> classes{};
+    };
+    std::uint64_t fresh_cell(Region& region, int shift);
+    /// An address for a buffer of so many bytes, or 0.
+    std::uint64_t take_cell(Region& region, std::size_t bytes);
+    /// Adds a buffer of which all bytes count as written.
+    void add_written(std::uint64_t address, std::byte* host, Buffer buffer);
     Cell& cell_of(std::uint64_t address) const;
-    void return_to_host(void* host) noexcept;
+    void return_to_host(const Buffer& buffer) noexcept;
+    static void free_host(void* host, std::size_t mapped_bytes) noexcept;
     void poison(const Buffer& buffer);
 
     Cell nowhere_;
     std::array<Window, address_limit / window_bytes> windows_;
-    unsigned next_window_ = unsigned(Space::Const) + 1;
-    std::array<SizeClass, window_bits + 1> classes_;
+    static constexpr unsigned first_mapped_window = 0x400, last_mapped_window = 0x4ff;
+    Region own_{unsigned(Space::Const) + 1, first_mapped_window};
+    Region mapped_{first_mapped_window, last_mapped_window + 1};
     std::map<std::uint64_t, Buffer> buffers_;  // by base address
     std::set<std::uint64_t> fresh_;            // untouched ones: poisoned before something may read them
-    std::vector<void*> kept_;                  // released while launches run
+    struct Kept {
+        void* host;
+        std::size_t mapped_bytes;
+    };
+    std::vector<Kept> kept_;  // released while launches run
     unsigned running_ = 0;
-    std::size_t heap_used_ = 0;
+    std::size_t heap_bytes_ = default_heap_bytes, heap_used_ = 0;
     std::array<std::mutex, 16> wide_exchanges_;  // by address
     mutable std::mutex mutex_;
 };

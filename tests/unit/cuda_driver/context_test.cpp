@@ -158,6 +158,18 @@ TEST_CASE("several threads use contexts of their own and a shared one") {
     CHECK(wrong == 0);
 }
 
+TEST_CASE("a context ends when the last that attached to it detaches") {
+    call("cuInit", 0u);
+    CUcontext context = nullptr, again = nullptr;
+    CHECK(call("cuCtxCreate_v2", &context, 0u, CUdevice(0)) == CUDA_SUCCESS);
+    CHECK(call("cuCtxAttach", &again, 0u) == CUDA_SUCCESS);
+    CHECK(again == context);
+    CHECK(call("cuCtxDetach", context) == CUDA_SUCCESS);
+    CHECK(call("cuCtxSynchronize") == CUDA_SUCCESS);
+    CHECK(call("cuCtxDetach", context) == CUDA_SUCCESS);
+    CHECK(call("cuCtxDetach", context) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+}
+
 TEST_CASE("results have names and texts") {
     const char* text = nullptr;
     CHECK(call("cuGetErrorName", CUDA_ERROR_ILLEGAL_ADDRESS, &text) == CUDA_SUCCESS);
@@ -182,6 +194,9 @@ TEST_CASE("the device says what it is") {
     CHECK(call("cuDeviceGetName", &name[0], 8, CUdevice(0)) == CUDA_SUCCESS);
     CHECK(std::string(name) == "ikat em");
     CHECK(call("cuDeviceGet", &count, 1) == CUDA_ERROR_INVALID_DEVICE);
+    CHECK(call("cuDeviceGetAttribute", &count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CUdevice(0)) == CUDA_SUCCESS);
+    CHECK(count == 132);
+    CHECK(call("cuProfilerStart") == CUDA_SUCCESS);
 }
 
 }  // namespace

@@ -36,6 +36,44 @@ TEST_CASE("a launch takes its parameters from pointers or from a buffer") {
     CHECK(launch(kernel) == CUDA_ERROR_INVALID_VALUE);  // no parameters at all
 }
 
+TEST_CASE("a launch takes what was set before, as in the first versions of CUDA") {
+    const OwnContext own;
+    const CUfunction kernel = function(load(".param .u64 p", stores));
+    CUdeviceptr out = 0;
+    unsigned result = 0;
+    call("cuMemAlloc_v2", &out, std::size_t{4});
+    CHECK(call("cuLaunchGrid", kernel, 1, 1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuFuncSetBlockShape", kernel, 48, 1, 1) == CUDA_SUCCESS);
+    CHECK(call("cuFuncSetSharedSize", kernel, 16u) == CUDA_SUCCESS);
+    CHECK(call("cuParamSetSize", kernel, 8u) == CUDA_SUCCESS);
+    CHECK(call("cuParamSetv", kernel, 0, static_cast<void*>(&out), 8u) == CUDA_SUCCESS);
+    CHECK(call("cuLaunchGrid", kernel, 2, 1) == CUDA_SUCCESS);
+    call("cuMemcpyDtoH_v2", static_cast<void*>(&result), out, std::size_t{4});
+    CHECK(result == 48);
+    CHECK(call("cuParamSeti", kernel, -4, 1u) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuFuncSetBlockShape", kernel, 0, 1, 1) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("dynamic shared memory begins at a multiple of 1024 where there is no other") {
+    const OwnContext own;
+    const CUfunction kernel =
+        function(load(".param .u64 p",
+                      ".reg .b64 %d; .reg .b32 %r; ld.param.u64 %d, [p]; mov.u32 %r, dynamic; and.b32 %r, %r, 1023;\n"
+                      "st.global.u32 [%d], %r;",
+                      "", ".extern .shared .align 16 .b8 dynamic[];"));
+    CUdeviceptr out = 0;
+    call("cuMemAlloc_v2", &out, std::size_t{4});
+    void* parameters[] = {&out};
+    unsigned wrong = 0;
+    for (int i = 0; i < 8; ++i) {
+        unsigned low = 1;
+        CHECK(launch(kernel, {.shared = 1024}, parameters) == CUDA_SUCCESS);
+        call("cuMemcpyDtoH_v2", static_cast<void*>(&low), out, std::size_t{4});
+        wrong += low != 0;
+    }
+    CHECK(wrong == 0);
+}
+
 TEST_CASE("impossible launches are refused and nothing is run") {
     const OwnContext own;
     const CUfunction kernel = function(load("", "trap;", ".maxntid 128, 1, 1"));

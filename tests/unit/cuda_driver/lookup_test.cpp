@@ -52,7 +52,7 @@ TEST_CASE("functions are found by name and version") {
     CHECK(early.status == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
 }
 
-TEST_CASE("an unknown function is a null pointer, and named once") {
+TEST_CASE("an unknown function is a null pointer, and nothing is said of it") {
     Found unknown{};
     const std::string text = said([&] {
         unknown = look_up("cuMakeCoffee", 13000);
@@ -61,7 +61,7 @@ TEST_CASE("an unknown function is a null pointer, and named once") {
     CHECK(unknown.result == CUDA_SUCCESS);
     CHECK(unknown.code == nullptr);
     CHECK(unknown.status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
-    CHECK(text == "ikat's CUDA driver: cuMakeCoffee: no such function is known; the program was told so\n");
+    CHECK(text.empty());
     void* code = &unknown;
     CHECK(call("cuGetProcAddress", "cuMakeTea", &code, 13000, std::uint64_t{0}) == CUDA_ERROR_NOT_FOUND);
     CHECK(code == nullptr);
@@ -90,7 +90,7 @@ TEST_CASE("undocumented tables are refused with what to do about it") {
         said([&] { result = call("cuGetExportTable", &table, static_cast<const void*>("0123456789abcdef")); });
     CHECK(result == CUDA_ERROR_NOT_FOUND);
     CHECK(table == nullptr);
-    CHECK_THAT(text, Catch::Matchers::Contains("--cudart shared"));
+    CHECK_THAT(text, Catch::Matchers::Contains("linked into it or shared"));
 }
 
 #ifdef CUDA_STUB

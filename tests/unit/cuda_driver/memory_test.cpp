@@ -100,7 +100,7 @@ TEST_CASE("pointers tell what they point into") {
     CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_POINTER};
     void* answers[] = {&type, &begin_of};
     CHECK(call("cuPointerGetAttributes", 2u, &asked[0], &answers[0], inside) == CUDA_SUCCESS);
-    CHECK((type == CU_MEMORYTYPE_HOST && begin_of == 0));
+    CHECK((type == CU_MEMORYTYPE_HOST && begin_of == inside));
     CHECK(call("cuMemFreeHost", host) == CUDA_SUCCESS);
     CHECK(call("cuMemFreeHost", host) == CUDA_ERROR_INVALID_VALUE);
     CHECK(call("cuPointerGetAttribute", static_cast<void*>(&type), CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
@@ -163,8 +163,87 @@ TEST_CASE("host memory is registered once") {
     CHECK(call("cuMemHostUnregister", static_cast<void*>(memory.data())) == CUDA_SUCCESS);
     CHECK(call("cuMemHostUnregister", static_cast<void*>(memory.data())) == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
     void* host = nullptr;
-    CHECK(call("cuMemHostAlloc", &host, std::size_t{16}, CU_MEMHOSTALLOC_DEVICEMAP) == CUDA_ERROR_NOT_SUPPORTED);
     CHECK(call("cuMemHostAlloc", &host, std::size_t{16}, 0xff00u) == CUDA_ERROR_INVALID_VALUE);
+}
+
+/// A kernel that adds 1 to a number.
+CUfunction increment() {
+    return function(load(".param .u64 p",
+                         ".reg .b64 %d; .reg .b32 %r; ld.param.u64 %d, [p]; ld.global.u32 %r, [%d];\n"
+                         "add.u32 %r, %r, 1; st.global.u32 [%d], %r;"));
+}
+
+CUresult increment_at(CUdeviceptr address) {
+    void* parameters[] = {&address};
+    const CUresult result = launch(increment(), {}, parameters);
+    return result == CUDA_SUCCESS ? call("cuCtxSynchronize") : result;
+}
+
+TEST_CASE("kernels reach page-locked and managed memory at the host's address") {
+    const OwnContext own;
+    void* host = nullptr;
+    CUdeviceptr managed = 0, address = 0;
+    CHECK(call("cuMemHostAlloc", &host, std::size_t{64}, 2u) == CUDA_SUCCESS);
+    const auto pinned = CUdeviceptr(reinterpret_cast<std::uintptr_t>(host));
+    CHECK(call("cuMemHostGetDevicePointer_v2", &address, static_cast<void*>(static_cast<char*>(host) + 4), 0u) ==
+          CUDA_SUCCESS);
+    CHECK(address == pinned + 4);
+    CHECK(call("cuMemAllocManaged", &managed, std::size_t{64}, 1u) == CUDA_SUCCESS);
+    for (const CUdeviceptr at : {pinned, managed}) {
+        volatile unsigned* const number = reinterpret_cast<unsigned*>(at);
+        *number = 41;
+        CHECK(increment_at(at) == CUDA_SUCCESS);
+        CHECK(*number == 42);
+        CHECK(call("cuMemsetD32_v2", at, 7u, std::size_t{1}) == CUDA_SUCCESS);
+        CHECK(*number == 7);
+        CHECK(call("cuMemcpy", managed, at, std::size_t{4}) == CUDA_SUCCESS);
+    }
+    int is_managed = 0;
+    CHECK(call("cuPointerGetAttribute", static_cast<void*>(&is_managed), CU_POINTER_ATTRIBUTE_IS_MANAGED, managed) ==
+          CUDA_SUCCESS);
+    CHECK(is_managed == 1);
+    CHECK(call("cuMemPrefetchAsync", managed, std::size_t{64}, CUdevice(0), CUstream(nullptr)) == CUDA_SUCCESS);
+    CHECK(call("cuMemPrefetchAsync", managed, std::size_t{65}, CUdevice(0), CUstream(nullptr)) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuMemFreeHost", host) == CUDA_SUCCESS);
+    CHECK(call("cuMemFree_v2", managed) == CUDA_SUCCESS);
+    CHECK(increment_at(pinned) == CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST_CASE("kernels reach registered memory at an address of its own") {
+    const OwnContext own;
+    std::array<unsigned, 2000> memory{};
+    CUdeviceptr address = 0;
+    const auto find = [&](unsigned i) {
+        return call("cuMemHostGetDevicePointer_v2", &address, static_cast<void*>(&memory[i]), 0u);
+    };
+    CHECK(find(0) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuMemHostRegister_v2", static_cast<void*>(&memory[3]), std::size_t{4 * 1990}, 0u) == CUDA_SUCCESS);
+    CHECK(find(1992) == CUDA_SUCCESS);
+    CHECK(increment_at(address) == CUDA_SUCCESS);
+    CHECK(memory[1992] == 1);
+    CHECK(call("cuMemHostUnregister", static_cast<void*>(&memory[3])) == CUDA_SUCCESS);
+    CHECK(increment_at(address) == CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST_CASE("a kernel's malloc has what the program asks for") {
+    const auto allocates = [](std::size_t heap) {
+        const OwnContext own;
+        const CUfunction kernel = function(load(".param .u64 p",
+                                                ".reg .b64 %d<2>; ld.param.u64 %d0, [p];\n"
+                                                "{ .param .b64 n; .param .b64 r; st.param.b64 [n], 12582912;\n"
+                                                "call.uni (r), malloc, (n); ld.param.b64 %d1, [r]; }\n"
+                                                "st.global.u64 [%d0], %d1;",
+                                                "", ".extern .func (.param .b64 r) malloc(.param .b64 n);"));
+        if (heap) CHECK(call("cuCtxSetLimit", CU_LIMIT_MALLOC_HEAP_SIZE, heap) == CUDA_SUCCESS);
+        CUdeviceptr out = allocate(8), got = 0;
+        void* parameters[] = {&out};
+        CHECK(launch(kernel, {}, parameters) == CUDA_SUCCESS);
+        CHECK(call("cuMemcpyDtoH_v2", static_cast<void*>(&got), out, sizeof got) == CUDA_SUCCESS);
+        return got != 0;
+    };
+    CHECK(!allocates(0));
+    CHECK(allocates(16 << 20));
 }
 
 TEST_CASE("pools give memory in stream order") {

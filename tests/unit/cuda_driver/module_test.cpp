@@ -36,6 +36,7 @@ TEST_CASE("PTX that does not compile is refused with a log that names its line")
         CHECK(load_text(std::string(".version 9.0\n.target ") + target + "\n.address_size 64\n") ==
               CUDA_ERROR_INVALID_PTX);
     CHECK(load_text(".version 8.0\n.target sm_90a\n.address_size 64\n") == CUDA_SUCCESS);
+    CHECK(load_text(".version 9.5\n.target sm_90a\n.address_size 64\n") == CUDA_SUCCESS);
     CHECK(load_text(".version 8.0\n.target sm_80\n.address_size 64\n", &log) == CUDA_SUCCESS);
     CHECK(log == "");
     CHECK(load_text(".version 8.0\n.target sm_80\n.address_size 32\n") == CUDA_ERROR_INVALID_PTX);
@@ -49,6 +50,22 @@ TEST_CASE("images that are no PTX are named") {
     CHECK(call("cuModuleLoadData", &module, static_cast<const void*>(nullptr)) == CUDA_ERROR_INVALID_VALUE);
     CHECK(call("cuModuleLoad", &module, "/nowhere.ptx") == CUDA_ERROR_FILE_NOT_FOUND);
     CHECK(call("cuModuleLoad", &module, "/tmp") == CUDA_ERROR_FILE_NOT_FOUND);
+}
+
+TEST_CASE("an unknown opcode in newer PTX is refused where an entry executes it") {
+    const OwnContext own;
+    const std::string head = ".version 9.5\n.target sm_90a\n.address_size 64\n";
+    const std::string text = head +
+                             ".func unused() { brew.coffee; ret; }\n.entry good() { ret; }\n"
+                             ".entry bad() {\n  brew.coffee;\n  ret;\n}\n";
+    CUmodule module = nullptr;
+    CUfunction kernel = nullptr;
+    CHECK(call("cuModuleLoadData", &module, static_cast<const void*>(text.c_str())) == CUDA_SUCCESS);
+    CHECK(call("cuModuleGetFunction", &kernel, module, "good") == CUDA_SUCCESS);
+    CHECK(launch(kernel) == CUDA_SUCCESS);
+    CHECK(call("cuModuleGetFunction", &kernel, module, "bad") == CUDA_ERROR_NOT_SUPPORTED);
+    CHECK(load_text(".version 9.0\n.target sm_90a\n.address_size 64\n.func f() { brew.coffee; ret; }\n") ==
+          CUDA_ERROR_INVALID_PTX);
 }
 
 TEST_CASE("entries are found by name, and go with their module") {
