@@ -220,7 +220,7 @@ struct Checker {
         const auto& parameters = block(edge.to).parameters;
         const bool moves_follow = edge_at_start(problem, flow, edge.to) != nullptr;
         const auto is_kept = [&](LiveRange v) {
-            return liveness.in[index(edge.to)].test(index(v)) ||
+            return liveness.in[index(edge.to)].contains(v) ||
                    (moves_follow && std::ranges::find(edge.arguments, v) != edge.arguments.end());
         };
         Facts facts;

@@ -142,7 +142,8 @@ struct Chooser {
     void relieve_block(FlowBlock b) {
         const BasicBlock& block = problem.blocks[index(b)];
         next_use.enter_from_below(b);
-        live = liveness.out[index(b)];
+        live.clear();
+        for (LiveRange v : liveness.out[index(b)]) live.set(index(v));
         relieve_end(b);
         for (std::size_t i = block.instructions.size(); i-- > 0;) {
             const Instruction& instruction = block.instructions[i];

@@ -57,7 +57,7 @@ struct Colouring {
 
     void colour_block(FlowBlock b) {
         for (RegisterPool& each : pools) each.release_all();
-        liveness.in[index(b)].each([&](std::size_t v) { pool(LiveRange(v)).take(registers[v]); });
+        for (LiveRange v : liveness.in[index(b)]) pool(v).take(registers[index(v)]);
         for (LiveRange v : problem.blocks[index(b)].parameters) choose(v);
         release(liveness.dead_parameters(b));
 

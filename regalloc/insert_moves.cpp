@@ -39,7 +39,7 @@ struct MoveInserter {
         const auto mark = [&](LiveRange v) {
             if (class_of(v) == c) busy.set(register_of(v));
         };
-        liveness.in[index(edge.to)].each([&](std::size_t v) { mark(LiveRange(v)); });
+        std::ranges::for_each(liveness.in[index(edge.to)], mark);
         std::ranges::for_each(edge.arguments, mark);
         std::ranges::for_each(problem.blocks[index(edge.to)].parameters, mark);
         for (Register r = 0; r < answer.used[c]; ++r)

@@ -3,7 +3,8 @@
 //
 // In SSA form a value lives from its definition, along every path, to its uses. So we walk backwards from each use to
 // the definition, marking the blocks on the way. The cost is the length of the live ranges, and no fixed point is
-// needed.
+// needed. One value is walked after another, in ascending order: whether a block is marked is seen at the end of its
+// set.
 //
 //     b0:  v = …            out[b0] ∋ v
 //          │  ┌───┐
@@ -28,6 +29,12 @@ struct LivenessBuilder {
     std::vector<FlowBlock> pending{};  // blocks at whose start the value being walked is live
     std::vector<LiveRange> late{};     // that die after the definitions of the current instruction
 
+    struct Use {
+        LiveRange value;
+        FlowBlock block;
+        bool at_end;
+    };
+
     const BasicBlock& block(FlowBlock b) const { return problem.blocks[index(b)]; }
 
     void find_definitions() {
@@ -43,7 +50,7 @@ struct LivenessBuilder {
     }
 
     void live_at_start(LiveRange v, FlowBlock b) {
-        if (result.definitions_[index(v)].block == b || !result.in[index(b)].insert(index(v))) return;
+        if (result.definitions_[index(v)].block == b || !result.in[index(b)].append(v)) return;
         IKAT_ASSERT(b != FlowBlock{0},
                     "v" + std::to_string(index(v)) + " is used where no definition reaches\n" + to_string(problem));
         pending.push_back(b);
@@ -55,24 +62,42 @@ struct LivenessBuilder {
             const FlowBlock reached = pending.back();
             pending.pop_back();
             for (FlowBlock source : flow.sources(reached))
-                if (result.out[index(source)].insert(index(v))) live_at_start(v, source);
+                if (result.out[index(source)].append(v)) live_at_start(v, source);
         }
     }
 
     void live_before_terminator(LiveRange v, FlowBlock b) {
-        if (result.out[index(b)].insert(index(v))) live_before_use(v, b);
+        if (result.out[index(b)].append(v)) live_before_use(v, b);
     }
 
     void find_live_ranges() {
-        result.in.assign(problem.blocks.size(), Bitset(problem.values.size()));
-        result.out = result.in;
+        result.in.resize(problem.blocks.size());
+        result.out.resize(problem.blocks.size());
+        for (const auto& [v, b, at_end] : uses_elsewhere())
+            at_end ? live_before_terminator(v, b) : live_before_use(v, b);
+    }
+
+    /// The uses by which values live at the start or the end of a block, by value.
+    std::vector<Use> uses_elsewhere() const {
+        std::vector<Use> uses;
         for (FlowBlock b : flow.order) {
-            for (const Instruction& instruction : block(b).instructions)
-                for (LiveRange v : instruction.uses) live_before_use(v, b);
-            for (LiveRange v : block(b).terminator_uses) live_before_terminator(v, b);
+            std::uint32_t time = 0;
+            for (const Instruction& instruction : block(b).instructions) {
+                time += 2;
+                for (LiveRange v : instruction.uses) {
+                    const auto& defined = result.definitions_[index(v)];
+                    if (defined.block != b) uses.push_back({v, b, false});
+                    IKAT_ASSERT(defined.block != b || defined.time < time,
+                                "a value is used above its definition in block" + std::to_string(index(b)) + '\n' +
+                                    to_string(problem));
+                }
+            }
+            for (LiveRange v : block(b).terminator_uses) uses.push_back({v, b, true});
             for (const Edge& edge : block(b).edges)
-                for (LiveRange v : edge.arguments) live_before_terminator(v, b);
+                for (LiveRange v : edge.arguments) uses.push_back({v, b, true});
         }
+        std::ranges::stable_sort(uses, {}, &Use::value);
+        return uses;
     }
 
     /// Moves `live` from after the instruction to before it. Late uses die after the definitions.
@@ -104,10 +129,11 @@ struct LivenessBuilder {
 
     std::uint32_t end() const { return std::uint32_t(result.values_.size()); }
 
+    /// `live` is empty before and after.
     void find_deaths(FlowBlock b, Bitset& live, Bitset& claimed) {
         const auto& instructions = block(b).instructions;
         Liveness::Place* places = &result.places_[result.first_[index(b)]];
-        live = result.out[index(b)];
+        for (LiveRange v : result.out[index(b)]) live.set(index(v));
         for (std::size_t i = instructions.size(); i-- > 0;) step(instructions[i], live, claimed, places[1 + i]);
 
         places->begin = places->middle = end();
@@ -115,8 +141,7 @@ struct LivenessBuilder {
             if (!live.test(index(v))) result.values_.push_back(v);
         places->end = end();
         for (LiveRange v : block(b).parameters) live.reset(index(v));
-        IKAT_ASSERT(live == result.in[index(b)], "a value is used above its definition in block" +
-                                                     std::to_string(index(b)) + '\n' + to_string(problem));
+        for (LiveRange v : result.in[index(b)]) live.reset(index(v));
     }
 
     /// A copied tied use is defined before the instruction, while all of the instruction's uses are still live.
@@ -160,7 +185,7 @@ struct LivenessBuilder {
             places += 1 + std::uint32_t(each.instructions.size());
         }
         result.places_.resize(places);
-        Bitset live, claimed(problem.values.size());
+        Bitset live(problem.values.size()), claimed(problem.values.size());
         for (FlowBlock b : flow.order) find_deaths(b, live, claimed);
         advance_copies();
         index_deaths();
@@ -181,9 +206,9 @@ bool reads_late(const Instruction& instruction, LiveRange v) {
 bool Liveness::live_after_definition(LiveRange v, LiveRange other) const {
     const Point from = definitions_[index(v)], at = definitions_[index(other)];
     if (at.block == no_id<FlowBlock> || from.block == no_id<FlowBlock>) return false;
-    if (from.block != at.block && !in[index(at.block)].test(index(v))) return false;
+    if (from.block != at.block && !in[index(at.block)].contains(v)) return false;
     if (from.block == at.block && from.time > at.time) return false;
-    if (out[index(at.block)].test(index(v))) return true;
+    if (out[index(at.block)].contains(v)) return true;
     for (std::uint32_t i = first_death_[index(v)]; i < first_death_[index(v) + 1]; ++i)
         if (deaths_[i].block == at.block) return deaths_[i].time > at.time;
     return false;

@@ -19,7 +19,7 @@ constexpr std::uint32_t loop_exit = 1000;
 NextUse::NextUse(const Problem& problem, const Flow& flow, const Liveness& liveness)
     : problem_(problem), flow_(flow), position_(problem.values.size()), at_start_(problem.blocks.size()) {
     for (FlowBlock b : flow.order)
-        liveness.in[index(b)].each([&](std::size_t v) { at_start_[index(b)].emplace_back(LiveRange(v), never); });
+        for (LiveRange v : liveness.in[index(b)]) at_start_[index(b)].emplace_back(v, never);
     for (bool changed = true; changed;) {
         changed = false;
         for (auto b = flow.order.rbegin(); b != flow.order.rend(); ++b) changed |= update_start(*b);

@@ -38,7 +38,7 @@ std::vector<std::uint32_t> block_pressure(const Problem& problem, const Liveness
             rows[place * classes + c] = std::max(rows[place * classes + c], counter.live[c]);
     };
 
-    liveness.in[index(b)].each([&](std::size_t v) { ++counter.of(LiveRange(v)); });
+    for (LiveRange v : liveness.in[index(b)]) ++counter.of(v);
     counter.add(block.parameters);
     raise(0);
     counter.remove(liveness.dead_parameters(b));

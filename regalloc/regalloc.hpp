@@ -5,12 +5,12 @@
 // Allocation gives every value a register and lists the necessary moves. Registers of one class are numbered from 0 and
 // are interchangeable; classes never overlap. See README.md for the algorithm.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "codegen/support/bitset.hpp"
 #include "codegen/support/id.hpp"
 #include "codegen/support/inline_vector.hpp"
 
@@ -86,6 +86,23 @@ struct Reassigned {
     Register to;
 };
 
+/// Values in ascending order: few of many, where a Bitset for each block would take blocks times values.
+class LiveSet {
+public:
+    bool contains(LiveRange v) const { return std::ranges::binary_search(values_, v); }
+    auto begin() const { return values_.begin(); }
+    auto end() const { return values_.end(); }
+    /// Adds v, which no member follows; true if it is new.
+    bool append(LiveRange v) {
+        if (!values_.empty() && values_.back() == v) return false;
+        values_.push_back(v);
+        return true;
+    }
+
+private:
+    std::vector<LiveRange> values_;
+};
+
 struct Allocation {
     std::vector<Register>
         registers;  // by LiveRange; no_register for a value that lives only in its stack slot or is never defined
@@ -94,8 +111,8 @@ struct Allocation {
     std::vector<std::uint32_t> used;       // registers per class
     std::vector<std::uint32_t> max_live;   // per class: the highest pressure anywhere
     std::uint32_t stack_slots = 0;
-    std::vector<Bitset> live_in;  // by block: the values that are live at its start, its parameters left out; where no
-                                  // path leads, none
+    std::vector<LiveSet> live_in;  // by block: the values that are live at its start, its parameters left out; where no
+                                   // path leads, none
 };
 
 enum class Method : std::uint8_t {

@@ -200,7 +200,7 @@ struct Spiller {
         const Edge* at_start = edge_at_start(problem, flow, b);
         const auto& parameters = problem.blocks[index(b)].parameters;
         std::ranges::fill(live, 0);
-        liveness.in[index(b)].each([&](std::size_t v) { count({{LiveRange(v)}}, 1); });
+        for (LiveRange v : liveness.in[index(b)]) count({{v}}, 1);
         count(parameters, 1);
         for (std::size_t i = 0; i < parameters.size(); ++i) {
             if (!is_dropped(b, i, at_start))

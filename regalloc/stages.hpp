@@ -57,8 +57,8 @@ bool reads_late(const Instruction& instruction, LiveRange v);
 /// Where values live and where they die.
 struct Liveness {
     std::size_t classes = 0;
-    std::vector<Bitset> in;   // by FlowBlock: live at its start, its parameters left out
-    std::vector<Bitset> out;  // by FlowBlock: live before its terminator: what it reads, passes on, or leaves alone
+    std::vector<LiveSet> in;   // by FlowBlock: live at its start, its parameters left out
+    std::vector<LiveSet> out;  // by FlowBlock: live before its terminator: what it reads, passes on, or leaves alone
 
     std::span<const LiveRange> dead_parameters(FlowBlock b) const { return slice(first_[index(b)], 1); }
     /// The uses of instruction i that die there, each once, except late uses.

@@ -72,7 +72,7 @@ private:
         const auto operands = std::as_const(fn_).operands(inst);
         std::size_t first = 0;
         if (has(it.op, Commutes)) {  // alike for both orders
-            out = mixed(out, index(operands[0]) ^ std::uint64_t(index(operands[1])));
+            out = mixed(out, mixed(0, index(operands[0])) + mixed(0, index(operands[1])));
             first = 2;
         }
         for (std::size_t i = first; i < operands.size(); ++i) out = mixed(out, index(operands[i]));

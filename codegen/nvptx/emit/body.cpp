@@ -57,10 +57,7 @@ bool Body::may_stand_before_branch(Block latch, std::size_t way, std::span<const
     const regalloc::Edge& other = block.edges[1 - way];
     if (moves.empty() || std::ranges::any_of(block.terminator_uses, is_written)) return false;
     if (std::ranges::any_of(other.arguments, is_written)) return false;
-    bool harms = false;
-    registers_.allocation.live_in[index(other.to)].each(
-        [&](std::size_t value) { harms |= is_written(regalloc::LiveRange(value)); });
-    return !harms;
+    return std::ranges::none_of(registers_.allocation.live_in[index(other.to)], is_written);
 }
 
 void Body::find_edits() {

@@ -33,10 +33,10 @@ TEST_CASE("liveness: a value is live around a loop that reads it, and dead after
         block2:
             v3:b32 = v1, v1
             return v3)");
-    CHECK(lives.liveness.in[1].test(0));
-    CHECK(lives.liveness.out[1].test(0));
-    CHECK(lives.liveness.out[1].test(1));
-    CHECK_FALSE(lives.liveness.in[2].test(0));
+    CHECK(lives.liveness.in[1].contains(LiveRange{0}));
+    CHECK(lives.liveness.out[1].contains(LiveRange{0}));
+    CHECK(lives.liveness.out[1].contains(LiveRange{1}));
+    CHECK_FALSE(lives.liveness.in[2].contains(LiveRange{0}));
     CHECK(lives.liveness.dying(FlowBlock{1}, 0).empty());
     CHECK(Lives::numbers(lives.liveness.dying(FlowBlock{2}, 0)) == Numbers{1});
     CHECK(lives.flow.depth == Numbers{0, 1, 0});
