@@ -91,10 +91,13 @@ void run(emulator::Program& program, const emulator::Launch& launch, const Emula
         program.run(launch, options);
     } catch (const Error& finding) {
         std::vector<Diagnostic> diagnostics = finding.diagnostics();
-        diagnostics.front().notes.push_back({{},
-                                             fmt::format("IKAT_SCHEDULE={}{} repeats this order of warps", options.seed,
-                                                         options.seed && options.lanes ? ",lanes" : "")});
-        throw KernelError(std::move(diagnostics));
+        diagnostics.front().notes.push_back(
+            {{},
+             fmt::format("in kernel '{}'; IKAT_SCHEDULE={}{} repeats this order of warps", launch.entry, options.seed,
+                         options.seed && options.lanes ? ",lanes" : "")});
+        const KernelError error(std::move(diagnostics));
+        log(error.what() + std::string("\n"));
+        throw error;
     }
 }
 

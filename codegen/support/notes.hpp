@@ -14,4 +14,7 @@ void send_notes_to(NoteSink sink);
 
 void note(std::string_view text);
 
+/// Appends whole lines to the file that IKAT_LOG names, if it names one: findings, which a program may hide.
+void log(std::string_view text);
+
 }  // namespace ikat

@@ -111,7 +111,8 @@ struct Statistics {
 /// cannot run is an Error with its line.
 class Program {
 public:
-    /// source_lines, if given: by PTX line (index 0 unused), the kernel's source line.
+    /// source_lines: by PTX line (index 0 unused), the kernel's source line; if none are given, those that its .loc
+    /// tell.
     Program(nvptx::Module module, Memory& memory, std::vector<Location> source_lines = {});
     ~Program();
     Program(Program&&) noexcept;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "codegen/ptx/text/source_lines.hpp"
 #include "runtime/emulator/decode/lowering.hpp"
 #include "runtime/emulator/decode/vector_registers.hpp"
 #include "runtime/emulator/machine/block.hpp"
@@ -242,7 +243,7 @@ struct Program::State {
     State(nvptx::Module m, Memory& memory, std::vector<Location> lines)
         : module(without_vector_registers(std::move(m))),
           memory(memory),
-          source_lines(std::move(lines)),
+          source_lines(lines.empty() ? nvptx::source_lines(module) : std::move(lines)),
           variables(place_variables(module, memory)) {}
     ~State() {
         for (const std::uint64_t buffer : variables.buffers) memory.release(buffer);

@@ -19,5 +19,6 @@ void add_ptx(CLI::App& app);
 void add_run(CLI::App& app, std::vector<std::vector<std::string>> then);
 void add_devices(CLI::App& app);
 void add_layout(CLI::App& app);
+void add_cuda_env(CLI::App& app);
 
 }  // namespace ikat::cli

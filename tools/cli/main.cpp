@@ -80,6 +80,7 @@ Exit run(int argc, char** argv) {
     add_run(app, std::move(then));
     add_devices(app);
     add_layout(app);
+    add_cuda_env(app);
     try {
         check_command(app, argc, argv);
         app.parse(argc, argv);

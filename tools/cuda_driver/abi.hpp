@@ -73,6 +73,14 @@ enum CUjit_option : unsigned {
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
 };
 
+enum CUjitInputType : unsigned {
+    CU_JIT_INPUT_CUBIN = 0,
+    CU_JIT_INPUT_PTX = 1,
+    CU_JIT_INPUT_FATBINARY = 2,
+    CU_JIT_INPUT_OBJECT = 3,
+    CU_JIT_INPUT_LIBRARY = 4,
+};
+
 enum CUmemorytype : unsigned {
     CU_MEMORYTYPE_HOST = 1,
     CU_MEMORYTYPE_DEVICE = 2,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "codegen/support/notes.hpp"
 #include "runtime/emulator/observe/faults.hpp"
 #include "tools/cuda_driver/state.hpp"
 
@@ -122,7 +123,8 @@ void run(Driver& its, Context& context, const char* name, Module& module, const 
     try {
         runtime::run(*module.program, launch, its.options);
     } catch (const Error& finding) {
-        report(name, finding);
+        note(fmt::format("ikat's CUDA driver: {}: {}\n", name, finding.what()));
+        if (!module.ptx.write()) complain(name, "the PTX cannot be written to " + module.ptx.path(), "set IKAT_EMIT");
         context.failure = result_of(finding);
         if (its.blocking_launches) refuse(context.failure);
     }

@@ -1,132 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules, libraries and what is in them. An image is PTX text: it is checked as a driver's compiler would.
+// Modules, libraries and what is in them. An image is PTX text, or a fat binary that has some: it is checked as a
+// driver's compiler would.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
-#include "codegen/ptx/check/check.hpp"
+#include "tools/cuda_driver/compiler.hpp"
+#include "tools/cuda_driver/fat_binary.hpp"
+#include "tools/cuda_driver/jit_log.hpp"
 #include "tools/cuda_driver/state.hpp"
 
 namespace ikat::cuda_driver {
 namespace {
 
-/// Buffers for what the compiler says, from the options of a load.
-struct Log {
-    Log() = default;
-    Log(unsigned count, const CUjit_option* options, void** values) {
-        require(count == 0 || (options && values));
-        for (unsigned i = 0; i < count; ++i) {
-            if (options[i] == CU_JIT_ERROR_LOG_BUFFER) buffer = static_cast<char*>(values[i]);
-            if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) size = &values[i];
-            if (options[i] == CU_JIT_INFO_LOG_BUFFER) info = static_cast<char*>(values[i]);
-            if (options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES) info_size = &values[i];
-        }
-    }
-    /// Writes what fits and how much that is; to standard error if there is no buffer.
-    void write(const std::string& text) const {
-        const std::size_t room = room_of(size);
-        if (!buffer || room == 0) return complain("the compiler of PTX", "\n" + text, {});
-        const std::size_t count = std::min(text.size(), room - 1);
-        std::memcpy(buffer, text.data(), count);
-        buffer[count] = 0;
-        *size = reinterpret_cast<void*>(count + 1);
-    }
-    /// Writes one line in the words of the driver's compiler.
-    void write_fatal(unsigned line, const std::string& message) const {
-        write(fmt::format("ptxas application ptx input, line {}; fatal   : {}\n", line, message));
-    }
-    /// Empty texts where nothing is said: always in the log of remarks.
-    void clear() const {
-        clear(buffer, size);
-        clear(info, info_size);
-    }
-
-    char *buffer = nullptr, *info = nullptr;
-    void **size = nullptr, **info_size = nullptr;
-
-private:
-    static std::size_t room_of(void** bytes) {  // 32 bits of it are given
-        return bytes ? std::uint32_t(reinterpret_cast<std::uintptr_t>(*bytes)) : 0;
-    }
-    static void clear(char* text, void** bytes) {
-        if (text && room_of(bytes)) *text = 0;
-        if (bytes) *bytes = nullptr;
-    }
-};
-
-/// The findings in the words of the driver's compiler, which programs search for line numbers.
-std::string log_of(const Error& error) {
-    std::string text;
-    for (const Diagnostic& diagnostic : error.diagnostics())
-        text += fmt::format("ptxas application ptx input, line {}; {}   : {}{}\n", diagnostic.where.line,
-                            diagnostic.severity == Severity::Error ? "error" : "warning", diagnostic.message,
-                            diagnostic.hint.empty() ? "" : " (" + diagnostic.hint + ")");
-    return text + "ptxas fatal   : Ptx assembly aborted due to errors\n";
+std::string first_entry(const nvptx::Module& module) {
+    for (const nvptx::Function& function : module.functions)
+        if (function.is_entry) return std::string(module.text(function.name));
+    return "module";
 }
 
-[[noreturn]] void refuse_binary(const char* what) {
-    refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, fmt::format("the image is {}: the emulator runs PTX text", what),
-           "give the PTX: nvcc -ptx, or cuobjdump -ptx");
-}
-
-std::string_view text_of(const void* image) {
+/// The PTX text in an image.
+std::string text_of(const Driver& its, const void* image) {
     require(image);
     const char* const text = static_cast<const char*>(image);
-    const auto begins_with = [&](const char(&magic)[5]) { return std::strncmp(text, magic, 4) == 0; };
-    if (begins_with("\x7f"
-                    "ELF"))
-        refuse_binary("a cubin");
-    if (begins_with("\xb1\x43\x62\x46") || begins_with("\x50\xed\x55\xba")) refuse_binary("a fat binary");
-    return text;
-}
-
-std::string read_file(const char* path) {
-    require(path);
-    std::ifstream file(path, std::ios::binary);
-    if (!file || !std::filesystem::is_regular_file(path))
-        refuse(CUDA_ERROR_FILE_NOT_FOUND, fmt::format("there is no file '{}'", path));
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// The number of a target that the device runs code for, sm_90, else 0: of older ones, and with a letter behind the
-/// number only of its own.
-unsigned accepted_number(const nvptx::Target& device, std::string_view target) {
-    unsigned number = 0;
-    const char* const end = target.data() + target.size();
-    const char* const letter = std::from_chars(std::min(target.data() + 3, end), end, number).ptr;
-    return number == device.number || (number < device.number && letter == end) ? number : 0;
-}
-
-Module load(Driver& its, Context* context, std::string_view text, const Log& log) {
+    if (std::strncmp(text,
+                     "\x7f"
+                     "ELF",
+                     4) == 0)
+        refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "the image is a cubin: the emulator runs PTX",
+               "give the PTX: nvcc -ptx, or cuobjdump -ptx");
+    if (std::strncmp(text, "\xb1\x43\x62\x46", 4) != 0 && std::strncmp(text, "\x50\xed\x55\xba", 4) != 0) return text;
     try {
-        nvptx::Module module = nvptx::parse(text, "ptx");
-        if (nvptx::newest_version.major < module.version.major) {
-            log.write_fatal(1, fmt::format("Unsupported .version {}; current version is '{}'", to_text(module.version),
-                                           to_text(nvptx::newest_version)));
-            refuse(CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
-        }
-        nvptx::check_or_throw(module, {.is_complete = true});
-        if (module.address_size != 64) {
-            log.write_fatal(3, ".address_size is not 64");
-            refuse(CUDA_ERROR_INVALID_PTX);
-        }
-        const std::string_view named = module.target.empty() ? "" : module.text(module.target[0]);
-        const unsigned target = accepted_number(its.target, named);
-        if (target == 0) {
-            log.write_fatal(1, fmt::format(".target {} is not for this device, {}", named, its.target.name));
-            refuse(CUDA_ERROR_INVALID_PTX);
-        }
-        Module out{.context = context, .target = target};
+        return ptx_for(its.target, image);
+    } catch (const Error& error) { refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, error.what()); }
+}
+
+Module load(Driver& its, Context* context, std::string text, const Log& log) {
+    try {
+        nvptx::Module module = assemble(its.target, text, "application ptx input", true);
+        const std::string_view named = module.text(module.target[0]);
+        Module out{.context = context, .target = accepted_number(its.target, named)};
+        out.ptx = KeptPtx(std::move(text), first_entry(module));
+        module.file = intern(out.ptx.path());
         out.program = std::make_unique<emulator::Program>(std::move(module), its.memory);
         log.clear();
         return out;
+    } catch (const NotAssembled& refused) {
+        log.write(refused.log);
+        refuse(refused.result);
     } catch (const Error& error) {
-        log.write(log_of(error));
+        log.write(log_of(error, "application ptx input"));
         refuse(CUDA_ERROR_INVALID_PTX);
     }
 }
@@ -134,12 +61,12 @@ Module load(Driver& its, Context* context, std::string_view text, const Log& log
 CUresult load_module(const char* function, CUmodule* out, const void* image, unsigned count,
                      const CUjit_option* options, void** values) {
     return in_context(function, [&](Driver& its, Context& context) {
-        its.give(out, its.modules, load(its, &context, text_of(image), Log(count, options, values)));
+        its.give(out, its.modules, load(its, &context, text_of(its, image), Log(count, options, values)));
     });
 }
 
 void load_library(Driver& its, CUlibrary* out, const void* image, const Log& log) {
-    Module& library = its.give(out, its.libraries, load(its, nullptr, text_of(image), log));
+    Module& library = its.give(out, its.libraries, load(its, nullptr, text_of(its, image), log));
     library.library = *out;
 }
 
@@ -152,7 +79,10 @@ std::uintptr_t entry_of(Driver& its, Module& module, const char* name) {
     Function function{.module = &module, .entry = name};
     try {
         function.facts = module.program->entry(name);
-    } catch (const Error& error) { refuse(CUDA_ERROR_NOT_SUPPORTED, error.what()); }
+    } catch (const Error& error) {
+        module.ptx.write();
+        refuse(CUDA_ERROR_NOT_SUPPORTED, error.what());
+    }
     const std::uint64_t most = its.target.shared_static;
     if (function.facts.shared_bytes > most)
         refuse(CUDA_ERROR_INVALID_PTX,
@@ -198,6 +128,14 @@ void find_variable(Driver& its, Module& module, const char* name, CUdeviceptr* a
 
 }  // namespace
 
+std::string read_file(const char* path) {
+    require(path);
+    std::ifstream file(path, std::ios::binary);
+    if (!file || !std::filesystem::is_regular_file(path))
+        refuse(CUDA_ERROR_FILE_NOT_FOUND, fmt::format("there is no file '{}'", path));
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
 CUdeviceptr shadow_of(Driver& its, Module& module, const std::string& name) {
     if (const auto found = module.shadows.find(name); found != module.shadows.end()) return found->second;
     const std::vector<std::byte> contents = module.program->constant(name);
@@ -226,7 +164,7 @@ API(cuModuleLoadFatBinary, CUmodule* module, const void* image) {
 API(cuModuleLoad, CUmodule* module, const char* path) {
     return in_context("cuModuleLoad", [&](Driver& its, Context& context) {
         const std::string image = read_file(path);
-        its.give(module, its.modules, load(its, &context, text_of(image.c_str()), Log()));
+        its.give(module, its.modules, load(its, &context, text_of(its, image.c_str()), Log()));
     });
 }
 API(cuModuleUnload, CUmodule module) {

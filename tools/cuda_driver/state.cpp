@@ -169,11 +169,14 @@ Context& context_of(CUstream stream) {
 }
 
 void complain(const char* function, const std::string& reason, const std::string& hint) {
-    note(fmt::format("ikat's CUDA driver: {}: {}\n{}", function, reason, hint.empty() ? "" : "  hint: " + hint + "\n"));
+    const std::string text =
+        fmt::format("ikat's CUDA driver: {}: {}\n{}", function, reason, hint.empty() ? "" : "  hint: " + hint + "\n");
+    note(text);
+    log(text);
 }
 
 CUresult report(const char* function, const Error& error) {
-    note(fmt::format("ikat's CUDA driver: {}: {}\n", function, error.what()));
+    complain(function, error.what(), {});
     return CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -18,6 +18,7 @@
 #include "codegen/ptx/table/target.hpp"
 #include "runtime/emulator/device.hpp"
 #include "tools/cuda_driver/abi.hpp"
+#include "tools/cuda_driver/kept_ptx.hpp"
 
 namespace ikat::cuda_driver {
 
@@ -40,6 +41,9 @@ inline void check_device(CUdevice device) {
     if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
 }
 
+/// The file's contents. CUDA_ERROR_FILE_NOT_FOUND if it cannot be read.
+std::string read_file(const char* path);
+
 struct Context;
 
 /// CUDA 13.0.
@@ -49,6 +53,7 @@ struct Module {
     Context* context = nullptr;   // nullptr: it is a library, which belongs to no context
     CUlibrary library = nullptr;  // its handle, if it is one
     unsigned target = 0;          // 90 of sm_90a
+    KeptPtx ptx{};
     std::unique_ptr<emulator::Program> program{};
     std::map<std::string, std::uintptr_t> functions{};  // handles given out, by entry
     /// Of .const variables whose address was asked for: device memory that is copied into them before each launch.
@@ -82,6 +87,9 @@ struct Event {
     unsigned flags = 0;
     std::optional<std::chrono::steady_clock::time_point> time;  // of its last recording
 };
+
+/// Texts that are to be linked, behind a CUlinkState, and then the result.
+struct Link;
 
 struct Pool {
     std::uint64_t attributes[9] = {0, 1, 1, 1};  // by CUmemPool_attribute
@@ -197,6 +205,7 @@ struct Driver {
     Handles<Stream> streams;
     Handles<Event> events;
     Handles<Pool> pools;
+    Handles<std::shared_ptr<Link>> links;
 };
 
 /// The one driver of the process. Throws Error if the environment asks for something impossible.

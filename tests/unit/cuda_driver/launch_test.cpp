@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <array>
+#include <filesystem>
 
 #include "tests/catch.hpp"
+#include "tests/unit/cuda_driver/said.hpp"
 #include "tests/unit/cuda_driver/stand_in.hpp"
 
 namespace ikat::tests {
@@ -121,6 +125,31 @@ TEST_CASE("a kernel's failure is reported by the calls after its launch, until t
     }
     const OwnContext fresh;
     CHECK(call("cuMemAlloc_v2", &address, std::size_t{4}) == CUDA_SUCCESS);
+}
+
+TEST_CASE("a finding names the kernel, the source line and a file with the PTX, also in a log") {
+    const std::string folder = std::filesystem::temp_directory_path() / ("ikat-test-" + std::to_string(getpid()));
+    const std::string log = folder + ".log";
+    setenv("IKAT_EMIT", folder.c_str(), 1);
+    setenv("IKAT_LOG", log.c_str(), 1);
+    const std::string text = said([] {
+        const OwnContext own;
+        CHECK(launch(function(load("", ".loc 1 42 7\ntrap;", "", ".file 1 \"vector.py\""))) == CUDA_SUCCESS);
+    });
+    unsetenv("IKAT_EMIT");
+    unsetenv("IKAT_LOG");
+    CHECK_THAT(text, Catch::Matchers::Contains(folder + "/k"));
+    CHECK_THAT(text, Catch::Matchers::Contains("vector.py:42:7: note: from this line of the kernel"));
+    CHECK_THAT(text, Catch::Matchers::Contains("in kernel 'k'"));
+    std::ifstream logged(log);
+    CHECK_THAT((std::string{std::istreambuf_iterator<char>(logged), {}}), Catch::Matchers::Contains("vector.py:42:7"));
+    REQUIRE(std::filesystem::exists(folder));
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+        std::ifstream ptx(file.path());
+        CHECK_THAT((std::string{std::istreambuf_iterator<char>(ptx), {}}), Catch::Matchers::Contains("trap;"));
+    }
+    std::filesystem::remove_all(folder);
+    std::filesystem::remove(log);
 }
 
 TEST_CASE("failures have CUDA's numbers") {

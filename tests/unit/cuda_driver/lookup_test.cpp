@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "tests/catch.hpp"
+#include "tests/unit/cuda_driver/said.hpp"
 #include "tests/unit/cuda_driver/stand_in.hpp"
 
 namespace ikat::tests {
@@ -22,24 +18,6 @@ Found look_up(const char* name, int version) {
     Found out{CUDA_ERROR_UNKNOWN, nullptr, CU_GET_PROC_ADDRESS_SUCCESS};
     out.result = call("cuGetProcAddress_v2", name, &out.code, version, std::uint64_t{0}, &out.status);
     return out;
-}
-
-/// What is written to standard error meanwhile.
-template <class Body>
-std::string said(Body body) {
-    char name[] = "/tmp/ikat-said-XXXXXX";
-    const int file = mkstemp(name), before = dup(2);
-    std::fflush(stderr);
-    dup2(file, 2);
-    body();
-    std::fflush(stderr);
-    dup2(before, 2);
-    close(before);
-    close(file);
-    std::ifstream in(name);
-    std::string text{std::istreambuf_iterator<char>(in), {}};
-    unlink(name);
-    return text;
 }
 
 TEST_CASE("functions are found by name and version") {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "tests/catch.hpp"
+#include "tests/unit/cuda_driver/said.hpp"
 #include "tests/unit/cuda_driver/stand_in.hpp"
 
 namespace ikat::tests {
@@ -42,10 +45,72 @@ TEST_CASE("PTX that does not compile is refused with a log that names its line")
     CHECK(load_text(".version 8.0\n.target sm_80\n.address_size 32\n") == CUDA_ERROR_INVALID_PTX);
 }
 
+CUresult load_image(const void* image) {
+    CUmodule module = nullptr;
+    const CUresult result = call("cuModuleLoadData", &module, image);
+    return result == CUDA_SUCCESS ? launch(function(module)) : result;
+}
+
+TEST_CASE("the PTX in a fat binary is found, plain and compressed, that of the newest target of the device's") {
+    const OwnContext own;
+    for (const char* file : {"plain", "lz4", "zstd"}) {
+        INFO(file);
+        std::ifstream in(IKAT_SOURCE_DIR "/tests/unit/cuda_driver/fat_" + std::string(file) + ".bin", std::ios::binary);
+        const std::string image{std::istreambuf_iterator<char>(in), {}};
+        REQUIRE(image.size() > 100);
+        CHECK(load_image(image.data()) == CUDA_SUCCESS);
+        struct {
+            unsigned magic = 0x466243b1, version = 1;
+            const void* container;
+        } const wrapper{.container = image.data()};
+        CHECK(load_image(&wrapper) == CUDA_SUCCESS);
+        std::string damaged = image;
+        damaged[24] = char(0xff);  // the bytes of the first entry
+        CHECK(load_image(damaged.data()) == CUDA_ERROR_NO_BINARY_FOR_GPU);
+    }
+}
+
+TEST_CASE("the linker links PTX, and its result is loaded") {
+    const OwnContext own;
+    const std::string head = ".version 8.0\n.target sm_90\n.address_size 64\n";
+    const std::string user = head + ".extern .func f();\n.visible .entry k() { call.uni f, (); ret; }\n";
+    const std::string callee = head + ".visible .func f() { ret; }\n";
+    const auto link = [&](std::initializer_list<std::string> texts, std::string* log = nullptr) {
+        std::array<char, 500> buffer{};
+        CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+        void* values[] = {buffer.data(), reinterpret_cast<void*>(buffer.size())};
+        struct CUlinkState_st* state = nullptr;
+        CHECK(call("cuLinkCreate_v2", 2u, &options[0], &values[0], &state) == CUDA_SUCCESS);
+        CUresult result = CUDA_SUCCESS;
+        for (const std::string& text : texts)
+            if (result == CUDA_SUCCESS)
+                result = call("cuLinkAddData_v2", state, CU_JIT_INPUT_PTX,
+                              static_cast<void*>(const_cast<char*>(text.data())), text.size(), "a.ptx", 0u,
+                              static_cast<CUjit_option*>(nullptr), static_cast<void**>(nullptr));
+        void* cubin = nullptr;
+        std::size_t size = 0;
+        if (result == CUDA_SUCCESS) result = call("cuLinkComplete", state, &cubin, &size);
+        if (log) *log = buffer.data();
+        if (result == CUDA_SUCCESS) result = load_image(cubin);
+        CHECK(call("cuLinkDestroy", state) == CUDA_SUCCESS);
+        return result;
+    };
+    CHECK(link({user, callee}) == CUDA_SUCCESS);
+    std::string log;
+    CHECK(link({user}, &log) == CUDA_ERROR_INVALID_PTX);
+    CHECK_THAT(log, Catch::Matchers::Contains("f is declared but has no body"));
+    CHECK(link({"nonsense", user}, &log) == CUDA_ERROR_INVALID_PTX);
+    CHECK_THAT(log, Catch::Matchers::Contains("a.ptx, line 1; error"));
+}
+
 TEST_CASE("images that are no PTX are named") {
     const OwnContext own;
     CHECK(load_text("\177ELF binary") == CUDA_ERROR_NO_BINARY_FOR_GPU);
-    CHECK(load_text("\xb1\x43\x62\x46 fat") == CUDA_ERROR_NO_BINARY_FOR_GPU);
+    const std::string text = said([] {
+        const char only_code[48] = "\x50\xed\x55\xba\x01\0\x10\0\x10";
+        CHECK(load_image(only_code) == CUDA_ERROR_NO_BINARY_FOR_GPU);
+    });
+    CHECK_THAT(text, Catch::Matchers::Contains("damaged"));
     CUmodule module = nullptr;
     CHECK(call("cuModuleLoadData", &module, static_cast<const void*>(nullptr)) == CUDA_ERROR_INVALID_VALUE);
     CHECK(call("cuModuleLoad", &module, "/nowhere.ptx") == CUDA_ERROR_FILE_NOT_FOUND);

@@ -92,9 +92,9 @@ TEST_CASE("a finding says how to repeat its order of warps") {
             device.launch(module, "last", {{1}, {256}}, pack(list));
         });
     };
-    CHECK_THAT(failure("0"), contains("note: IKAT_SCHEDULE=0 repeats this order of warps"));
+    CHECK_THAT(failure("0"), contains("; IKAT_SCHEDULE=0 repeats this order of warps"));
     CHECK_THAT(failure("0"), contains("thread (0,0,0)"));
-    CHECK_THAT(failure("7,lanes"), contains("note: IKAT_SCHEDULE=7,lanes repeats this order of warps"));
+    CHECK_THAT(failure("7,lanes"), contains("; IKAT_SCHEDULE=7,lanes repeats this order of warps"));
     const std::string first = failure("");
     const auto at = first.find("IKAT_SCHEDULE=") + std::string_view("IKAT_SCHEDULE=").size();
     CHECK(failure(first.substr(at, first.find(' ', at) - at)) == first);
