@@ -90,21 +90,21 @@ std::string disassemble(const std::string& nvdisasm, const std::vector<std::byte
 
 std::size_t count_instructions(std::string_view sass) { return parse(sass).size(); }
 
-double instructions_per_element(std::string_view sass, std::string_view anchor, double each) {
+double instructions_per_element(std::string_view sass, const Loop& loop) {
     const std::vector<Instruction> code = parse(sass);
     double best = 0, result = double(code.size());
-    if (anchor.empty()) return result;
     for (std::size_t last = 0; last < code.size(); ++last) {
         if (!code[last].loops) continue;
         const std::size_t first = code[last].target;
         bool innermost = true;
         for (std::size_t i = first; i < last; ++i) innermost &= !code[i].loops || code[i].target < first;
-        const double anchors = count(code, first, last, anchor);
-        if (!innermost || anchors <= best) continue;
+        const auto has = [&](std::string_view opcode) { return count(code, first, last, opcode) > 0; };
+        const double anchors = count(code, first, last, loop.anchor);
+        if (!innermost || anchors <= best || !has(loop.with) || std::ranges::any_of(loop.without, has)) continue;
         best = anchors;
-        result = double(last - first + 1) / (anchors / each);
+        result = double(last - first + 1) / (anchors / loop.each);
     }
-    return best > 0 ? result : result / std::max(1.0, count(code, 0, code.size() - 1, anchor) / each);
+    return best > 0 ? result : result / std::max(1.0, count(code, 0, code.size() - 1, loop.anchor) / loop.each);
 }
 
 std::size_t text_size(const std::vector<std::byte>& cubin) {

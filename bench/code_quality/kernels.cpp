@@ -295,6 +295,137 @@ const auto philox = kernel("philox", params("y", "key0", "key1"), [](Out<std::ui
                         y.vec<4>(i) = {a, b, c, d};
                     }).require(aligned<16>("y"));
 
+const auto rope = kernel("rope", params("x", "cosines", "sines", "half", "heads", "n"),
+                         [](InOut<float> x, In<float> cosines, In<float> sines, u32 half, u32 heads, u32 n) {
+                             u32 i = global_id().x;
+                             return_if(i >= n);
+                             u32 position = i / (half * heads), at = position * half + i % half;
+                             auto pair = value(x.vec<2>(i));
+                             auto c = value(cosines[at]), s = value(sines[at]);
+                             x.vec<2>(i) = {fma(pair[0], c, -(pair[1] * s)), fma(pair[0], s, pair[1] * c)};
+                         })
+                      .require(aligned<8>("x"));
+
+const auto gemv_i8 = kernel("gemv_i8", params("A", "x", "y", "vectors"),
+                            [](In<std::int8_t> A, In<float> x, Out<float> y, u32 vectors) {
+                                u32 row = block_id().x * 8 + thread_id().x / 32, lane = thread_id().x % 32;
+                                f32 v = 0;
+                                for (auto k : range(lane, vectors, 32u)) {
+                                    auto a = value(A.vec<4>(row * vectors + k));
+                                    auto b = value(x.vec<4>(k));
+                                    for (int i = 0; i < 4; ++i) v = fma(cast<f32>(a[i]), b[i], v);
+                                }
+                                for (int distance = 16; distance > 0; distance /= 2) v += shuffle_xor(v, distance);
+                                if_(lane == 0, [&] { y[row] = v; });
+                            })
+                         .require(aligned<4>("A"), aligned<16>("x"))
+                         .launch_bounds(256);
+
+const auto scan4 = kernel("scan4", params("x", "y"),
+                          [](In<std::uint32_t> x, Out<std::uint32_t> y) {
+                              Shared<std::uint32_t, 8> sums;
+                              u32 t = thread_id().x, lane = t % 32, warp = t / 32, i = block_id().x * 256 + t;
+                              auto own = value(x.vec<4>(i));
+                              u32 a = own[0], b = a + own[1], c = b + own[2], d = c + own[3], v = d;
+                              for (std::uint32_t distance = 1; distance < 32; distance *= 2) {
+                                  auto below = shuffle_up(v, distance);
+                                  v = select(lane >= distance, v + below, v);
+                              }
+                              if_(lane == 31, [&] { sums[warp] = v; });
+                              sync_block();
+                              u32 before = v - d;
+                              for (std::uint32_t k = 0; k < 7; ++k) {
+                                  auto part = value(sums[k]);
+                                  before += select(warp > k, part, 0u);
+                              }
+                              y.vec<4>(i) = {before + a, before + b, before + c, before + d};
+                          })
+                       .require(aligned<16>("x"), aligned<16>("y"))
+                       .launch_bounds(256);
+
+const auto sobel = kernel(
+    "sobel", params("x", "y", "columns", "rows"), [](In<std::uint8_t> x, Out<std::uint8_t> y, u32 columns, u32 rows) {
+        u32 j = global_id().x, i = global_id().y;
+        return_if((i == 0) | (j == 0) | (i >= rows - 1) | (j >= columns - 1));
+        u32 at = i * columns + j;
+        const auto pixel = [&](const auto& index) { return value(cast<i32>(x[index])); };
+        auto a = pixel(at - columns - 1), b = pixel(at - columns), c = pixel(at - columns + 1), d = pixel(at - 1),
+             e = pixel(at + 1), f = pixel(at + columns - 1), g = pixel(at + columns), h = pixel(at + columns + 1);
+        i32 across = c + 2 * e + h - a - 2 * d - f, down = f + 2 * g + h - a - 2 * b - c;
+        y[at] = cast<u8>(min(abs(across) + abs(down), 255));
+    });
+
+const auto batched4x4 =
+    kernel("batched4x4", params("A", "B", "C", "n"), [](In<float> A, In<float> B, Out<float> C, u32 n) {
+        u32 i = global_id().x;
+        return_if(i >= n);
+        auto b0 = value(B.vec<4>(i * 4)), b1 = value(B.vec<4>(i * 4 + 1)), b2 = value(B.vec<4>(i * 4 + 2)),
+             b3 = value(B.vec<4>(i * 4 + 3));
+        for (std::uint32_t row = 0; row < 4; ++row) {
+            auto a = value(A.vec<4>(i * 4 + row));
+            C.vec<4>(i * 4 + row) = fma(a[3], b3, fma(a[2], b2, fma(a[1], b1, a[0] * b0)));
+        }
+    }).require(aligned<16>("A"), aligned<16>("B"), aligned<16>("C"));
+
+const auto masked_softmax = kernel("masked_softmax", params("x", "mask", "y", "columns"),
+                                   [](In<bfloat16> x, In<std::uint8_t> mask, Out<float> y, u32 columns) {
+                                       auto row = x.slice(cast<u64>(block_id().x) * cast<u64>(columns));
+                                       auto out = y.slice(cast<u64>(block_id().x) * cast<u64>(columns));
+                                       const auto masked = [&](const auto& i) {
+                                           auto bits = value(cast<f32>(row[i]));
+                                           return value(select((cast<u32>(mask[i]) & 1) != 0, bits, f32(-1e30f)));
+                                       };
+                                       f32 most = -1e30f;
+                                       for (auto i : range(thread_id().x, columns, 256u)) most = max(most, masked(i));
+                                       auto highest = of_block(most, larger);
+                                       f32 total = 0;
+                                       for (auto i : range(thread_id().x, columns, 256u))
+                                           total += stdlib::exp(value(masked(i) - highest));
+                                       auto factor = value(rcp(of_block(total, added)));
+                                       for (auto i : range(thread_id().x, columns, 256u))
+                                           out[i] = stdlib::exp(value(masked(i) - highest)) * factor;
+                                   })
+                                .launch_bounds(256);
+
+const auto top4 =
+    kernel("top4", params("x", "y", "columns", "rows"), [](In<float> x, Out<float> y, u32 columns, u32 rows) {
+        u32 row = global_id().x;
+        return_if(row >= rows);
+        f32 a = -1e30f, b = -1e30f, c = -1e30f, d = -1e30f;
+        for (auto i : range(columns)) {
+            f32 v = x[i * rows + row];
+            const auto keep = [&](f32& of) {
+                auto less = value(min(of, v));
+                of = max(of, v);
+                v = less;
+            };
+            keep(a), keep(b), keep(c);
+            d = max(d, v);
+        }
+        y.vec<4>(row) = {a, b, c, d};
+    }).require(aligned<16>("y"));
+
+const auto layernorm_backward =
+    kernel("layernorm_backward", params("x", "dy", "gamma", "dx", "columns", "scale", "mean", "factor"),
+           [](In<float> x, In<float> dy, In<float> gamma, Out<float> dx, u32 columns, f32 scale, f32 mean, f32 factor) {
+               auto first = value(cast<u64>(block_id().x) * cast<u64>(columns));
+               auto row = x.slice(first), above = dy.slice(first);
+               auto out = dx.slice(first);
+               f32 sum = 0, product = 0;
+               for (auto i : range(thread_id().x, columns, 256u)) {
+                   auto g = value(above[i] * gamma[i]);
+                   sum += g;
+                   product = fma(g, (row[i] - mean) * factor, product);
+               }
+               auto mean_sum = value(of_block(sum, added) * scale);
+               auto mean_product = value(of_block(product, added) * scale);
+               for (auto i : range(thread_id().x, columns, 256u)) {
+                   auto g = value(above[i] * gamma[i]);
+                   out[i] = (g - fma((row[i] - mean) * factor, mean_product, mean_sum)) * factor;
+               }
+           })
+        .launch_bounds(256);
+
 template <class T>
 Bytes bytes(const std::vector<T>& values) {
     Bytes out(values.size() * sizeof(T));
@@ -312,6 +443,12 @@ Bytes words(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) out[i] = std::uint32_t(i * 2654435761u ^ i >> 3);
     return bytes(out);
 }
+Bytes brain_floats(std::size_t count) {
+    const Bytes wide = floats(count);
+    Bytes out(count * 2);
+    for (std::size_t i = 0; i < count; ++i) std::memcpy(&out[2 * i], &wide[4 * i + 2], 2);
+    return out;
+}
 Bytes zeros(std::size_t count) { return Bytes(count * 4); }
 
 /// Super-blocks of Q4_K with the scales 1 and 1/2.
@@ -325,19 +462,31 @@ Bytes quantised(std::size_t blocks) {
 
 std::vector<Row> rows() {
     constexpr std::uint32_t n = 3000;
+    const std::vector<nvdisasm::Loop> softmax_loops{
+        {"LDG", 1, "FMNMX", {"FFMA"}}, {"LDG", 1, "FFMA", {"STG"}}, {"STG", 1, "FFMA"}};
+    const std::vector<nvdisasm::Loop> masked_loops{
+        {"LDG", 2, "FMNMX", {"FFMA"}}, {"LDG", 2, "FFMA", {"STG"}}, {"STG", 1, "FFMA"}};
+    const std::vector<nvdisasm::Loop> layernorm_loops{
+        {"LDG", 1, "FADD", {"FFMA", "STG"}}, {"LDG", 1, "FFMA", {"STG"}}, {"STG"}};
     return {
-        {"saxpy", "saxpy", saxpy.ast(), {4, 1}, {256, 1}, {floats(n), floats(n), 2.0f, n}, "LDG", 2},
-        {"scale4", "scale by float4", scale4.ast(), {2, 1}, {256, 1}, {floats(4 * n), 2.0f, n}, "STG", 1},
-        {"sum", "sum", sum.ast(), {4, 1}, {256, 1}, {floats(n), zeros(4), n}, "LDG", 1},
-        {"softmax", "softmax row", softmax.ast(), {2, 1}, {256, 1}, {floats(2 * n), zeros(2 * n), n}, "STG", 1, 1e-5},
+        {"saxpy", "saxpy", saxpy.ast(), {4, 1}, {256, 1}, {floats(n), floats(n), 2.0f, n}, {{"LDG", 2}}},
+        {"scale4", "scale by float4", scale4.ast(), {2, 1}, {256, 1}, {floats(4 * n), 2.0f, n}, {{"STG"}}},
+        {"sum", "sum", sum.ast(), {4, 1}, {256, 1}, {floats(n), zeros(4), n}, {{"LDG"}}},
+        {"softmax",
+         "softmax row",
+         softmax.ast(),
+         {2, 1},
+         {256, 1},
+         {floats(2 * n), zeros(2 * n), n},
+         softmax_loops,
+         1e-5},
         {"layernorm",
          "layernorm row",
          layernorm.ast(),
          {2, 1},
          {256, 1},
          {floats(2 * n), zeros(2 * n), n, 1.0f / float(n)},
-         "STG",
-         1,
+         layernorm_loops,
          1e-5},
         {"matmul",
          "naive matmul",
@@ -345,22 +494,20 @@ std::vector<Row> rows() {
          {3, 3},
          {16, 16},
          {floats(1600), floats(1600), zeros(1600), 40u},
-         "FFMA",
-         1},
+         {{"FFMA"}}},
         {"gemm",
          "gemm 64x64x16",
          gemm.ast(),
          {2, 2},
          {256, 1},
          {floats(16384), floats(16384), zeros(16384), 128u},
-         "FFMA",
-         1},
+         {{"FFMA"}}},
         {"stencil", "stencil*", stencil.ast(), {3, 6}, {32, 8}, {floats(4000), zeros(4000), 80u, 50u}},
         {"transpose", "transpose*", transpose.ast(), {3, 3}, {32, 8}, {floats(9216), zeros(9216), 96u}},
         {"scan", "scan*", scan.ast(), {4, 1}, {256, 1}, {words(1024), zeros(1024)}},
-        {"histogram", "histogram", histogram.ast(), {4, 1}, {256, 1}, {words(2500), zeros(256), 10000u}, "ATOMS", 1},
-        {"mandelbrot", "Mandelbrot", mandelbrot.ast(), {5, 5}, {32, 8}, {zeros(6400), 160u, 50u}, "FSETP", 1},
-        {"nbody", "n-body", nbody.ast(), {3, 1}, {128, 1}, {floats(1536), zeros(1536), 384u}, "MUFU.RSQ", 1},
+        {"histogram", "histogram", histogram.ast(), {4, 1}, {256, 1}, {words(2500), zeros(256), 10000u}, {{"ATOMS"}}},
+        {"mandelbrot", "Mandelbrot", mandelbrot.ast(), {5, 5}, {32, 8}, {zeros(6400), 160u, 50u}, {{"FSETP"}}},
+        {"nbody", "n-body", nbody.ast(), {3, 1}, {128, 1}, {floats(1536), zeros(1536), 384u}, {{"MUFU.RSQ"}}},
         {"q4k", "Q4_K dequantise*", q4k.ast(), {5, 1}, {128, 1}, {quantised(5), zeros(1280)}},
         {"gemv_dp4a",
          "dp4a GEMV",
@@ -368,19 +515,50 @@ std::vector<Row> rows() {
          {3, 1},
          {256, 1},
          {words(24 * 200), words(200), zeros(24), 200u},
-         "IDP",
-         1},
+         {{"IDP"}}},
         {"conv",
          "conv 3x3",
          conv.ast(),
          {2, 4},
          {32, 8},
          {floats(5 * 1500), floats(45), zeros(1500), 5u, 30u, 50u},
-         "FFMA",
-         9},
-        {"bitonic", "bitonic sort", bitonic.ast(), {3, 1}, {256, 1}, {words(1536), zeros(1536)}, "STS", 2},
+         {{"FFMA", 9}}},
+        {"bitonic", "bitonic sort", bitonic.ast(), {3, 1}, {256, 1}, {words(1536), zeros(1536)}, {{"STS", 2}}},
         {"grey", "RGBA to grey*", grey.ast(), {12, 1}, {256, 1}, {words(n), zeros(n), n}},
         {"philox", "Philox*", philox.ast(), {4, 1}, {256, 1}, {zeros(4096), 17u, 42u}},
+        {"rope", "rope*", rope.ast(), {12, 1}, {256, 1}, {floats(2 * n), floats(n), floats(n), 40u, 5u, n}},
+        {"gemv_i8",
+         "int8 GEMV",
+         gemv_i8.ast(),
+         {3, 1},
+         {256, 1},
+         {words(24 * 200), floats(800), zeros(24), 200u},
+         {{"FFMA", 4}}},
+        {"scan4", "scan of 4*", scan4.ast(), {4, 1}, {256, 1}, {words(4096), zeros(4096)}},
+        {"sobel", "Sobel*", sobel.ast(), {3, 6}, {32, 8}, {words(1000), zeros(1000), 80u, 50u}},
+        {"batched4x4",
+         "batched 4x4*",
+         batched4x4.ast(),
+         {2, 1},
+         {128, 1},
+         {floats(3200), floats(3200), zeros(3200), 200u}},
+        {"masked_softmax",
+         "masked softmax",
+         masked_softmax.ast(),
+         {2, 1},
+         {256, 1},
+         {brain_floats(2 * n), words(n / 4), zeros(2 * n), n},
+         masked_loops,
+         1e-5},
+        {"top4", "top 4", top4.ast(), {2, 1}, {128, 1}, {floats(200 * 50), zeros(800), 50u, 200u}, {{"LDG"}}},
+        {"layernorm_backward",
+         "layernorm backward",
+         layernorm_backward.ast(),
+         {2, 1},
+         {256, 1},
+         {floats(2 * n), floats(2 * n), floats(n), zeros(2 * n), n, 1.0f / float(n), 0.25f, 1.5f},
+         {{"LDG", 3, "", {"STG"}}, {"STG"}},
+         1e-5},
     };
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/ast/ast.hpp"
+#include "codegen/nvdisasm.hpp"
 
 namespace ikat::bench {
 
@@ -18,10 +19,8 @@ struct Row {
     const ast::KernelTree& ours;
     std::uint32_t grid[2], block[2];
     std::vector<std::variant<Bytes, std::uint32_t, float>> arguments;
-    /// An opcode of which the innermost loop has `each` per element, to find how many elements an iteration computes.
-    /// "" to count the whole kernel, if it has no loop.
-    const char* anchor = "";
-    double each = 1;
+    /// The loops of which the instructions per element are added; none to count the whole kernel.
+    std::vector<nvdisasm::Loop> loops{};
     double tolerance = 0;  // relative, for f32 results; 0: bit-equal
 };
 

@@ -3,9 +3,9 @@
 //
 //     build/release/bench/bench_code_quality [TARGET] [-s NAME]
 // Both are first run on the emulator with the same arguments and must give the same results. Then it prints, for the
-// machine code, the instructions per element of the innermost loop (for * of the whole kernel), registers and spilled
-// bytes. It needs nvcc and ptxas; without nvdisasm ($IKAT_NVDISASM; `pip download nvidia-cuda-nvdisasm` has one) it
-// counts bytes of code instead of instructions. -s prints the machine code of both versions of a kernel.
+// machine code, the instructions per element of its loops (for * of the whole kernel), those of the kernel, registers
+// and spilled bytes. It needs nvcc and ptxas; without nvdisasm ($IKAT_NVDISASM; `pip download nvidia-cuda-nvdisasm` has
+// one) it counts bytes of code instead of instructions. -s prints the machine code of both versions of a kernel.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -76,7 +76,7 @@ std::vector<Bytes> run(const Row& row, const std::string& ptx, const runtime::De
 }
 
 bool same(const Bytes& a, const Bytes& b, double tolerance) {
-    if (tolerance == 0) return a == b;
+    if (tolerance == 0 || a == b) return a == b;
     for (std::size_t i = 0; i + 4 <= a.size(); i += 4) {
         float x, y;
         std::memcpy(&x, &a[i], 4), std::memcpy(&y, &b[i], 4);
@@ -86,7 +86,7 @@ bool same(const Bytes& a, const Bytes& b, double tolerance) {
 }
 
 struct Measured {
-    double cost = 0;
+    double cost = 0, code = 0;  // instructions
     std::uint32_t registers = 0, spilled = 0;
 };
 
@@ -101,9 +101,11 @@ Measured measure(const Row& row, const std::string& ptx, const std::string& targ
     if (const auto program = nvdisasm::find()) {
         const std::string sass = nvdisasm::disassemble(*program, made.cubin);
         if (shows) fmt::print("{}\n{}\n", ptx, sass);
-        out.cost = nvdisasm::instructions_per_element(sass, row.anchor, row.each);
+        out.code = double(nvdisasm::count_instructions(sass));
+        for (const nvdisasm::Loop& loop : row.loops) out.cost += nvdisasm::instructions_per_element(sass, loop);
+        if (row.loops.empty()) out.cost = out.code;
     } else {
-        out.cost = double(nvdisasm::text_size(made.cubin));
+        out.cost = out.code = double(nvdisasm::text_size(made.cubin));
     }
     return out;
 }
@@ -112,8 +114,9 @@ void compare(const std::string& target, const std::string& shown) {
     const std::string theirs = nvcc(target);
     const runtime::Device device = runtime::Device::open({.device = "emulator"});
     if (!nvdisasm::find()) fmt::print("no nvdisasm: bytes of code instead of instructions\n");
-    fmt::print("{:<18}{:>9}{:>9}{:>8}{:>12}{:>9}\n", "kernel", "ours", "nvcc", "ratio", "registers", "spills");
-    double logs = 0;
+    fmt::print("{:<20}{:>8}{:>8}{:>8}{:>12}{:>12}{:>9}\n", "kernel", "ours", "nvcc", "ratio", "code", "registers",
+               "spills");
+    double cost = 0, code = 0, registers = 0;  // sums of logarithms
     int count = 0;
     for (const Row& row : rows()) {
         const bool shows = shown == row.name;
@@ -126,12 +129,14 @@ void compare(const std::string& target, const std::string& shown) {
                             "they are not the same kernel");
         const Measured ours = measure(row, our_ptx, target, shows), other = measure(row, nvcc_ptx, target, shows);
         const double ratio = ours.cost / other.cost;
-        logs += std::log(ratio), ++count;
-        fmt::print("{:<18}{:>9.2f}{:>9.2f}{:>8.2f}{:>12}{:>9}\n", row.title, ours.cost, other.cost, ratio,
-                   fmt::format("{}/{}", ours.registers, other.registers),
+        cost += std::log(ratio), code += std::log(ours.code / other.code), ++count;
+        registers += std::log(double(ours.registers) / other.registers);
+        fmt::print("{:<20}{:>8.2f}{:>8.2f}{:>8.2f}{:>12}{:>12}{:>9}\n", row.title, ours.cost, other.cost, ratio,
+                   fmt::format("{}/{}", ours.code, other.code), fmt::format("{}/{}", ours.registers, other.registers),
                    fmt::format("{}/{}", ours.spilled, other.spilled));
     }
-    fmt::print("geometric mean of {}: {:.2f}\n", count, std::exp(logs / count));
+    fmt::print("geometric means of {}: instructions {:.2f}, code {:.2f}, registers {:.2f}\n", count,
+               std::exp(cost / count), std::exp(code / count), std::exp(registers / count));
 }
 
 }  // namespace

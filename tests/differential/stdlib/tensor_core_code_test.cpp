@@ -82,7 +82,7 @@ TEST_CASE("tensor cores: main loops have few other instructions for each product
         CHECK(others_in_ptx(ptx) <= limit.ptx);
         if (!ptxas || !program) continue;
         const std::string sass = nvdisasm::disassemble(*program, ptxas::assemble(*ptxas, ptx, limit.target).cubin);
-        CHECK(nvdisasm::instructions_per_element(sass, "MMA", 1) - 1 <= limit.sass);
+        CHECK(nvdisasm::instructions_per_element(sass, {"MMA"}) - 1 <= limit.sass);
     }
 }
 
@@ -139,6 +139,6 @@ TEST_CASE("gemm in f32: two blocks fit a multiprocessor, and the main loop does 
         const auto program = nvdisasm::find();
         if (!program || target == std::string_view("sm_75")) continue;
         const std::string sass = nvdisasm::disassemble(*program, ptxas::assemble(*ptxas::find(), ptx, target).cubin);
-        CHECK(nvdisasm::instructions_per_element(sass, "FFMA", 1) <= 1.16);
+        CHECK(nvdisasm::instructions_per_element(sass, {"FFMA"}) <= 1.16);
     }
 }
