@@ -162,9 +162,11 @@ void Steps::launch(const trace::KernelHandle& kernel, const Grid& grid, std::ini
 
 void run(const Queue& queue, const Recipe& recipe, std::size_t type, std::initializer_list<Operand> operands,
          const RunOptions& options) {
+    const Location where = queue.where();
+    // What chooses a kernel by its number is an enumerator, and the first argument.
+    SizeCheck{recipe.function(), where}.enumerator(recipe.argument(0), options.kernel, recipe.variants().size());
     const Variant& variant = options.columns ? recipe.kernel_for(options.columns) : recipe.kernels[options.kernel];
     const trace::KernelHandle& handle = variant.instances[type]();
-    const Location where = queue.where();
     std::vector<runtime::Argument> arguments;
     for (const Operand& operand : operands)
         arguments.push_back(operand.as_argument(handle.ast(), arguments.size(), where));

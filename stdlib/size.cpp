@@ -29,4 +29,12 @@ std::uint32_t SizeCheck::reached(std::string_view name, std::uint64_t size) cons
         .hint = "split the work into several launches"});
 }
 
+void SizeCheck::enumerator(std::string_view name, std::size_t given, std::size_t count) const {
+    if (given < count) return;
+    throw Error(
+        Diagnostic{.where = where,
+                   .message = fmt::format("{}: '{}' is {}, which is no enumerator", function, name, given),
+                   .hint = fmt::format("its type has {}, from 0 to {}: write one by its name", count, count - 1)});
+}
+
 }  // namespace ikat::stdlib

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of sizes that the library's functions make before they launch.
+// The checks of sizes and choices that the library's functions make before they launch.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -19,6 +19,8 @@ struct SizeCheck {
     void at_least(std::string_view name, std::uint64_t size, std::uint64_t wanted) const;
     /// That a u32 index reaches all elements; gives the size as a u32.
     std::uint32_t reached(std::string_view name, std::uint64_t size) const;
+    /// That an enumerator is one of the `count` of its type.
+    void enumerator(std::string_view name, std::size_t given, std::size_t count) const;
 };
 
 }  // namespace ikat::stdlib

@@ -140,6 +140,7 @@ void Attention::check_sizes() const {
 }
 
 void Attention::check_numbers() const {
+    SizeCheck{"flash_attention", where_}.enumerator("path", std::size_t(options_.path), 3);
     AttentionCall::check_numbers(options_.scale, options_.soft_cap);
     if (options_.causal && options_.behind && *options_.behind > 0)
         fail(fmt::format("causal, and a window to {} keys behind", *options_.behind), "causal is a window to 0 behind");

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "stdlib/families.hpp"
-#include "stdlib/math/math.hpp"
 #include "stdlib/tile/vectors.hpp"
 
 namespace ikat::stdlib {
@@ -113,24 +112,16 @@ const auto& rows_of(Binary) { return binary_rows; }
 
 template <class T>
 const auto& kernel_of(auto what) {
-    return kernels_of<T>(rows_of(what))[std::size_t(what)];
+    const auto& kernels = kernels_of<T>(rows_of(what));
+    SizeCheck{"elementwise_kernel"}.enumerator("what", std::size_t(what), kernels.size());
+    return kernels[std::size_t(what)];
 }
 
 // ---- biases
 
-F activate(Activation activation, const F& x) {
-    switch (activation) {
-        case Activation::none: return x;
-        case Activation::relu: return value(select(x < 0.0f, 0.0f, x));
-        case Activation::gelu: return gelu(x);
-        case Activation::gelu_tanh: return gelu_tanh(x);
-        case Activation::silu: return silu(x);
-    }
-    return x;
-}
-
-constexpr const char* activation_names[] = {"bias_activation_none", "bias_activation_relu", "bias_activation_gelu",
-                                            "bias_activation_gelu_tanh", "bias_activation_silu"};
+constexpr const char* activation_names[activation_count] = {"bias_activation_none", "bias_activation_relu",
+                                                            "bias_activation_gelu", "bias_activation_gelu_tanh",
+                                                            "bias_activation_silu"};
 
 /// Goes over the matrix as one array: by vectors if rows are whole vectors, else by elements.
 template <class T>
@@ -143,10 +134,10 @@ BiasActivationKernel<T> make_bias_activation(Activation activation) {
                                    const auto length = value(columns / std::uint32_t(N));
                                    for (auto i : grid_stride(rows * length)) {
                                        const auto lanes = load_lanes<N>(x, i), more = load_lanes<N>(bias, i % length);
-                                       const auto activated = [&](const F& v, const F& b) {
-                                           return activate(activation, value(v + b));
+                                       const auto apply = [&](const F& v, const F& b) {
+                                           return activated<float>(activation, value(v + b));
                                        };
-                                       store_lanes(y, i, each_lane(activated, lanes, more));
+                                       store_lanes(y, i, each_lane(apply, lanes, more));
                                    }
                                });
                            }))
@@ -200,6 +191,7 @@ const BiasActivationKernel<T>& bias_activation_kernel(Activation activation) {
             out.push_back(make_bias_activation<T>(Activation(i)));
         return out;
     }();
+    SizeCheck{"bias_activation_kernel"}.enumerator("activation", std::size_t(activation), made.size());
     return made[std::size_t(activation)];
 }
 

@@ -11,6 +11,7 @@
 // written.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
+#include "stdlib/math/activation.hpp"
 #include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
@@ -71,7 +72,6 @@ Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes = 4, std::uint3
 /// elements, bias has `columns`.
 template <class T>
 using BiasActivationKernel = Kernel<In<T>, In<T>, Out<T>, u32, u32>;
-enum class Activation : std::uint8_t { none, relu, gelu, gelu_tanh, silu };
 template <class T>
 const BiasActivationKernel<T>& bias_activation_kernel(Activation activation);
 
@@ -82,26 +82,34 @@ std::span<const Recipe> recipes(Unary2);
 std::span<const Recipe> recipes(Binary);
 extern const Recipe residual_add_recipe, cast_recipe, bias_activation_recipe;
 
+/// The recipe of an enumerator. Throws Error for a number that is none.
+template <class What>
+const Recipe& recipe_of(const Queue& queue, What what) {
+    const std::span<const Recipe> all = recipes(what);
+    SizeCheck{"elementwise", queue.where()}.enumerator("what", std::size_t(what), all.size());
+    return all[std::size_t(what)];
+}
+
 // Functions on whole buffers, which wait on a device and only enqueue on a stream. Throw Error unless all have equally
 // many elements, at most 2^32 - 1.
 template <Real T>
 void elementwise(const Queue& queue, Unary what, const Buffer<T>& x, Buffer<T>& y) {
-    const Recipe& recipe = recipes(what)[std::size_t(what)];
+    const Recipe& recipe = recipe_of(queue, what);
     run<T>(queue, recipe, {x, y, common_size(queue, recipe, 1, {x.size(), y.size()})});
 }
 template <Real T>
 void elementwise(const Queue& queue, Unary1 what, const Buffer<T>& x, Buffer<T>& y, float p) {
-    const Recipe& recipe = recipes(what)[std::size_t(what)];
+    const Recipe& recipe = recipe_of(queue, what);
     run<T>(queue, recipe, {x, y, p, common_size(queue, recipe, 1, {x.size(), y.size()})});
 }
 template <Real T>
 void elementwise(const Queue& queue, Unary2 what, const Buffer<T>& x, Buffer<T>& y, float p, float q) {
-    const Recipe& recipe = recipes(what)[std::size_t(what)];
+    const Recipe& recipe = recipe_of(queue, what);
     run<T>(queue, recipe, {x, y, p, q, common_size(queue, recipe, 1, {x.size(), y.size()})});
 }
 template <Real T>
 void elementwise(const Queue& queue, Binary what, const Buffer<T>& a, const Buffer<T>& b, Buffer<T>& y) {
-    const Recipe& recipe = recipes(what)[std::size_t(what)];
+    const Recipe& recipe = recipe_of(queue, what);
     run<T>(queue, recipe, {a, b, y, common_size(queue, recipe, 1, {a.size(), b.size(), y.size()})});
 }
 template <Real T>

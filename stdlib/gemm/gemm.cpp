@@ -20,6 +20,7 @@ runtime::Grid gemm_tiled_grid(std::uint32_t m, std::uint32_t n) {
 
 void gemm(const Queue& queue, const Buffer<float>& A, const Buffer<float>& B, Buffer<float>& C, std::uint32_t m,
           std::uint32_t n, std::uint32_t k, GemmBlock block) {
+    SizeCheck{"gemm", queue.where()}.enumerator("block", std::size_t(block), 3);
     const bool has_many =
         m > 64 && n > 64 && gemm_tiled_large_grid(m, n).blocks.x >= queue.device().properties().multiprocessors;
     const bool is_large = block == GemmBlock::large || (block == GemmBlock::chosen && has_many);

@@ -27,6 +27,7 @@ private:
     [[noreturn]] void fail(std::string message, std::string hint) const {
         throw Error(Diagnostic{.where = where_, .message = fmt::format("{}: {}", function, message), .hint = hint});
     }
+    void check_enumerators() const;
     void check_types() const;
     void check_sizes() const;
     /// Which kernel, and how k and the tiles are divided.
@@ -113,9 +114,19 @@ private:
 Gemm::Gemm(const Queue& queue, const MatrixOperand& A, const MatrixOperand& B, const MatrixOperand& C,
            const GemmOptions& options)
     : queue_(queue), where_(queue.where()), A_(A), B_(B), C_(C), options_(options) {
+    check_enumerators();
     check_types();
     check_sizes();
     choose();
+}
+
+void Gemm::check_enumerators() const {
+    const SizeCheck check{function, where_};
+    check.enumerator("a", std::size_t(options_.a), 2), check.enumerator("b", std::size_t(options_.b), 2);
+    check.enumerator("activation", std::size_t(options_.activation), activation_count);
+    check.enumerator("path", std::size_t(options_.path), 3);
+    check.enumerator("tile", std::size_t(options_.tile), 4);
+    check.enumerator("schedule", std::size_t(options_.schedule), 5);
 }
 
 std::string_view name_of(ir::Type type) { return ir::info(type).name; }

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "dsl/kernel/kernel.hpp"
-#include "stdlib/math/math.hpp"
 #include "stdlib/tile/schedule.hpp"
 #include "stdlib/tile/vectors.hpp"
 
@@ -20,16 +19,6 @@ using Step = TensorKernel::Step;
 /// The elements of C.
 template <class T>
 using Element = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;
-
-template <class Sum>
-Leaf<Sum> activated(Activation activation, const auto& x) {
-    if constexpr (std::is_same_v<Sum, float>) {
-        if (activation == Activation::gelu) return value(gelu(x));
-        if (activation == Activation::gelu_tanh) return value(gelu_tanh(x));
-        if (activation == Activation::silu) return value(silu(x));
-    }
-    return activation == Activation::relu ? value(max(x, Sum{})) : value(x);
-}
 
 /// From sums to elements of C: activation(alpha * sum + beta * C + bias) + residual. Where beta is 0, C is not read.
 template <class Out, class Sum>
@@ -64,7 +53,7 @@ struct Epilogue {
         };
         if_(beta != Sum{}, [&] { add(beta, c, p, i); });
         if (bias) add(Sum{1}, *bias);
-        for (auto& each : v) each = activated<Sum>(activation, each);
+        for (auto& each : v) each = activated<Sum>(activation, value(each));
         if (residual) add(Sum{1}, *residual, p, i);
         at_once_or([&] { c.template vec<int(count)>(p, i, wide) = cast<Var<Out>>(v); },
                    [&](std::uint32_t e, const auto& at, const auto& is_there) {
@@ -273,8 +262,9 @@ trace::KernelHandle cluster_kernel(const TensorKernel& is) {
                            Var<Sum> alpha) {
                           const Columns columns;
                           Product::run(A, B, m, n, k, planes, [&](const auto& at, const auto& sums) {
-                              store_by_boxes(sums, at, columns, C,
-                                             [&](const auto& v) { return activated<Sum>(is.activation, alpha * v); });
+                              store_by_boxes(sums, at, columns, C, [&](const auto& v) {
+                                  return activated<Sum>(is.activation, value(alpha * v));
+                              });
                           });
                           if_(warpgroup_id() != 0u, [&] { wait_for_boxes(); });
                       })

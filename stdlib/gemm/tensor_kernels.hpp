@@ -6,7 +6,7 @@
 #include <string>
 
 #include "dsl/record/capture.hpp"
-#include "stdlib/elementwise/elementwise.hpp"
+#include "stdlib/math/activation.hpp"
 #include "stdlib/tile/cluster_product.hpp"
 
 namespace ikat::stdlib {

@@ -100,6 +100,7 @@ template <class T>
 const RopeKernel<T>& rope_kernel(Rope form) {
     static const RopeKernel<T> made[] = {make_rope<T>(Rope::Interleaved, name_of<T>("rope_interleaved")),
                                          make_rope<T>(Rope::Neox, name_of<T>("rope_neox"))};
+    SizeCheck{"rope_kernel"}.enumerator("form", std::size_t(form), std::size(made));
     return made[std::size_t(form)];
 }
 template <class T>

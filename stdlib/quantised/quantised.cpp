@@ -148,7 +148,7 @@ const DequantiseKernel& dequantise_kernel(Quantised format) {
         make_dequantise<blocks::Q4_0>("dequantise_q4_0"), make_dequantise<blocks::Q8_0>("dequantise_q8_0"),
         make_dequantise<blocks::Q4_K>("dequantise_q4_k"), make_dequantise<blocks::Q5_K>("dequantise_q5_k"),
         make_dequantise<blocks::Q6_K>("dequantise_q6_k")};
-    return made[std::uint32_t(format)];
+    return made[number_of(format)];
 }
 const QuantisedGemvKernel& gemv_kernel(Quantised format) {
     static const QuantisedGemvKernel made[] = {make_gemv<blocks::Q4_0, SingleActivations>("gemv_q4_0"),
@@ -156,7 +156,7 @@ const QuantisedGemvKernel& gemv_kernel(Quantised format) {
                                                make_gemv<blocks::Q4_K, SingleActivations>("gemv_q4_k"),
                                                make_gemv<blocks::Q5_K, SingleActivations>("gemv_q5_k"),
                                                make_gemv<blocks::Q6_K, SingleActivations>("gemv_q6_k")};
-    return made[std::uint32_t(format)];
+    return made[number_of(format)];
 }
 
 /// Eight blocks per warp: it reads 64 vectors and writes 72 words, both contiguous.
@@ -193,12 +193,14 @@ const PackedGemvKernel& gemv_q8_1_kernel(Quantised format) {
                                             make_gemv<blocks::Q4_K, PackedActivations>("gemv_q4_k_q8_1"),
                                             make_gemv<blocks::Q5_K, PackedActivations>("gemv_q5_k_q8_1"),
                                             make_gemv<blocks::Q6_K, PackedActivations>("gemv_q6_k_q8_1")};
-    return made[std::uint32_t(format)];
+    return made[number_of(format)];
 }
 
 // ---- the recipes
 
 void dequantise(const Queue& queue, Quantised format, const Buffer<std::uint8_t>& w, Buffer<float>& y) {
+    SizeCheck{"dequantise", queue.where()}.enumerator("format", std::size_t(format),
+                                                      dequantise_recipe.variants().size());
     const std::uint32_t n = common_size(queue, dequantise_recipe, 1, {w.size()}) / bytes_of(format);
     run<float>(queue, dequantise_recipe, {w, y, n}, {.kernel = std::size_t(format)});
 }

@@ -21,11 +21,16 @@ namespace ikat::stdlib {
 
 enum class Quantised : std::uint8_t { Q4_0, Q8_0, Q4_K, Q5_K, Q6_K };
 
+/// Its number. Throws Error for one that no format has.
+constexpr std::uint32_t number_of(Quantised format) {
+    if (format > Quantised::Q6_K) SizeCheck{"Quantised"}.enumerator("format", std::size_t(format), 5);
+    return std::uint32_t(format);
+}
 /// The weights and the bytes of one block.
-constexpr std::uint32_t weights_of(Quantised format) { return format <= Quantised::Q8_0 ? 32 : 256; }
+constexpr std::uint32_t weights_of(Quantised format) { return number_of(format) <= 1 ? 32 : 256; }
 constexpr std::uint32_t bytes_of(Quantised format) {
     constexpr std::uint32_t bytes[] = {18, 34, 144, 176, 210};
-    return bytes[std::uint32_t(format)];
+    return bytes[number_of(format)];
 }
 
 /// Parameters w, y, n: y[i] = weight i, for all weights of n blocks. The same bits as GGML's own decoder.
