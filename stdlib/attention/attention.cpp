@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <vector>
 
 #include "codegen/pipeline/compile.hpp"
@@ -23,6 +22,7 @@ public:
         check_types();
         check_sizes();
         check_numbers();
+        numbers_ = score_numbers(options.scale, options.soft_cap, options.bias.has_value());
         choose_path();
     }
     void run() const;
@@ -59,6 +59,7 @@ private:
     }
 
     const AttentionOptions& options_;
+    ScoreNumbers numbers_{};
     bool is_by_wgmma_ = false;
 };
 
@@ -183,7 +184,7 @@ Kernel Attention::of_options() const {
     Kernel out{.type = Q_.type, .head_dim = std::uint32_t(head_dim())};
     out.has_before = options_.before.has_value();
     out.has_behind = options_.causal || options_.behind;
-    out.has_cap = options_.soft_cap > 0;
+    out.has_cap = numbers_.has_cap, out.has_wide_cap = numbers_.has_wide_cap;
     out.has_bias = options_.bias.has_value();
     out.has_offsets = options_.query_offsets.has_value();
     out.has_log_sum = options_.log_sum.has_value();
@@ -217,12 +218,8 @@ WgmmaAttentionKernel Attention::chosen_of_wgmma() const {
 
 /// What both kernels have: what scores are multiplied with, their cap, and which keys a query sees.
 void Attention::add_numbers_of_scores(Arguments& to) const {
-    const double scale = options_.scale ? double(*options_.scale) : 1 / std::sqrt(double(head_dim()));
-    const double factor = options_.soft_cap > 0 ? scale / double(options_.soft_cap) * 2 * std::numbers::log2e
-                          : options_.bias       ? scale
-                                                : scale * std::numbers::log2e;
-    to.add(float(factor));
-    to.add(options_.soft_cap);
+    to.add(numbers_.factor);
+    to.add(numbers_.cap);
     const auto limit = [](std::int64_t n) { return std::int32_t(std::clamp<std::int64_t>(n, -(1 << 29), 1 << 29)); };
     const std::int64_t shift = options_.query_offsets ? 0 : std::int64_t(keys()) - std::int64_t(queries());
     to.add(limit(shift - (options_.before ? std::int64_t(*options_.before) : 1 << 30)));

@@ -54,7 +54,8 @@ struct AttentionOptions {
     std::optional<std::uint32_t> before{}, behind{};
     /// What scores are multiplied with, a positive number; 1 / sqrt(head_dim) if it is not given.
     std::optional<float> scale{};
-    /// Scores become soft_cap * tanh(score / soft_cap); 0 for none.
+    /// Scores become soft_cap * tanh(score / soft_cap), of caps up to 64 within 2^-21 soft_cap, of others within 2^-19
+    /// of themselves; 0 or infinity for none. Caps are within 2^-100 and 2^127: others count as the nearer of these.
     float soft_cap = 0;
     /// Added to scores then: sequences, heads, queries, keys, of Q's type; one sequence or head is for all of them.
     std::optional<HeadsOperand> bias{};

@@ -15,7 +15,7 @@ using Given = NamedFunction::Given;
 constexpr std::string_view attention_paths[] = {"chosen", "mma_sync", "wgmma"};
 constexpr NamedFunction::Setting attention_settings[] = {
     {"scale", "of scores, a positive number; 1 / sqrt(head_dim) if it is not set"},
-    {"soft_cap", "scores become soft_cap tanh(score / soft_cap); none if it is not set"},
+    {"soft_cap", "scores become soft_cap tanh(score / soft_cap); none if it is not set, 0 or inf"},
     {"before", "how many keys before its own a query sees; all if it is not set"},
     {"behind", "... and behind its own; all if it is not set"},
     {"path", "mma_sync, or wgmma, for sm_90a; chosen if it is not set"},

@@ -101,7 +101,7 @@ public:
                                    {first_query_, value(number * keys), queries, keys},
                                    [&](std::uint32_t r) { return value(lane_query_ + 8 * r); });
             if (is_.has_cap || is_.has_bias)
-                softmax_.take(scores, std::numbers::log2e_v<float>, sums_);
+                softmax_.take(scores, is_.has_wide_cap ? 1.0f : std::numbers::log2e_v<float>, sums_);
             else
                 softmax_.take(scores, with_.factor, sums_);
             const RegisterFactor<M, rows, keys> weights(scores);
@@ -217,7 +217,7 @@ std::string AttentionKernel::name() const {
     if (has_offsets) out += "_offsets";
     if (has_before) out += "_before";
     if (has_behind) out += "_behind";
-    if (has_cap) out += "_cap";
+    if (has_cap) out += has_wide_cap ? "_wide_cap" : "_cap";
     if (has_bias) out += "_bias";
     if (has_log_sum) out += "_log_sum";
     return out;

@@ -24,8 +24,7 @@ struct AttentionTile {
 ///     group                       how many of them share one of K and V
 ///     Q_sequence, Q_head, Q_row, K_sequence ... O_row       elements from one to the next
 ///     factor                      products are multiplied with it: log2(e) * scale; with a cap 2 log2(e) * scale /
-///     cap;
-///                                 with a bias and no cap scale
+///                                 cap, with a wide one scale; with a bias and no cap scale
 ///     cap                         scores become cap * tanh(scale / cap * product), if has_cap
 ///     first, last                 query i sees keys from i + first on, if has_before, and to i + last, if has_behind
 ///     (bias, bias_sequence, bias_head, bias_row)            added to scores; 0 elements apart where all share it
@@ -41,6 +40,7 @@ struct AttentionKernel {
     std::uint32_t queries = 128;  // of a block, 128 or 64
     bool has_offsets = false;     // then there is no bias
     bool has_before = false, has_behind = false, has_cap = false, has_bias = false, has_log_sum = false;
+    bool has_wide_cap = false;                                  // then has_cap, too, see soft_cap.hpp
     std::uint32_t q_access = 16, k_access = 16, v_access = 16;  // bytes at once, see TileAccess
     bool o_is_aligned = true;                                   // to 16 bytes
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <string>
 
 namespace ikat::stdlib {
@@ -85,8 +86,29 @@ void AttentionCall::check_pitches(std::string_view what, const HeadsOperand& x, 
 void AttentionCall::check_numbers(const std::optional<float>& scale, float soft_cap) const {
     if (scale && !(*scale > 0 && std::isfinite(*scale)))
         fail(fmt::format("a scale of {}", *scale), "it is a positive number");
-    if (!(soft_cap >= 0 && std::isfinite(soft_cap)))
-        fail(fmt::format("a soft cap of {}", soft_cap), "it is a positive number, or 0 for none");
+    if (!(soft_cap >= 0))
+        fail(fmt::format("a soft cap of {}", soft_cap), "it is a positive number, or 0 or infinity for none");
+}
+
+/// Where the factor of products has no number in f32, scores are made in steps, as of a wide cap: if there is none, of
+/// one that is none for any score.
+ScoreNumbers AttentionCall::score_numbers(const std::optional<float>& given, float soft_cap, bool has_bias) const {
+    constexpr float most = 0x1p127f;    // times log2(e) it is finite
+    constexpr float least = 0x1p-100f;  // below it all exponentials are 1
+    constexpr float most_narrow = 64;
+    const double scale = given ? double(*given) : 1 / std::sqrt(double(head_dim()));
+    ScoreNumbers out{.has_cap = soft_cap > 0 && std::isfinite(soft_cap)};
+    out.cap = out.has_cap ? std::clamp(soft_cap, least, most) : 0;
+    const double factor = out.has_cap ? scale / double(out.cap) * 2 * std::numbers::log2e
+                          : has_bias  ? scale
+                                      : scale * std::numbers::log2e;
+    out.factor = float(factor);
+    out.has_wide_cap = out.cap > most_narrow || !std::isfinite(out.factor);
+    if (!out.has_wide_cap) return out;
+    if (!out.has_cap) out.cap = most;
+    out.has_cap = true;
+    out.factor = float(scale);
+    return out;
 }
 
 }  // namespace ikat::stdlib

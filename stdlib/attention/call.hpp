@@ -11,6 +11,12 @@
 
 namespace ikat::stdlib {
 
+/// What makes scores of products, see AttentionKernel.
+struct ScoreNumbers {
+    bool has_cap = false, has_wide_cap = false;
+    float factor = 1, cap = 0;
+};
+
 /// The arguments must outlive it. Each check throws Error, which names the function and has the location of its call.
 class AttentionCall {
 protected:
@@ -32,6 +38,7 @@ protected:
     /// That they fit the kernels' 32 bits; `but` goes on with the hint.
     void check_pitches(std::string_view what, const HeadsOperand& x, std::string_view but = "") const;
     void check_numbers(const std::optional<float>& scale, float soft_cap) const;
+    ScoreNumbers score_numbers(const std::optional<float>& scale, float soft_cap, bool has_bias) const;
 
     std::uint64_t sequences() const { return Q_.extents[0]; }
     std::uint64_t heads() const { return Q_.extents[1]; }

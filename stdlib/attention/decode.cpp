@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numbers>
 #include <vector>
 
 #include "stdlib/attention/call.hpp"
@@ -27,6 +26,7 @@ public:
         check_sizes();
         check_all_pitches();
         check_numbers(options.scale, options.soft_cap);
+        numbers_ = score_numbers(options.scale, options.soft_cap, false);
         choose();
     }
     void run() const;
@@ -54,6 +54,7 @@ private:
     DecodeTile tile() const { return decode_tile(std::uint32_t(head_dim() * ir::info(Q_.type).bytes)); }
 
     const IncrementalOptions& options_;
+    ScoreNumbers numbers_{};
     DecodeKernel kernel_{};
     std::uint32_t parts_ = 1;
     bool o_is_aligned_ = true;
@@ -102,7 +103,7 @@ void Incremental::choose() {
     kernel_.has_pages = options_.pages.has_value();
     kernel_.is_causal = options_.causal && queries() > 1;
     kernel_.has_before = options_.before.has_value();
-    kernel_.has_cap = options_.soft_cap > 0;
+    kernel_.has_cap = numbers_.has_cap, kernel_.has_wide_cap = numbers_.has_wide_cap;
     kernel_.q_access = access_of(Q_), kernel_.k_access = access_of(K_), kernel_.v_access = access_of(V_);
     if (rows() == 0) return;
     if (Q_.type == ir::Type::F32)
@@ -183,10 +184,8 @@ void Incremental::run() const {
     for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) first.add_pitches(*x);
     first.add_numbers(options_.pages ? options_.pages->pitches[2] : 0,
                       options_.pages ? std::countr_zero(K_.extents[2]) : 0);
-    const double scale = options_.scale ? double(*options_.scale) : 1 / std::sqrt(double(head_dim()));
-    const double of_cap = kernel_.has_cap ? 2 / double(options_.soft_cap) : 1;
-    first.add(float(scale * of_cap * std::numbers::log2e));
-    first.add(options_.soft_cap);
+    first.add(numbers_.factor);
+    first.add(numbers_.cap);
     first.add_numbers(std::min(options_.before.value_or(0), 1u << 29));
     if (statistics) first.add(ir::Type::F32, statistics->part());
     if (kernel_.has_log_sum) first.add_log_sum(*options_.log_sum);

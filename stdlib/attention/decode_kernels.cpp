@@ -386,7 +386,7 @@ std::string DecodeKernel::name() const {
     if (has_pages) out += "_paged";
     if (is_causal) out += "_causal";
     if (has_before) out += "_before";
-    if (has_cap) out += "_cap";
+    if (has_cap) out += has_wide_cap ? "_wide_cap" : "_cap";
     if (has_log_sum) out += "_log_sum";
     const char* const steps[] = {"", "_part", "_merge"};
     return out + steps[int(step)];

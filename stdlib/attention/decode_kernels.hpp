@@ -53,6 +53,7 @@ struct DecodeKernel {
     std::uint32_t rows = 16;
     bool has_lengths = false, has_pages = false, is_causal = false, has_before = false, has_cap = false;
     bool has_log_sum = false;
+    bool has_wide_cap = false;  // then has_cap, too, see soft_cap.hpp
     /// How many bytes are copied at once, of rows that begin at multiples of them: 16, 8, 4, or 0: by elements.
     std::uint32_t q_access = 16, k_access = 16, v_access = 16;
     /// Whether rows of O begin at multiples of four elements.

@@ -7,6 +7,7 @@
 
 #include "dsl/kernel/kernel.hpp"
 #include "stdlib/attention/decode_kernels.hpp"
+#include "stdlib/attention/soft_cap.hpp"
 #include "stdlib/tile/online_softmax.hpp"
 
 namespace ikat::stdlib {
@@ -59,15 +60,15 @@ public:
     }
     /// From a product to a score: its cap, and -infinity for a key, so many further, that the query does not see.
     void finish(auto& score, const Keys& keys, std::uint32_t further) const {
-        // cap * tanh(x) for 2^(factor * score) = exp(2 x)
         if (is_.has_cap)
-            score = fma(approx::rcp(exp2_or_zero(score * with_.factor) + 1.0f), -2.0f * with_.cap, with_.cap);
+            score = is_.has_wide_cap ? value(wide_cap(score, with_.factor, with_.cap) * std::numbers::log2e_v<float>)
+                                     : narrow_cap(score, with_.factor, with_.cap);
         pred sees = keys.unseen > std::int32_t(further);
         if (keys.seen) sees = sees & (*keys.seen <= std::int32_t(further));
         score = select(sees, score, -std::numeric_limits<float>::infinity());
     }
     /// What finished scores are multiplied with for the exponents of 2.
-    Leaf<float> factor() const { return is_.has_cap ? value(f32(std::numbers::log2e_v<float>)) : value(with_.factor); }
+    Leaf<float> factor() const { return is_.has_cap ? exponent_of_capped(is_.has_wide_cap) : value(with_.factor); }
 
 private:
     const DecodeKernel& is_;

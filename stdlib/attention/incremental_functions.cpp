@@ -13,7 +13,7 @@ using Given = NamedFunction::Given;
 
 constexpr NamedFunction::Setting incremental_settings[] = {
     {"scale", "of scores, a positive number; 1 / sqrt(head_dim) if it is not set"},
-    {"soft_cap", "scores become soft_cap tanh(score / soft_cap); none if it is not set"},
+    {"soft_cap", "scores become soft_cap tanh(score / soft_cap); none if it is not set, 0 or inf"},
     {"before", "how many keys before its own a query sees; all if it is not set"},
     {"parts", "into how many parts keys are divided; chosen if it is not set"},
 };

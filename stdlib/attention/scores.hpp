@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numbers>
 #include <optional>
 
 #include "dsl/kernel/kernel.hpp"
+#include "stdlib/attention/soft_cap.hpp"
 #include "stdlib/tile/online_softmax.hpp"
 #include "stdlib/tile/schedule.hpp"
 
@@ -144,17 +146,18 @@ struct ScoresPlace {
     Leaf<std::uint32_t> first_query, first_key;
     std::uint32_t queries, keys;
 };
-/// From products to scores: their cap, the bias, and -infinity for keys that a query does not see. query_of(r) is the
-/// query of the lane's row r.
+/// From products to scores, or, of a wide cap, to exponents: their cap, the bias, and -infinity for keys that a query
+/// does not see. query_of(r) is the query of the lane's row r.
 template <class Softmax, class T>
 void finish_scores(auto& scores, const auto& is, const AttentionNumbers& with, const AttentionExtras<T>& extras,
                    const QueriesPlace& of, const ScoresPlace& tile, auto&& query_of) {
+    constexpr float log2e = std::numbers::log2e_v<float>;
     const auto own_key = [&] { return value(tile.first_key + lane_id() % 4u * 2u); };
     if (is.has_cap)
         for (std::uint32_t r = 0; r < Softmax::rows; ++r)
             Softmax::each_of_row(scores, r, [&](auto& score, std::uint32_t) {
-                // cap * tanh(x) for 2^(factor * score) = exp(2 x)
-                score = fma(approx::rcp(exp2_or_zero(score * with.factor) + 1.0f), -2.0f * with.cap, with.cap);
+                score =
+                    is.has_wide_cap ? wide_cap(score, with.factor, with.cap) : narrow_cap(score, with.factor, with.cap);
             });
     if (is.has_bias) {
         const auto key = own_key();
@@ -170,6 +173,9 @@ void finish_scores(auto& scores, const auto& is, const AttentionNumbers& with, c
             });
         }
     }
+    if (is.has_wide_cap)
+        for (std::uint32_t r = 0; r < Softmax::rows; ++r)
+            Softmax::each_of_row(scores, r, [&](auto& score, std::uint32_t) { score = score * log2e; });
     const auto from = bit_cast<i32>(tile.first_key), first = bit_cast<i32>(tile.first_query),
                all = bit_cast<i32>(of.keys);
     pred is_at_edge = from + std::int32_t(tile.keys) > all;

@@ -195,7 +195,7 @@ private:
 
     void attend(const U32& group) {
         const bool has_other_factor = is_.has_cap || is_.has_bias;
-        const auto factor = value(has_other_factor ? value(f32(std::numbers::log2e_v<float>)) : value(with_.factor));
+        const auto factor = value(has_other_factor ? exponent_of_capped(is_.has_wide_cap) : value(with_.factor));
         using Left = WarpgroupFactor<OfScores, Queries, Major::K>;
         using Right = WarpgroupFactor<OfScores, Keys, Major::K>;
         using Values = WarpgroupFactor<OfValues, Keys, Major::MN>;

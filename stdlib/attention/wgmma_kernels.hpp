@@ -39,6 +39,7 @@ struct WgmmaAttentionKernel {
     std::uint32_t head_dim = 64, groups = 2;
     bool has_offsets = false;  // then there is no bias
     bool has_before = false, has_behind = false, has_cap = false, has_bias = false, has_log_sum = false;
+    bool has_wide_cap = false;  // then has_cap, too, see soft_cap.hpp
 
     WgmmaAttentionTile tile() const { return {head_dim, groups, has_bias ? 64u : 128u}; }
     /// "flash_attention_bf16_d128_wgmma_behind".

@@ -33,20 +33,29 @@ struct Moments {
 
 /// The mean and 1 / sqrt(variance + epsilon); if not centred, 0 and 1 / sqrt(mean of the squares + epsilon). If squares
 /// or sums overflow, all is computed again for x * 2^-100; what then underflows is negligible, since the largest
-/// element is at least 2^48.
+/// element is at least 2^48, or, of equal elements, multiplied with 0.
 void find_moments(Moments& out, bool centred, const auto& row, const u32& columns, const f32& epsilon) {
     f32 variance;
-    const auto compute = [&](auto&& scaled) {
-        if (centred) out.mean = mean_of(row, columns, scaled);
+    const auto from_mean = [&](const F& x) { return centred ? value(x - out.mean) : x; };
+    const auto find_variance = [&](auto&& scaled) {
         variance = mean_of(row, columns, [&](const F& x) {
-            const F from_mean = centred ? value(scaled(x) - out.mean) : value(scaled(x));
-            return from_mean * from_mean;
+            const F v = from_mean(scaled(x));
+            return v * v;
         });
     };
-    compute([](const F& x) { return x; });
+    const auto same = [](const F& x) { return x; };
+    if (centred) out.mean = mean_of(row, columns, same);
+    find_variance(same);
     if_(!(variance <= std::numeric_limits<float>::max()), [&] {
+        const auto scaled = [](const F& x) { return value(x * 0x1p-100f); };
         out.scale = 0x1p-100f;
-        compute([&](const F& x) { return value(x * 0x1p-100f); });
+        if (centred) {
+            out.mean = mean_of(row, columns, scaled);
+            // Its rounding may be all that equal elements differ from it.
+            out.mean += mean_of(row, columns, [&](const F& x) { return from_mean(scaled(x)); });
+        }
+        find_variance(scaled);
+        if (centred) variance = select(variance == 0.0f, std::numeric_limits<float>::min(), variance);
     });
     out.factor = reciprocal_root(variance, epsilon * out.scale * out.scale);
 }

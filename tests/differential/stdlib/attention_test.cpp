@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -125,9 +126,9 @@ struct Problem {
             }
             double score = sum * scale();
             double score_off = (d + 4) * f32_step * size * scale();
-            if (const double cap = double(extra.options.soft_cap); cap > 0) {
+            if (const double cap = double(extra.options.soft_cap); cap > 0 && std::isfinite(cap)) {
                 score = cap * std::tanh(score / cap);
-                score_off += 8 * f32_step * cap;
+                score_off += cap <= 64 ? 0x1p-21 * cap : 0x1p-19 * std::abs(score);
             }
             if (extra.bias_heads) {
                 score += bias(extra.bias_batch == 1 ? 0 : b, extra.bias_heads == 1 ? 0 : h, i, j);
@@ -312,6 +313,30 @@ TEMPLATE_TEST_CASE("attention: scales and caps", "", half, bfloat16, float) {
     check_extra<TestType>({.options = {.scale = 1.5f}}, {{.queries = 150, .keys = 80, .block = 128}});
     check_extra<TestType>({.options = {.soft_cap = 2}}, {{.queries = 150, .keys = 80, .block = 128}});
     check_extra<TestType>({.options = {.causal = true, .scale = 3.0f, .soft_cap = 30}, .log_sum = true}, {}, 128);
+    check_extra<TestType>({.options = {.scale = 40.0f, .soft_cap = 65}, .log_sum = true});
+    check_extra<TestType>({.options = {.soft_cap = 1e8f}, .log_sum = true});
+    check_extra<TestType>({.options = {.soft_cap = INFINITY}, .log_sum = true});
+}
+
+TEST_CASE("attention: numbers at the edge of f32 give no NaN") {
+    const Device device = test::open_device({.target = "sm_90a"});
+    constexpr float most = std::numeric_limits<float>::max(), least = std::numeric_limits<float>::denorm_min();
+    for (const AttentionPath path : {AttentionPath::mma_sync, AttentionPath::wgmma})
+        for (const float cap : {0.0f, least, 1e-30f, 1.0f, 64.0f, 1e30f, most})
+            for (const float scale : {least, 1e-30f, 1.0f, 1e30f, most})
+                for (const bool is_zero : {true, false}) {
+                    INFO("path " << int(path) << ", cap " << cap << ", scale " << scale << ", zero " << is_zero);
+                    // Without a cap, scores that overflow are the caller's.
+                    if (cap == 0 && !is_zero && scale > 1) continue;
+                    Problem<half> problem({.queries = 3, .keys = 5}, 64,
+                                          {.options = {.scale = scale, .soft_cap = cap}});
+                    for (auto& q : problem.Q.stored) q = half(is_zero ? 0.0f : 0x1p-6f);
+                    for (auto& k : problem.K.stored) k = half(0x1p-6f);
+                    for (auto& v : problem.V.stored) v = half(2.0f);
+                    // All keys have the same score: O is the mean of V.
+                    const auto got = problem.run(device, {.path = path}).first;
+                    CHECK(std::ranges::all_of(std::span(got).first(3 * 64), [](half v) { return float(v) == 2; }));
+                }
 }
 
 TEMPLATE_TEST_CASE("attention: large scores", "", half, bfloat16, float) {

@@ -120,7 +120,7 @@ struct Problem {
             scores[j] = sum * scale;
             if (const double cap = double(is.soft_cap); cap > 0) {
                 scores[j] = cap * std::tanh(scores[j] / cap);
-                score_off += 8 * f32_step * cap;
+                score_off += cap <= 64 ? 0x1p-21 * cap : 0x1p-19 * std::abs(scores[j]);
             }
             most = std::max(most, scores[j]);
             off = std::max(off, score_off + 4 * f32_step * std::abs(scores[j]));
@@ -323,6 +323,8 @@ TEMPLATE_TEST_CASE("incremental attention: windows, scales and caps", "", half, 
         {.lengths = {90}, .parts = 1, .before = ~0u, .scale = 1.5f},
         {.lengths = {90, 20}, .heads = 4, .queries = 2, .causal = true, .soft_cap = 2},
         {.lengths = {200}, .parts = 2, .page_rows = 32, .before = 60, .soft_cap = 30, .scale = 3.0f},
+        {.lengths = {90, 20}, .heads = 4, .queries = 2, .soft_cap = 1e8f},
+        {.lengths = {200}, .parts = 2, .soft_cap = 65, .scale = 40.0f},
         {.lengths = {200, 77}, .parts = 3, .scale = 1.0f, .magnitude = 100},  // exponents of thousands
         {.lengths = {2, 1, 5}, .heads = 2, .queries = 4, .causal = true},     // queries before the first key
     };

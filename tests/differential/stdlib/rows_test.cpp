@@ -3,6 +3,7 @@
 // elements; their functions on buffers.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -133,6 +134,17 @@ void check_shifted(const char* kernel) {
 
 TEST_CASE("norms of rows whose squares and sums overflow") {
     check_large_norms<float>(), check_large_norms<bfloat16>();
+}
+TEST_CASE("layernorm of equal elements whose sum overflows is 0") {
+    const runtime::Device device = test::open_device();
+    for (const std::uint32_t columns : {1u, 2u, 3u, 7u, 1000u, 9000u})
+        for (const float x : {1.8e38f, 3e38f, -3e38f, std::numeric_limits<float>::max()}) {
+            INFO("columns " << columns << ", x = " << x);
+            const auto from = device.upload(std::vector<float>(columns, x));
+            auto to = device.buffer<float>(columns);
+            device.launch(stdlib::layernorm_plain<float>(), {{{1}, {256}}}, from, to, 1u, columns, 1.0f);
+            CHECK(to.download() == std::vector<float>(columns));
+        }
 }
 TEST_CASE("softmax of x + c is that of x") {
     for (const char* kernel : {"softmax_warp", "softmax_block", "softmax_online", "log_softmax"}) {
