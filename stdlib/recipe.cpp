@@ -9,6 +9,7 @@
 #include "codegen/ast/ast.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "dsl/record/capture.hpp"
+#include "stdlib/roles.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -50,6 +51,21 @@ void check_buffers(const Call& call, const Sizes& sizes) {
     for (std::size_t i = 0; i < sizes.size(); ++i)
         if (sizes[i])
             call.check().at_least(call.kernel().parameters[i].name, call.arguments()[i].elements(), *sizes[i]);
+}
+
+/// Of the arguments and of the memory that it works in.
+void check_memory(const Call& call, const WorkspaceSlice& workspace) {
+    std::vector<OperandRole> all;
+    for (std::size_t i = 0; i < call.arguments().size(); ++i) {
+        const ir::Parameter& parameter = call.kernel().parameters[i];
+        const runtime::Argument& given = call.arguments()[i];
+        if (given.is_buffer())
+            all.push_back({parameter.name,
+                           {.memory = given.memory, .offset = given.offset, .bytes = given.bytes()},
+                           is_written(parameter) ? Role::Written : Role::Read});
+    }
+    all.push_back({"workspace", workspace.part(), Role::Written});
+    check_roles(call.check().function, call.check().where, all);
 }
 
 /// Whether the kernel writes arrays, and none of them has elements by the recipe.
@@ -172,6 +188,7 @@ void run(const Queue& queue, const Recipe& recipe, std::size_t type, std::initia
         arguments.push_back(operand.as_argument(handle.ast(), arguments.size(), where));
     const Call call(handle.ast(), arguments, 0, {recipe.function(), where});
     runtime::check_arguments(call.kernel(), arguments, where);
+    check_memory(call, options.workspace);
     const Sizes sizes = checked_sizes(recipe, variant, call);
     check_buffers(call, sizes);
     if (writes_nothing(call, sizes)) return;

@@ -21,6 +21,7 @@ public:
         : AttentionCall("flash_attention", queue, Q, K, V, O, options.log_sum), options_(options) {
         check_types();
         check_sizes();
+        check_memory();
         check_numbers();
         numbers_ = score_numbers(options.scale, options.soft_cap, options.bias.has_value());
         choose_path();
@@ -29,6 +30,7 @@ public:
 
 private:
     void check_types() const;
+    void check_memory() const;
     void check_sizes() const;
     void check_numbers() const;
     void choose_path();
@@ -111,6 +113,14 @@ void Attention::check_types() const {
         check_life(*(*offsets)->part());
         check_type(what, (*offsets)->type(), ir::Type::U32);
     }
+}
+
+void Attention::check_memory() const {
+    std::vector<OperandRole> others;
+    if (options_.bias) others.push_back({"bias", options_.bias->part});
+    if (options_.query_offsets) others.push_back({"query_offsets", *options_.query_offsets->part()});
+    if (options_.key_offsets) others.push_back({"key_offsets", *options_.key_offsets->part()});
+    AttentionCall::check_memory(std::move(others));
 }
 
 void Attention::check_sizes() const {

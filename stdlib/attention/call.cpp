@@ -62,6 +62,13 @@ void AttentionCall::check_types() const {
         fail("log_sum is written, but it is const", "pass a view of a Buffer that is not const");
 }
 
+void AttentionCall::check_memory(std::vector<OperandRole> others) const {
+    std::vector<OperandRole> all{{"Q", Q_.part}, {"K", K_.part}, {"V", V_.part}, {"O", O_.part, Role::Written}};
+    if (log_sum_) all.push_back({"log_sum", log_sum_->part, Role::Written});
+    all.insert(all.end(), others.begin(), others.end());
+    check_roles(function_, where_, all);
+}
+
 void AttentionCall::check_sizes(std::uint64_t planes) const {
     constexpr std::uint64_t dims[] = {64, 80, 96, 128, 256};
     if (std::ranges::find(dims, head_dim()) == std::end(dims))

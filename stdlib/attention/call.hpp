@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "stdlib/attention/attention.hpp"
+#include "stdlib/roles.hpp"
 
 namespace ikat::stdlib {
 
@@ -33,6 +35,8 @@ protected:
 
     /// Of all five: that they are there, of types that fit, and that results are not const.
     void check_types() const;
+    /// That what is written, these or `others`, is no other operand's memory.
+    void check_memory(std::vector<OperandRole> others) const;
     /// ... their shapes; K has so many planes of heads.
     void check_sizes(std::uint64_t planes) const;
     /// That they fit the kernels' 32 bits; `but` goes on with the hint.

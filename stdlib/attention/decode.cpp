@@ -24,6 +24,7 @@ public:
         : AttentionCall(incremental, queue, Q, K, V, O, options.log_sum), options_(options) {
         check_types();
         check_sizes();
+        check_memory();
         check_all_pitches();
         check_numbers(options.scale, options.soft_cap);
         numbers_ = score_numbers(options.scale, options.soft_cap, false);
@@ -36,6 +37,7 @@ public:
 
 private:
     void check_types() const;
+    void check_memory() const;
     void check_sizes() const;
     void check_all_pitches() const;
     /// Which kernel, and how many parts.
@@ -71,6 +73,14 @@ void Incremental::check_types() const {
         fail("the lengths are a number", "they are a Buffer, or a slice of one, with a number for each sequence");
     check_life(*options_.lengths->part());
     check_type("lengths", options_.lengths->type(), ir::Type::U32);
+}
+
+void Incremental::check_memory() const {
+    std::vector<OperandRole> others;
+    if (options_.lengths) others.push_back({"lengths", *options_.lengths->part()});
+    if (options_.pages) others.push_back({"pages", options_.pages->part});
+    others.push_back({"workspace", options_.workspace.part(), Role::Written});
+    AttentionCall::check_memory(std::move(others));
 }
 
 void Incremental::check_sizes() const {

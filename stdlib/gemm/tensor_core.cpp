@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "codegen/pipeline/compile.hpp"
+#include "stdlib/roles.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -29,6 +30,7 @@ private:
     }
     void check_enumerators() const;
     void check_types() const;
+    void check_memory() const;
     void check_sizes() const;
     /// Which kernel, and how k and the tiles are divided.
     void choose();
@@ -117,6 +119,7 @@ Gemm::Gemm(const Queue& queue, const MatrixOperand& A, const MatrixOperand& B, c
     check_enumerators();
     check_types();
     check_sizes();
+    check_memory();
     choose();
 }
 
@@ -161,6 +164,14 @@ void Gemm::check_types() const {
     for (const float factor : {options_.alpha, options_.beta})
         if (factor != std::floor(factor) || std::abs(factor) > 0x1p31f)
             fail(fmt::format("a factor of {} for integers", factor), "alpha and beta are integers where C is i32");
+}
+
+void Gemm::check_memory() const {
+    std::vector<OperandRole> all{{"A", A_.part}, {"B", B_.part}, {"C", C_.part, Role::Written}};
+    if (options_.bias) all.push_back({"bias", *options_.bias->part()});
+    if (options_.residual) all.push_back({"residual", options_.residual->part});
+    all.push_back({"workspace", options_.workspace.part(), Role::Written});
+    check_roles(function, where_, all);
 }
 
 void Gemm::check_sizes() const {

@@ -456,6 +456,7 @@ TEST_CASE("attention: calls that do not fit together") {
     auto x = device.buffer<half>(4096, "x"), y = device.buffer<half>(4096, "y");
     auto other = device.buffer<bfloat16>(4096, "other");
     auto sums = device.buffer<float>(64, "sums");
+    auto to = device.buffer<float>(64, "to");
     const auto words = device.buffer<std::uint32_t>(64, "words");
     const auto message = [](const Device& on, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
                             const HeadsOperand& O, const AttentionOptions& options) {
@@ -499,9 +500,9 @@ TEST_CASE("attention: calls that do not fit together") {
     };
     CHECK_THAT(on_hopper(x.slice(1, 512).view(2, 4, 64), k), Contains("do not begin at multiples of 16 bytes"));
     CHECK_THAT(on_hopper(q, x.view(1, 5, 64).pitched(330, 66)), Contains("do not begin at multiples of 16 bytes"));
-    CHECK_THAT(message(hopper, sums.view(1, 64), sums.view(1, 64), sums.view(1, 64), sums.view(1, 64), {.path = wgmma}),
+    CHECK_THAT(message(hopper, sums.view(1, 64), sums.view(1, 64), sums.view(1, 64), to.view(1, 64), {.path = wgmma}),
                Contains("wgmma: elements are f32"));
-    CHECK_THAT(run(sums.view(1, 64), sums.view(1, 64), sums.view(1, 64), sums.view(1, 64),
+    CHECK_THAT(run(sums.view(1, 64), sums.view(1, 64), sums.view(1, 64), to.view(1, 64),
                    {.bias = sums.view(1, 1), .queries_of_block = 128}),
                Contains("128 queries of a block"));
     CHECK_THAT(on_hopper(q, k, {.queries_of_block = 256}), Contains("wgmma: there are no blocks of 256 queries"));

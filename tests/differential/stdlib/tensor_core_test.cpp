@@ -409,7 +409,7 @@ TEST_CASE("tensor cores: calls that do not fit together") {
     CHECK_THAT(run(a.view(4, 8), b.view(8, 5), c.view(4, 5), {.residual = c.view(4, 4)}),
                Contains("the residual is 4 x 4, not 4 x 5"));
     CHECK_THAT(run(a.view(4, 8), b.view(8, 5), c.view(4, 5), {.residual = c.view(4, 5)}),
-               Contains("'residual' (in f16[]) and 'C' (inout f16[]) are the same memory"));
+               Contains("'C' (written) and 'residual' (read) are the same memory"));
     CHECK_THAT(run(a.view(4, 8), b.view(8, 5), std::as_const(c).view(4, 5)), Contains("C is written, but it is const"));
     auto bytes = device.buffer<std::int8_t>(200, "bytes");
     auto sums = device.buffer<std::int32_t>(200, "sums");
