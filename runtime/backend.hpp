@@ -104,6 +104,9 @@ public:
     /// Writes `count` copies of `element` (1, 2, 4 or 8 bytes).
     virtual void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) = 0;
 
+    /// How many bytes of a part of a buffer nothing has written, as far as the device knows: a GPU does not.
+    virtual std::uint64_t unwritten(std::uint64_t /*from*/, std::size_t /*bytes*/) const { return 0; }
+
     /// Throws Error for PTX that the device rejects, with the location in the PTX and the device's log.
     virtual ModuleHandle load(const PtxText& ptx) = 0;
     virtual void unload(ModuleHandle module) noexcept = 0;

@@ -60,6 +60,9 @@ public:
     void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle) override {
         memory_.fill(to, element, count);
     }
+    std::uint64_t unwritten(std::uint64_t from, std::size_t bytes) const override {
+        return memory_.unwritten(from, bytes);
+    }
 
     ModuleHandle load(const PtxText& ptx) override {
         nvptx::Module module = nvptx::parse(ptx.text, ptx.name);

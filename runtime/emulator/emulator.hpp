@@ -33,7 +33,7 @@ public:
     Memory& operator=(const Memory&) = delete;
 
     /// `bytes` fresh bytes, 256-byte aligned, filled with a poison pattern. `name` is for messages. Throws Error if
-    /// there is not enough memory. Large ones take no host memory until they are read or written, or there is a launch.
+    /// there is not enough memory. Large ones take host memory only where they are written.
     std::uint64_t allocate(std::size_t bytes, std::string_view name = {});
     /// The same at an address that the host has, too: it reads and writes there itself, so that all bytes count as
     /// written; they begin as zeros.
@@ -49,6 +49,8 @@ public:
     void fill(std::uint64_t address, std::span<const std::byte> element, std::size_t count);
     /// Copies between buffers, or within one; uninitialised bytes stay uninitialised.
     void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
+    /// How many bytes of a range inside one buffer nothing has written: neither a kernel nor the host.
+    std::uint64_t unwritten(std::uint64_t address, std::size_t bytes) const;
     void name(std::uint64_t address, std::string_view name);
     /// The live buffer that an address is in or right behind; its bytes are 0 if there is none.
     struct Range {

@@ -20,7 +20,6 @@ namespace {
 
 constexpr int smallest_shift = 24;        // cells are at least 16 MiB of address space
 constexpr std::size_t quarantine = 1024;  // frees of a size class before an address is reused
-constexpr int poison_byte = 0xff;         // a NaN in every float type, -1 in every signed integer
 
 constexpr int room = 4;  // a cell is this many powers of two larger than its buffer
 
@@ -36,10 +35,6 @@ void* reserve_table(std::size_t bytes) {
     return table == MAP_FAILED ? nullptr : table;
 }
 
-std::byte* aligned(void* host) {
-    return static_cast<std::byte*>(host) + (256 - reinterpret_cast<std::uintptr_t>(host) % 256) % 256;
-}
-
 [[noreturn]] void out_of_memory(std::size_t bytes, std::string_view name) {
     throw Error(fmt::format("no memory for buffer '{}' of {} bytes", name, bytes),
                 "the emulator keeps device memory in host memory: use a smaller problem or free buffers first");
@@ -53,8 +48,8 @@ Memory::State::State() {
 
 Memory::State::~State() {
     for (auto& [address, buffer] : buffers_)
-        if (!buffer.freed) free_host(buffer.host, buffer.mapped_bytes), std::free(buffer.written);
-    for (const auto& [host, mapped_bytes] : kept_) free_host(host, mapped_bytes);
+        if (!buffer.freed) release_host(buffer.host), std::free(buffer.written);
+    return_kept();
     for (Window& window : windows_)
         if (window.cells != &nowhere_)
             munmap(static_cast<void*>(window.cells.load()), cells_of(window.shift) * sizeof(Cell));
@@ -103,26 +98,23 @@ std::uint64_t Memory::State::take_cell(Region& region, std::size_t bytes) {
 std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) {
     if (bytes > window_bytes / 2) out_of_memory(bytes, name);
     const std::size_t rounded = (bytes + 255) / 256 * 256 + 256;
-    void* const host = std::calloc(rounded + 256, 1);  // touches no pages of large ones
+    const HostMemory host = allocate_host(rounded);
     auto* const written = static_cast<std::uint8_t*>(std::calloc(rounded / 8, 1));
-    if (!host || !written) {
-        std::free(host);
+    const auto give_up = [&] {
+        release_host(host);
         std::free(written);
         out_of_memory(bytes, name);
-    }
+    };
+    if (!host || !written) give_up();
 
     const std::lock_guard lock(mutex_);
     const std::uint64_t address = take_cell(own_, bytes);
-    if (!address) {
-        std::free(host);
-        std::free(written);
-        out_of_memory(bytes, name);
-    }
+    if (!address) give_up();
     buffers_[address] = {
         .address = address, .bytes = bytes, .name = std::string(name), .host = host, .written = written};
     fresh_.insert(address);
     cell_of(address).written.store(written, std::memory_order_relaxed);
-    cell_of(address).host.store(aligned(host), std::memory_order_relaxed);
+    cell_of(address).host.store(host.begin, std::memory_order_relaxed);
     cell_of(address).bytes.store(bytes, std::memory_order_release);  // after the pointer, for find
     return address;
 }
@@ -146,9 +138,11 @@ std::uint64_t Memory::State::allocate_mapped(std::size_t bytes, std::string_view
         void* const host = mmap(wanted, rounded, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
         if (host == wanted) {
-            add_written(
-                address, static_cast<std::byte*>(host),
-                {.address = address, .bytes = bytes, .name = std::string(name), .host = host, .mapped_bytes = rounded});
+            add_written(address, static_cast<std::byte*>(host),
+                        {.address = address,
+                         .bytes = bytes,
+                         .name = std::string(name),
+                         .host = {static_cast<std::byte*>(host), rounded, true}});
             return address;
         }
         if (host != MAP_FAILED) munmap(host, rounded);
@@ -166,21 +160,17 @@ std::uint64_t Memory::State::adopt(void* host, std::size_t bytes, std::string_vi
     return address;
 }
 
-void Memory::State::free_host(void* host, std::size_t mapped_bytes) noexcept {
-    if (mapped_bytes)
-        munmap(host, mapped_bytes);
-    else
-        std::free(host);
+void Memory::State::return_kept() noexcept {
+    for (const HostMemory& host : kept_) release_host(host);
+    for (std::uint8_t* written : kept_bits_) std::free(written);
+    kept_.clear();
+    kept_bits_.clear();
 }
 
 void Memory::State::return_to_host(const Buffer& buffer) noexcept {
-    if (running_) {
-        kept_.push_back({buffer.host, buffer.mapped_bytes});
-        kept_.push_back({buffer.written, 0});
-    } else {
-        free_host(buffer.host, buffer.mapped_bytes);
-        std::free(buffer.written);
-    }
+    kept_.push_back(buffer.host);
+    kept_bits_.push_back(buffer.written);
+    if (!running_) return_kept();
 }
 
 void Memory::State::release(std::uint64_t address) {
@@ -197,7 +187,7 @@ void Memory::State::release(std::uint64_t address) {
     fresh_.erase(address);
     cell_of(address).bytes = 0;
     return_to_host(buffer);  // the cell's pointer stays: a launch may have read the size a moment ago
-    buffer.host = nullptr;
+    buffer.host = {};
     buffer.written = nullptr;
     const std::uint64_t window = address >> window_bits;
     const bool is_mapped = window >= first_mapped_window && window <= last_mapped_window;
@@ -214,7 +204,7 @@ std::uint64_t Memory::State::allocate_on_heap(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     Buffer& buffer = buffers_.at(address);
     buffer.on_heap = true;
-    poison(buffer);
+    poison_host(buffer.host);
     fresh_.erase(address);
     return address;
 }
@@ -254,8 +244,6 @@ std::optional<Memory::State::Buffer> Memory::State::describe(std::uint64_t addre
     return found->second;
 }
 
-void Memory::State::poison(const Buffer& buffer) { std::memset(aligned(buffer.host), poison_byte, buffer.bytes); }
-
 Memory::State::HostRange Memory::State::range(std::uint64_t address, std::size_t bytes, std::string_view what,
                                               bool overwrites) {
     const View view = find(address);
@@ -263,7 +251,7 @@ Memory::State::HostRange Memory::State::range(std::uint64_t address, std::size_t
     if (view.host && offset <= view.bytes && bytes <= view.bytes - offset) {
         const std::lock_guard lock(mutex_);
         const bool is_fresh = fresh_.erase(view.base), is_whole = bytes == view.bytes;
-        if (is_fresh && !(overwrites && is_whole)) poison(buffers_.at(view.base));
+        if (is_fresh && !(overwrites && is_whole)) poison_host(buffers_.at(view.base).host);
         return {view.host + offset, is_fresh && overwrites && is_whole};
     }
     const auto buffer = describe(address);
@@ -286,6 +274,11 @@ void Memory::State::note_written(std::uint64_t address, std::size_t bytes) {
         written::set(view.written, address - view.base, bytes, others);
 }
 
+std::uint64_t Memory::State::unwritten(std::uint64_t address, std::size_t bytes) const {
+    const View view = find(address);
+    return view.written ? bytes - written::count(view.written, address - view.base, bytes) : 0;
+}
+
 void Memory::State::note_copied(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
     const View source = find(from);
     const std::uint64_t first = from - source.base;
@@ -305,16 +298,14 @@ void Memory::State::note_copied(std::uint64_t to, std::uint64_t from, std::size_
 
 Memory::State::Running::Running(State& state) : state_(state) {
     const std::lock_guard lock(state_.mutex_);
-    for (const std::uint64_t address : state_.fresh_) state_.poison(state_.buffers_.at(address));
+    for (const std::uint64_t address : state_.fresh_) poison_host(state_.buffers_.at(address).host);
     state_.fresh_.clear();
     ++state_.running_;
 }
 
 Memory::State::Running::~Running() {
     const std::lock_guard lock(state_.mutex_);
-    if (--state_.running_) return;
-    for (const auto& [host, mapped_bytes] : state_.kept_) free_host(host, mapped_bytes);
-    state_.kept_.clear();
+    if (--state_.running_ == 0) state_.return_kept();
 }
 
 Memory::Memory() : state_(std::make_unique<State>()) {}
@@ -360,6 +351,10 @@ void Memory::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
     const std::byte* const source = state_->range(from, bytes, "a copy from the device", false).begin;
     std::memmove(state_->range(to, bytes, "a copy to the device", true).begin, source, bytes);
     state_->note_copied(to, from, bytes);
+}
+
+std::uint64_t Memory::unwritten(std::uint64_t address, std::size_t bytes) const {
+    return bytes ? state_->unwritten(address, bytes) : 0;
 }
 
 void Memory::read(std::uint64_t address, std::span<std::byte> to) const {

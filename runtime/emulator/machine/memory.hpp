@@ -24,6 +24,7 @@
 #include <string>
 
 #include "runtime/emulator/emulator.hpp"
+#include "runtime/emulator/machine/host_memory.hpp"
 
 namespace ikat::emulator {
 
@@ -78,9 +79,8 @@ struct Memory::State {
         std::uint64_t address = 0, bytes = 0;
         std::string name;
         bool freed = false;
-        bool on_heap = false;          // from a kernel's malloc
-        void* host = nullptr;          // to be returned to the host
-        std::size_t mapped_bytes = 0;  // of its pages; 0: `host` is from malloc
+        bool on_heap = false;  // from a kernel's malloc
+        HostMemory host{};
         std::uint8_t* written = nullptr;
     };
     struct HostRange {
@@ -126,6 +126,8 @@ struct Memory::State {
     void note_written(std::uint64_t address, std::size_t bytes);
     /// ... or copied from another or the same buffer: uninitialised bytes stay uninitialised.
     void note_copied(std::uint64_t to, std::uint64_t from, std::size_t bytes);
+    /// How many bytes of a range inside one live buffer nothing has written.
+    std::uint64_t unwritten(std::uint64_t address, std::size_t bytes) const;
     /// The buffer, live or freed, whose cell contains the address.
     std::optional<Buffer> describe(std::uint64_t address) const;
 
@@ -160,8 +162,7 @@ private:
     void add_written(std::uint64_t address, std::byte* host, Buffer buffer);
     Cell& cell_of(std::uint64_t address) const;
     void return_to_host(const Buffer& buffer) noexcept;
-    static void free_host(void* host, std::size_t mapped_bytes) noexcept;
-    void poison(const Buffer& buffer);
+    void return_kept() noexcept;
 
     Cell nowhere_;
     std::array<Window, address_limit / window_bytes> windows_;
@@ -170,11 +171,8 @@ private:
     Region mapped_{first_mapped_window, last_mapped_window + 1};
     std::map<std::uint64_t, Buffer> buffers_;  // by base address
     std::set<std::uint64_t> fresh_;            // untouched ones: poisoned before something may read them
-    struct Kept {
-        void* host;
-        std::size_t mapped_bytes;
-    };
-    std::vector<Kept> kept_;  // released while launches run
+    std::vector<HostMemory> kept_;             // released while launches run
+    std::vector<std::uint8_t*> kept_bits_;
     unsigned running_ = 0;
     std::size_t heap_bytes_ = default_heap_bytes, heap_used_ = 0;
     std::array<std::mutex, 16> wide_exchanges_;  // by address

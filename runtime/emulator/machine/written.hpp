@@ -2,6 +2,7 @@
 // Which bytes of a piece of memory have been written: a bit for each byte, lowest bit first.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -52,6 +53,17 @@ inline bool any(const std::uint8_t* bits, std::uint64_t at, std::uint64_t count)
     for (; count >= 8; count -= 8)
         if (*p++) return true;
     return count && (*p & bits_from(0, count));
+}
+
+/// How many of [at, at + count) have been written.
+inline std::uint64_t count(const std::uint8_t* bits, std::uint64_t at, std::uint64_t count) {
+    std::uint64_t out = 0;
+    for (const std::uint64_t end = at + count; at < end;) {
+        const std::uint64_t here = std::min(8 - at % 8, end - at);
+        out += unsigned(std::popcount(std::uint8_t(bits[at / 8] & bits_from(at % 8, here))));
+        at += here;
+    }
+    return out;
 }
 
 /// Changes bits of one byte; other host threads may change the rest of it.

@@ -408,6 +408,25 @@ TEST_CASE("untouched zeros take no memory") {
     CHECK(resident_bytes() < before + large / 2);
 }
 
+TEST_CASE("a large buffer takes memory only where it is written, and the rest is poison") {
+    constexpr std::uint64_t large = 256 << 20;
+    const std::size_t before = resident_bytes();
+    Machine machine;
+    const auto x = machine.memory.allocate(large, "x"), y = machine.empty<std::uint32_t>("y", 3);
+    const std::vector<std::byte> some(64, std::byte{7});
+    machine.memory.write(x + large / 2, some);
+    machine.run(kernel("ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1]; ld.global.u32 %r1, [%d1+134217728];"
+                       "st.global.u32 [%d1+67108864], 9; ld.global.u32 %r2, [%d1+67108864];"
+                       "st.global.u32 [%d2], %r1; st.global.u32 [%d2+4], %r2; ret;"),
+                {}, x, y, y, 0u);
+    CHECK(machine.get<std::uint32_t>(y, 3) == std::vector<std::uint32_t>{0x07070707, 9, ~0u});
+    for (const std::uint64_t at : {std::uint64_t{0}, large / 4 + 4, large - 4})
+        CHECK(machine.get<std::uint32_t>(x + at, 1)[0] == ~0u);
+    CHECK(machine.memory.unwritten(x, large) == large - 64 - 4);
+    CHECK(machine.memory.unwritten(x + large / 4 - 1, 3) == 1);
+    CHECK(resident_bytes() < before + large / 8);
+}
+
 TEST_CASE("an initial value of a type that has none is an error") {
     tests::Machine machine;
     for (const char* variable : {".global .b116 x[2] = {1, 2};", ".global .texref x = {1};", ".const .b128 x = 1;"})
