@@ -13,6 +13,7 @@
 #include "runtime/cuda/device.hpp"
 #include "runtime/emulator/device.hpp"
 #include "runtime/launch_recorder.hpp"
+#include "runtime/plan.hpp"
 
 namespace ikat::runtime {
 
@@ -25,8 +26,10 @@ struct Device::State : Counted {
 namespace {
 
 Reference<Backend> make_emulator(const OpenOptions& options) {
-    const std::string_view target = options.target;
-    return open_emulator(emulator_options(options), target.empty() ? CompileOptions{}.target : std::string(target));
+    std::string target = options.target.empty() ? CompileOptions{}.target : std::string(options.target);
+    EmulatorOptions emulator = emulator_options(options);
+    if (options.is_plan) return open_plan(emulator_properties(emulator, std::move(target)));
+    return open_emulator(std::move(emulator), std::move(target));
 }
 
 /// The driver if it exists and sees a device; else nothing.

@@ -31,6 +31,8 @@ struct OpenOptions {
     std::string_view device{};  // "cuda", "emulator"; empty: IKAT_DEVICE, else CUDA if there is one, else emulator
     int ordinal = 0;            // which CUDA device, from 0
     std::string_view target{};  // compile for this target instead of the device's own
+    // Of the emulator only what it is: for launches that a LaunchRecorder keeps from running, of arrays of any size.
+    bool is_plan = false;
     // For the emulator:
     std::uint32_t threads = 0;  // host threads; 0: IKAT_THREADS, else one per core
     std::uint64_t step_budget =

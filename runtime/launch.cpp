@@ -163,7 +163,8 @@ void Check::overlaps(std::size_t i) {
     if (!mine || writes(i)) return;
     for (std::size_t j = 0; j < arguments.size(); ++j) {
         const Argument* const other = memory_of(arguments[j]);
-        if (!other || !writes(j) || !overlap(*mine, *other)) continue;
+        if (!other || !writes(j) || mine->memory->device() != other->memory->device() || !overlap(*mine, *other))
+            continue;
         report(fmt::format("'{}' ({}) and '{}' ({}) are the same memory", kernel.parameters[i].name, words(i),
                            kernel.parameters[j].name, words(j)),
                "the kernel reads the first through the read-only path: give them separate buffers, or declare one "

@@ -147,7 +147,8 @@ std::vector<runtime::RecordedLaunch> launches_of(const NamedFunction& function, 
                                                  const std::vector<std::string>& settings) {
     const FunctionSettings parsed = parse_settings(function, settings);
     const stdlib::NamedExtents extents = parse_sizes(function, sizes);
-    const auto device = runtime::Device::open({.device = "emulator", .target = target, .threads = multiprocessors});
+    const auto device =
+        runtime::Device::open({.device = "emulator", .target = target, .is_plan = true, .threads = multiprocessors});
     std::vector<runtime::Buffer<std::uint8_t>> buffers;
     buffers.reserve(function.arrays.size());  // an array points to its buffer
     std::vector<NamedFunction::Given> arrays;

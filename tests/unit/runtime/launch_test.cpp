@@ -6,6 +6,7 @@
 
 #include "codegen/ast/ast.hpp"
 #include "runtime/buffer.hpp"
+#include "runtime/plan.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/runtime/cuda_fixture.hpp"
 
@@ -204,6 +205,17 @@ TEST_CASE("launch: a buffer of another device") {
     const Allocation elsewhere(other, 64, "z");
     CHECK_THAT(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(elsewhere)}),
                contains("the buffer of 'y' is on another device"));
+}
+
+TEST_CASE("launch: equal addresses of different devices are not the same memory") {
+    Launch launch;
+    const auto other = open_plan({});
+    const Allocation elsewhere(other, 64, "z");
+    const auto first = open_plan({});
+    const Allocation here(first, 64, "x");
+    REQUIRE(here.address() == elsewhere.address());
+    const std::string message = launch.refused({launch.n, launch.buffer(here), launch.buffer(elsewhere)});
+    CHECK_THAT(message, contains("the buffer of 'y' is on another device") && !contains("are the same memory"));
 }
 
 TEST_CASE("launch: all mistakes are reported together") {
