@@ -32,6 +32,7 @@ public:
         : kernel_(kernel), options_(options), out_(out) {
         constexpr std::size_t about_as_many = 40;
         out_.reserve(about_as_many), names_.reserve(about_as_many);
+        pipeline::check_dump(dump_, options_.dump.empty() ? "IKAT_DUMP" : "");
     }
 
     void done(std::string_view name, bool changed, auto&& text) {

@@ -208,6 +208,17 @@ void run(std::span<const Stage* const> list, std::span<ir::Function> functions, 
     }
 }
 
+void check_dump(std::string_view wish, std::string_view from) {
+    const std::string_view name = wish.substr(0, wish.find(':'));
+    constexpr std::string_view others[] = {"all", "ast", "ssa", "registers", "ptx"};
+    if (wish.empty() || find(name) || std::ranges::find(others, name) != std::end(others)) return;
+    std::string known = "all, ast, ssa";
+    for (const Stage& stage : table) (known += ", ") += stage.name;
+    std::string message = "there is no stage '" + std::string(name) + "'";
+    if (!from.empty()) message += " (from " + std::string(from) + ")";
+    throw Error(message, "stages are " + known + ", registers, ptx; with a kernel's name, cse:saxpy");
+}
+
 bool dump_wanted(std::string_view wish, std::string_view stage, std::string_view kernel, bool changed) {
     const std::size_t colon = std::min(wish.find(':'), wish.size());
     const std::string_view name = wish.substr(0, colon);

@@ -51,6 +51,8 @@ void run(std::span<const Stage* const> list, std::span<ir::Function> functions, 
 /// Whether `wish` ("cse", "cse:saxpy", "all") asks for the kernel after a stage, which may also be one that is not in
 /// the table.
 bool dump_wanted(std::string_view wish, std::string_view stage, std::string_view kernel, bool changed = false);
+/// Throws Error for a wish for a stage that there is not; `from` is the variable it was read from, if any.
+void check_dump(std::string_view wish, std::string_view from);
 
 // ---- for tests and tools
 

@@ -105,8 +105,15 @@ namespace {
 
 std::atomic<std::uint32_t> captures = 0;
 
+bool compares_by_default() {
+    const std::string_view set = environment("IKAT_CHECK_CAPTURE");
+    if (set.empty() || set == "0" || set == "1") return set != "0";
+    throw Error("IKAT_CHECK_CAPTURE is '" + std::string(set) + "'",
+                "it is 0 or 1: whether host state is checked for that changes inside a region of a kernel");
+}
+
 std::atomic<bool>& compares() {
-    static std::atomic<bool> on = environment("IKAT_CHECK_CAPTURE") != "0";
+    static std::atomic<bool> on = compares_by_default();
     return on;
 }
 
@@ -154,7 +161,7 @@ struct KernelHandle::State : Counted {
     bool is_captured_here() const { return capturing == std::this_thread::get_id(); }
     void capture_once();
     [[noreturn]] void refuse_circle() const;
-    void capture();
+    void capture(bool compares);
     void check_names(Recorder& recorder) const;
     std::vector<Argument> add_parameters(Recorder& recorder) const;
     void apply_contracts(Recorder& recorder) const;
@@ -273,8 +280,8 @@ std::vector<Diagnostic> unfit_for_functions(const ast::KernelTree& function) {
     return out;
 }
 
-void KernelHandle::State::capture() {
-    Recorder recorder(++captures, compares());
+void KernelHandle::State::capture(bool compares) {
+    Recorder recorder(++captures, compares);
     const Active active(recorder);
     recorder.kernel.name = name;
     recorder.kernel.is_function = is_function;
@@ -419,6 +426,7 @@ void KernelHandle::State::refuse_circle() const {
 }
 
 void KernelHandle::State::capture_once() {
+    const bool compares = trace::compares();  // or throws, before anyone waits for this capture
     Captures& all = all_captures();
     std::unique_lock lock(all.mutex);
     const std::thread::id nobody, here = std::this_thread::get_id();
@@ -431,7 +439,7 @@ void KernelHandle::State::capture_once() {
     if (captured) return;
     capturing = here;
     lock.unlock();
-    capture();
+    capture(compares);
     lock.lock();
     captured = true;
     capturing = nobody;

@@ -95,6 +95,9 @@ std::string linked_text(const std::vector<Compiled>& kernels) {
 
 void emit(const EmitOptions& options) {
     check_report_format(options.report);
+    if (!options.report.empty() && options.stage != "ptx")
+        throw Error(fmt::format("--stage {} and --report: each is what is printed", options.stage),
+                    "ask for one; a report is about the finished kernel");
     check_output_file(options.output);
     const auto start = Clock::now();
     const std::vector<const ast::KernelTree*> kernels = kernels_of(options);
