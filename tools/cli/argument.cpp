@@ -112,8 +112,9 @@ void read_random(ParsedArgument& argument, std::string_view seed, bool has_shape
 /// A .npy file must have the given type; raw bits, there or here, accept any type of their width.
 void read_npy_file(ParsedArgument& argument, const std::string& path, bool has_shape) {
     NpyArray array = read_npy(path);
-    const bool fits = argument.type.raw || array.is_bits ? info(array.type).bytes == argument.type.bytes()
-                                                         : array.type == argument.type.type;
+    const bool fits = argument.type.raw || array.is_bits
+                          ? info(array.type).bytes == argument.type.bytes()
+                          : array.type == argument.type.type || array.type == npy_type(argument.type.type);
     if (!fits)
         throw Error(fmt::format("'{}' holds {}, not {}", path, info(array.type).name, argument.type.name()),
                     fmt::format("write {}[]:@{}, or convert the file with array.astype", info(array.type).name, path));
@@ -273,9 +274,8 @@ ParsedArgument parse(std::string_view text) {
 
 bool has_type(const ParsedArgument& argument, ir::Type wanted) {
     const NumberType given = argument.type;
-    const bool is_bits = given.raw || (argument.has_own_type && !has_npy_type(wanted) &&
-                                       (given.type == ir::Type::U16 || given.type == ir::Type::U8));
-    return given.type == wanted || (is_bits && given.bytes() == info(wanted).bytes);
+    return given.type == wanted || (given.raw && given.bytes() == info(wanted).bytes) ||
+           (argument.has_own_type && given.type == npy_type(wanted));
 }
 
 ParsedArgument parse_argument(std::string_view text) {
@@ -340,15 +340,6 @@ std::string format_buffer(NumberType type, const std::vector<std::uint64_t>& sha
         out += (i + 1) % row == 0 ? '\n' : ',';
     }
     return count ? out : "\n";
-}
-
-void check_output(const ParsedArgument& argument, NumberType type) {
-    if (argument.output.empty()) return;
-    check_output_file(argument.output);
-    if (argument.output.ends_with(".npy") && !has_npy_type(type.type))
-        throw Error(
-            fmt::format("argument '{}': NumPy has no {}, so a .npy file cannot hold it", argument.text, type.name()),
-            "write =>FILE.bin for the raw bytes, or =>- to print the values");
 }
 
 void write_output(const std::string& output, NumberType type, const std::vector<std::uint64_t>& shape,

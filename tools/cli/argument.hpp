@@ -70,8 +70,6 @@ std::vector<std::byte> contents_of(const ParsedArgument& buffer);
 std::vector<std::byte> pack_structure(const ParsedArgument& structure,
                                       const std::function<std::uint64_t(const ParsedArgument&)>& address);
 
-/// Throws Error if the argument's output cannot be written or cannot hold `type`, so that this is known before the run.
-void check_output(const ParsedArgument& argument, NumberType type);
 /// Writes or prints a buffer of this type and shape, as `output` says.
 void write_output(const std::string& output, NumberType type, const std::vector<std::uint64_t>& shape,
                   const std::vector<std::byte>& contents);

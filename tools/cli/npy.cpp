@@ -35,9 +35,11 @@ constexpr Dtype dtypes[] = {
 
 /// "<f4": byte order (| for single bytes), kind, bytes.
 std::string descriptor(ir::Type type) {
+    const ir::Type written = npy_type(type);
+    std::string out = info(written).bytes == 1 ? "|" : "<";
     for (const Dtype& dtype : dtypes)
-        if (dtype.type == type && !dtype.is_bits) return (info(type).bytes == 1 ? "|" : "<") + std::string(dtype.code);
-    return {};
+        if (dtype.type == written && !dtype.is_bits) out += dtype.code;
+    return out;
 }
 
 /// Reads the header's dictionary: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
@@ -194,7 +196,10 @@ NpyArray parse_npy(std::span<const std::byte> file, const std::string& path) {
     return {type, header.shape(), {data.begin(), data.end()}, is_bits};
 }
 
-bool has_npy_type(ir::Type type) { return !descriptor(type).empty(); }
+ir::Type npy_type(ir::Type type) {
+    const bool is_known = std::ranges::find(dtypes, type, &Dtype::type) != std::end(dtypes);
+    return is_known ? type : info(type).bytes == 1 ? ir::Type::U8 : ir::Type::U16;
+}
 
 NpyArray read_npy(const std::string& path) { return parse_npy(read_file(path), path); }
 

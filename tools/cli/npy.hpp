@@ -24,8 +24,8 @@ struct NpyArray {
 NpyArray read_npy(const std::string& path);
 NpyArray parse_npy(std::span<const std::byte> file, const std::string& path);
 
-/// Whether NumPy has the type; it has neither bf16 nor 8-bit floats.
-bool has_npy_type(ir::Type type);
+/// The type itself if NumPy has it; of bf16 and 8-bit floats, that of their bits.
+ir::Type npy_type(ir::Type type);
 void write_npy(const std::string& path, ir::Type type, std::span<const std::uint64_t> shape,
                std::span<const std::byte> data);
 std::vector<std::byte> format_npy(ir::Type type, std::span<const std::uint64_t> shape, std::span<const std::byte> data);

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <functional>
 #include <map>
 
+#include "codegen/support/notes.hpp"
 #include "codegen/support/write_file.hpp"
+#include "tools/cli/files.hpp"
 
 namespace ikat::cli {
 
@@ -31,6 +34,14 @@ std::string pitch_text(const std::vector<std::uint64_t>& pitches) {
     return pitches.empty() ? "rows that follow each other" : fmt::format("a pitch of {}", fmt::join(pitches, " and "));
 }
 
+/// To standard error, so that an output that was forgotten is not taken for results.
+void note_unwritten(const ParsedArgument& output, std::uint64_t unwritten, std::uint64_t elements) {
+    std::fflush(stdout);
+    note(fmt::format("note: nothing has written {} of argument '{}': the bytes there are 0xff\n",
+                     unwritten < elements ? fmt::format("{} of {} elements", unwritten, elements) : "any element",
+                     output.text));
+}
+
 bool has_pitches(const ParsedArgument& buffer) { return buffer.pitches && !buffer.pitches->empty(); }
 
 }  // namespace
@@ -42,8 +53,8 @@ Arguments::Arguments(const std::vector<std::string>& texts) {
         for (const ParsedArgument& field : argument.fields)
             if (field.kind == Kind::Same) check_same(field, argument.text);
     }
-    for (std::size_t i = 0; i < size(); ++i)
-        if (!parsed_[original(i)].is_made) check_output(parsed_[i], parsed_[original(i)].type);
+    for (const ParsedArgument& argument : parsed_)
+        if (!argument.output.empty()) check_output_file(argument.output);
     check_outputs_differ();
 }
 
@@ -80,14 +91,10 @@ std::uint64_t Arguments::address(const ParsedArgument& same) const {
 
 void Arguments::make(std::size_t i, ir::Type type, std::vector<std::uint64_t> shape) {
     ParsedArgument& argument = parsed_[i];
-    // NumPy has no bf16: a file has its bits.
-    const bool is_bits = type == ir::Type::BF16 && argument.output.ends_with(".npy");
-    argument.type = is_bits ? NumberType{ir::Type::U16, true} : NumberType{type};
+    argument.type = {type};
     argument.elements = 1;
     for (const std::uint64_t extent : shape) argument.elements *= extent;
     argument.shape = std::move(shape);
-    for (const ParsedArgument& each : parsed_)
-        if (&each == &argument || (each.kind == Kind::Same && each.same == i)) check_output(each, argument.type);
 }
 
 void Arguments::lay_out(std::size_t i, const std::vector<std::uint64_t>& pitches) {
@@ -151,12 +158,13 @@ void Arguments::write_outputs() const {
         const ParsedArgument& owner = parsed_[original(i)];
         std::vector<std::byte> contents(owner.elements * owner.type.bytes());
         auto* const first = reinterpret_cast<std::uint8_t*>(contents.data());
-        if (has_pitches(owner))
-            each_row(owner, [&](std::uint64_t at, std::uint64_t from, std::uint64_t bytes) {
-                std::ranges::copy(buffer(i)->slice(from, bytes).download(), first + at);
-            });
-        else
-            buffer(i)->download({first, contents.size()});
+        std::uint64_t unwritten = 0;
+        const auto read = [&](std::uint64_t at, std::uint64_t from, std::uint64_t bytes) {
+            buffer(i)->memory().read(std::as_writable_bytes(std::span(first + at, bytes)), from);
+            unwritten += buffer(i)->memory().device()->unwritten(buffer(i)->address() + from, bytes);
+        };
+        has_pitches(owner) ? each_row(owner, read) : read(0, 0, contents.size());
+        if (unwritten) note_unwritten(parsed_[i], (unwritten - 1) / owner.type.bytes() + 1, owner.elements);
         write_output(parsed_[i].output, owner.type, owner.shape, contents);
     }
 }

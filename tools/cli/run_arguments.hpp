@@ -28,7 +28,7 @@ public:
     /// The address of &N or &N+BYTES.
     std::uint64_t address(const ParsedArgument& same) const;
 
-    /// Gives an output that is_made its type and shape. Throws Error if its file cannot hold the type.
+    /// Gives an output that is_made its type and shape.
     void make(std::size_t i, ir::Type type, std::vector<std::uint64_t> shape);
 
     /// How the elements of an argument's buffer lie in memory, for a launch that takes it: pitches, or none if rows
