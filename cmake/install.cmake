@@ -1,26 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` installs, the files with which CMake and pkg-config find it, and the Debian package that
+# What `cmake --install` installs, by components (components.cmake), the files with which CMake and pkg-config find it, and the Debian package that
 # `cpack` makes.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/ikat)
 set(package ${PROJECT_BINARY_DIR}/package)
 
-install(TARGETS ikat ikat_testing ikat_embed EXPORT ikat-targets)
-set_target_properties(ikat_testing PROPERTIES EXPORT_NAME testing)
+ikat_component(core ikat ikat_embed)
+install(TARGETS ikat ikat_embed EXPORT ikat-targets COMPONENT core)
 set_target_properties(ikat_embed PROPERTIES EXPORT_NAME embed)
-install(EXPORT ikat-targets NAMESPACE ikat:: DESTINATION ${folder})
-install(TARGETS ikat_cli)
+install(EXPORT ikat-targets NAMESPACE ikat:: DESTINATION ${folder} COMPONENT core)
+ikat_component(testing ikat_testing)
+install(TARGETS ikat_testing EXPORT ikat-testing COMPONENT testing)
+set_target_properties(ikat_testing PROPERTIES EXPORT_NAME testing)
+install(EXPORT ikat-testing NAMESPACE ikat:: DESTINATION ${folder} COMPONENT testing)
+ikat_component(cli ikat_cli)
+install(TARGETS ikat_cli COMPONENT cli)
 
 install(CODE "execute_process(COMMAND \"${CMAKE_COMMAND}\" \"-DROOT=${PROJECT_SOURCE_DIR}\" \"-DTO=${package}/include\"
-  -P \"${PROJECT_SOURCE_DIR}/cmake/package_headers.cmake\" COMMAND_ERROR_IS_FATAL ANY)")
-install(DIRECTORY ${package}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  -P \"${PROJECT_SOURCE_DIR}/cmake/package_headers.cmake\" COMMAND_ERROR_IS_FATAL ANY)" COMPONENT core)
+install(DIRECTORY ${package}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT core)
 
 # While the version is 0.x, each x may break compatibility.
 configure_package_config_file(cmake/ikat-config.cmake.in ${package}/ikat-config.cmake INSTALL_DESTINATION ${folder})
 write_basic_package_version_file(${package}/ikat-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${package}/ikat-config.cmake ${package}/ikat-config-version.cmake cmake/ikat-kernels.cmake
-  DESTINATION ${folder})
+  DESTINATION ${folder} COMPONENT core)
 
 # Static libraries must list their dependencies; a shared library need not.
 set(pc_libs -likat)
@@ -32,9 +37,9 @@ if(NOT BUILD_SHARED_LIBS)
 endif()
 file(RELATIVE_PATH pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/ikat.pc.in ${package}/ikat.pc @ONLY)
-install(FILES ${package}/ikat.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md)
+install(FILES ${package}/ikat.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT core)
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT core)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT core FILES_MATCHING PATTERN *.md)
 
 if(NOT PROJECT_IS_TOP_LEVEL)
   return()

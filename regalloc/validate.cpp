@@ -13,7 +13,7 @@ struct Validator {
     Bitset defined{problem.values.size()};
 
     void require(bool holds, const char* promise) const {
-        IKAT_ASSERT(holds, std::string(promise) + '\n' + to_string(problem));
+        IKAT_ASSERT(holds, promise + ('\n' + to_string(problem)));
     }
     Class class_of(LiveRange v) const { return problem.values[index(v)].register_class; }
 

@@ -81,7 +81,7 @@ struct Check {
                             .message = fmt::format("launch of '{}': {}", kernel.name, message),
                             .hint = std::move(hint)});
         if (where.known() && kernel.where.known())
-            findings.back().notes.push_back({kernel.where, "the kernel is here"});
+            findings.back().notes.emplace_back(kernel.where, "the kernel is here");
     }
     void finish() {
         if (!findings.empty()) throw Error(std::move(findings));

@@ -24,6 +24,27 @@ function(expect text)
   endif()
 endfunction()
 
+# A component alone; and what has not been built is an error that says so.
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${scratch}/parts --component cli)
+file(GLOB_RECURSE parts RELATIVE ${scratch}/parts ${scratch}/parts/*)
+if(NOT parts STREQUAL "bin/ikat")
+  message(FATAL_ERROR "the component cli is ${parts}, not bin/ikat")
+endif()
+set(embed ${BUILD}/tools/embed/libikat_embed.a)  # which no other test uses
+file(RENAME ${embed} ${embed}.away)
+execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${scratch}/parts
+  RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE output)
+file(RENAME ${embed}.away ${embed})
+expect("ikat_embed has not been built: cmake --build")
+if(status EQUAL 0)
+  message(FATAL_ERROR "what has not been built was installed")
+endif()
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${scratch}/parts --component core)
+file(COPY ${SOURCE}/examples/row_sum.cpp DESTINATION ${scratch}/alone)
+file(WRITE ${scratch}/alone/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)\nproject(alone CXX)\nfind_package(ikat REQUIRED)\n\
+add_library(alone OBJECT row_sum.cpp)\ntarget_link_libraries(alone PRIVATE ikat::ikat)\n")
+run(${CMAKE_COMMAND} -S ${scratch}/alone -B ${scratch}/alone/build -DCMAKE_PREFIX_PATH=${scratch}/parts -DCMAKE_CXX_COMPILER=${COMPILER})
+
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${scratch}/installed)
 file(RENAME ${scratch}/installed ${prefix})
 

@@ -126,8 +126,8 @@ void Checker::add(Name name, const Declared& symbol) {
 
 void Checker::declared_twice(Name name, const Declared& symbol, const Declared& earlier) {
     error(symbol.where, text(name) + " is declared twice in one scope", "give one of them another name");
-    findings_.back().notes.push_back({.where = {module_.file, earlier.where.line, earlier.where.column},
-                                      .message = "the first declaration is here"});
+    findings_.back().notes.emplace_back(Location{module_.file, earlier.where.line, earlier.where.column},
+                                        "the first declaration is here");
 }
 
 /// A prototype and its function, or an .extern variable and its definition; they must agree.
