@@ -134,8 +134,8 @@ std::string_view Recipe::argument(std::size_t i) const {
 
 void check(const Recipe& recipe, const Variant& kernel, const Call& call) { checked_sizes(recipe, kernel, call); }
 
-runtime::Argument Operand::as_argument(const ast::KernelTree& kernel, std::size_t position,
-                                       const Location& where) const {
+runtime::Argument FunctionOperand::as_argument(const ast::KernelTree& kernel, std::size_t position,
+                                               const Location& where) const {
     if (part_) return runtime::buffer_argument(type_, *part_, kernel, position, where);
     return {.type = type_, .bits = bits_};
 }
@@ -160,7 +160,7 @@ void Steps::launch(const trace::KernelHandle& kernel, const Grid& grid, std::spa
     queue_.launch(runtime::CapturedKernel{kernel.ast(), &kernel}, {grid, queue_.where()}, arguments);
 }
 
-void Steps::launch(const Grid& grid, std::initializer_list<std::pair<std::string_view, Operand>> instead) {
+void Steps::launch(const Grid& grid, std::initializer_list<std::pair<std::string_view, FunctionOperand>> instead) {
     std::vector<runtime::Argument> list(arguments().begin(), arguments().end());
     for (const auto& [name, operand] : instead) {
         const auto position = std::size_t(&argument(name) - arguments().data());
@@ -169,14 +169,15 @@ void Steps::launch(const Grid& grid, std::initializer_list<std::pair<std::string
     launch(handle_, grid, list);
 }
 
-void Steps::launch(const trace::KernelHandle& kernel, const Grid& grid, std::initializer_list<Operand> operands) {
+void Steps::launch(const trace::KernelHandle& kernel, const Grid& grid,
+                   std::initializer_list<FunctionOperand> operands) {
     std::vector<runtime::Argument> list;
-    for (const Operand& operand : operands)
+    for (const FunctionOperand& operand : operands)
         list.push_back(operand.as_argument(kernel.ast(), list.size(), queue_.where()));
     launch(kernel, grid, list);
 }
 
-void run(const Queue& queue, const Recipe& recipe, std::size_t type, std::initializer_list<Operand> operands,
+void run(const Queue& queue, const Recipe& recipe, std::size_t type, std::initializer_list<FunctionOperand> operands,
          const RunOptions& options) {
     const Location where = queue.where();
     // What chooses a kernel by its number is an enumerator, and the first argument.
@@ -184,7 +185,7 @@ void run(const Queue& queue, const Recipe& recipe, std::size_t type, std::initia
     const Variant& variant = options.columns ? recipe.kernel_for(options.columns) : recipe.kernels[options.kernel];
     const trace::KernelHandle& handle = variant.instances[type]();
     std::vector<runtime::Argument> arguments;
-    for (const Operand& operand : operands)
+    for (const FunctionOperand& operand : operands)
         arguments.push_back(operand.as_argument(handle.ast(), arguments.size(), where));
     const Call call(handle.ast(), arguments, 0, {recipe.function(), where});
     runtime::check_arguments(call.kernel(), arguments, where);

@@ -145,15 +145,15 @@ struct Recipe {
 void check(const Recipe& recipe, const Variant& kernel, const Call& call);
 
 /// An argument of a function of the library.
-class Operand {
+class FunctionOperand {
 public:
     template <runtime::Element T>
-    Operand(const Buffer<T>& buffer) : type_(ir::type_of<T>), part_(buffer.memory().whole()) {}
+    FunctionOperand(const Buffer<T>& buffer) : type_(ir::type_of<T>), part_(buffer.memory().whole()) {}
     template <runtime::Element T>
-    Operand(const BufferSlice<T>& slice) : type_(ir::type_of<T>), part_(slice.part()) {}
-    Operand(std::uint32_t number) : type_(ir::Type::U32), bits_(number) {}
-    Operand(std::int32_t number) : type_(ir::Type::I32), bits_(std::uint32_t(number)) {}
-    Operand(float number) : type_(ir::Type::F32), bits_(std::bit_cast<std::uint32_t>(number)) {}
+    FunctionOperand(const BufferSlice<T>& slice) : type_(ir::type_of<T>), part_(slice.part()) {}
+    FunctionOperand(std::uint32_t number) : type_(ir::Type::U32), bits_(number) {}
+    FunctionOperand(std::int32_t number) : type_(ir::Type::I32), bits_(std::uint32_t(number)) {}
+    FunctionOperand(float number) : type_(ir::Type::F32), bits_(std::bit_cast<std::uint32_t>(number)) {}
 
     ir::Type type() const { return type_; }
     /// The memory, unless it is a number.
@@ -174,8 +174,8 @@ public:
         : Call(call), queue_(queue), recipe_(recipe), handle_(handle), given_(workspace) {}
 
     /// The function's own kernel, with its arguments or with others in their place.
-    void launch(const Grid& grid, std::initializer_list<std::pair<std::string_view, Operand>> instead = {});
-    void launch(const trace::KernelHandle& kernel, const Grid& grid, std::initializer_list<Operand> operands);
+    void launch(const Grid& grid, std::initializer_list<std::pair<std::string_view, FunctionOperand>> instead = {});
+    void launch(const trace::KernelHandle& kernel, const Grid& grid, std::initializer_list<FunctionOperand> operands);
     /// An argument of the call.
     BufferSlice<float> floats(std::string_view name) const { return slice<float>(name); }
     BufferSlice<std::uint32_t> words(std::string_view name) const { return slice<std::uint32_t>(name); }
@@ -206,10 +206,10 @@ struct RunOptions {
 };
 
 /// Runs a function of the library. The operands are the arguments of its kernels.
-void run(const Queue& queue, const Recipe& recipe, std::size_t type, std::initializer_list<Operand> operands,
+void run(const Queue& queue, const Recipe& recipe, std::size_t type, std::initializer_list<FunctionOperand> operands,
          const RunOptions& options = {});
 template <class T>
-void run(const Queue& queue, const Recipe& recipe, std::initializer_list<Operand> operands,
+void run(const Queue& queue, const Recipe& recipe, std::initializer_list<FunctionOperand> operands,
          const RunOptions& options = {}) {
     run(queue, recipe, type_number<T>, operands, options);
 }

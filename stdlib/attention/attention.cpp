@@ -69,7 +69,7 @@ private:
 class Attention::Arguments {
 public:
     Arguments(const ast::KernelTree& kernel, const Location& where) : kernel_(kernel), where_(where) {}
-    void add(const Operand& operand) { list_.push_back(operand.as_argument(kernel_, list_.size(), where_)); }
+    void add(const FunctionOperand& operand) { list_.push_back(operand.as_argument(kernel_, list_.size(), where_)); }
     void add_numbers(auto... numbers) { (add(std::uint32_t(numbers)), ...); }
     void add_array(const HeadsOperand& x) {
         list_.push_back(runtime::buffer_argument(x.type, x.part, kernel_, list_.size(), where_));

@@ -68,7 +68,7 @@ struct AttentionOptions {
     /// most, which is not checked: what they give beyond Q, K and V is an access out of bounds, which the emulator
     /// reports. Both or neither, and no bias. O has the bits of calls for each sequence, by the same
     /// path with as many queries of a block.
-    std::optional<Operand> query_offsets{}, key_offsets{};
+    std::optional<FunctionOperand> query_offsets{}, key_offsets{};
     /// wgmma needs a device that is opened for sm_90a, elements of 16 bits, rows of Q, K, V and O that begin at
     /// multiples of 16 bytes; otherwise it is an error. Chosen where it can be, of more than 64 queries, on average of
     /// all sequences.

@@ -151,7 +151,9 @@ public:
     void add(ir::Type type, const runtime::BufferPart& part) {
         list_.push_back(runtime::buffer_argument(type, part, handle_.ast(), list_.size(), where_));
     }
-    void add(const Operand& operand) { list_.push_back(operand.as_argument(handle_.ast(), list_.size(), where_)); }
+    void add(const FunctionOperand& operand) {
+        list_.push_back(operand.as_argument(handle_.ast(), list_.size(), where_));
+    }
     void add_numbers(auto... numbers) { (add(std::uint32_t(numbers)), ...); }
     void add_pitches(const HeadsOperand& x) { add_numbers(x.pitches[0], x.pitches[1], x.pitches[2]); }
     void add_log_sum(const HeadsOperand& x) {

@@ -20,7 +20,7 @@ namespace ikat::stdlib {
 struct IncrementalOptions {
     /// How many keys each sequence has: std::uint32_t, one for each. Of a length that is larger than K has room for, O
     /// and log_sum are NaN. Without them, all have as many as there is room for.
-    std::optional<Operand> lengths{};
+    std::optional<FunctionOperand> lengths{};
     /// K and V are (pages, kv_heads, rows, head_dim), and key j of sequence s is row j % rows of page
     /// pages(s, j / rows): std::uint32_t, sequences by the most pages that one has. A page has a power of two of rows,
     /// 16 or more. Entries behind a sequence's length are not read. Others are not checked: one that is not below the

@@ -104,7 +104,7 @@ public:
         list_.push_back(
             runtime::map_argument(matrix.type, matrix.part, matrix.extents, pitches, kernel_, list_.size(), where_));
     }
-    void add(const Operand& operand) { list_.push_back(operand.as_argument(kernel_, list_.size(), where_)); }
+    void add(const FunctionOperand& operand) { list_.push_back(operand.as_argument(kernel_, list_.size(), where_)); }
     std::span<const runtime::Argument> list() const { return list_; }
 
 private:

@@ -56,7 +56,7 @@ struct GemmOptions {
     MatrixOrder a = MatrixOrder::Rows, b = MatrixOrder::Rows;
     /// C = activation(alpha A B + beta C + bias) + residual. Of integers: none or relu.
     Activation activation = Activation::none;
-    std::optional<Operand> bias{};            // an element for each column of C, of its type
+    std::optional<FunctionOperand> bias{};    // an element for each column of C, of its type
     std::optional<MatrixOperand> residual{};  // of the type and shape of C, which it must not overlap
     GemmPath path = GemmPath::chosen;
     /// Large tiles are medium ones where the device has no room for them, or A or B is not accessed by 16 bytes.

@@ -66,9 +66,9 @@ MatrixOperand matrix(ir::Type type, const Given& given) {
     return with_type<half, bfloat16, float, std::int8_t, std::int32_t>(
         type, [&]<class T>(T*) { return MatrixOperand(view_of<T, 3>(given)); });
 }
-Operand vector(ir::Type type, const Given& given) {
+FunctionOperand vector(ir::Type type, const Given& given) {
     return with_type<half, bfloat16, float, std::int32_t>(
-        type, [&]<class T>(T*) { return Operand(BufferSlice<T>(given.part)); });
+        type, [&]<class T>(T*) { return FunctionOperand(BufferSlice<T>(given.part)); });
 }
 
 void run_gemm(const TensorKernel& is, const Queue& queue, std::span<const Given> arrays,

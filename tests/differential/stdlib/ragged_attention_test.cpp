@@ -139,7 +139,7 @@ TEST_CASE("ragged attention: an offset beyond the rows is found") {
     auto o = device.buffer<half>(10 * 64, "O");
     const auto right = device.upload(std::vector<std::uint32_t>{0, 4, 10}, "right"),
                wrong = device.upload(std::vector<std::uint32_t>{0, 4, 11}, "wrong");
-    const auto run = [&](const Operand& queries, const Operand& keys) {
+    const auto run = [&](const FunctionOperand& queries, const FunctionOperand& keys) {
         AttentionOptions options{.path = path};
         options.query_offsets = queries, options.key_offsets = keys;
         try {
@@ -167,7 +167,7 @@ TEST_CASE("ragged attention: calls that do not fit together") {
     };
     const auto q = x.view(2, 4, 64), k = x.view(1, 5, 64);
     const auto o = y.view(2, 4, 64);
-    const auto with = [&](const std::optional<Operand>& queries, const std::optional<Operand>& keys) {
+    const auto with = [&](const std::optional<FunctionOperand>& queries, const std::optional<FunctionOperand>& keys) {
         AttentionOptions options{};
         options.query_offsets = queries, options.key_offsets = keys;
         return options;
@@ -184,7 +184,7 @@ TEST_CASE("ragged attention: calls that do not fit together") {
     biased.bias = x.view(4, 5);
     CHECK_THAT(run(q, k, k, o, biased), Contains("a bias, with offsets"));
     auto freed = std::optional(device.buffer<std::uint32_t>(64, "freed"));
-    const Operand gone = *freed;
+    const FunctionOperand gone = *freed;
     freed.reset();
     CHECK_THAT(run(q, k, k, o, with(words, gone)), Contains("has been freed"));
 }
