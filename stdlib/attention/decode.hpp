@@ -48,6 +48,8 @@ struct IncrementalOptions {
 /// by as many at once, others by 8 or 4, or, slowest, by elements of 2. heads is a multiple of kv_heads: several heads,
 /// one behind the other, share one of K and V, which is read once for up to 16 queries of theirs. What is behind a
 /// sequence's length, or before its window, is not read. O is 0, and log_sum -infinity, where a query sees no keys.
+/// A NaN or an infinity in V, from the first key that the first query sees to the last one of the sequence, is
+/// multiplied with 0 where a query does not see it, and makes that query's O NaN, too.
 /// Throws Error for sizes and types that do not fit.
 void incremental_attention(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
                            const HeadsOperand& O, const IncrementalOptions& options = {});

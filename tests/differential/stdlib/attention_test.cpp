@@ -444,6 +444,40 @@ TEST_CASE("attention: infinities and NaNs") {
     CHECK(float(got[128]) == INFINITY);  // an infinite element of V
 }
 
+TEST_CASE("attention: a NaN or an infinity in V reaches the blocks of queries that read its tile, and no others") {
+    const Device device = test::open_device({.target = "sm_90a"});
+    const auto check = [&]<class T>(T, std::uint32_t d, AttentionPath path, std::uint32_t of_block,
+                                    std::uint32_t of_tile, const AttentionOptions& options) {
+        const Shape shape{.queries = 200, .keys = 300};
+        for (const std::uint32_t key : {0u, 127u, 128u, 299u})
+            for (const float poison : {NAN, -INFINITY}) {
+                INFO("d " << d << ", path " << int(path) << ", blocks of " << of_block << ", key " << key);
+                Problem<T> problem(shape, d, {.options = options});
+                std::fill_n(problem.V.stored.begin() + problem.V.at(0, 0, key, 0), d, T(poison));
+                std::fill_n(problem.K.stored.begin() + problem.K.at(0, 0, key, 0), d, T(NAN));
+                const auto got = problem.run(device, {.path = path, .queries_of_block = of_block}).first;
+                for (std::uint32_t i = 0; i < shape.queries; ++i) {
+                    const std::uint32_t first = i / of_block * of_block,
+                                        last = std::min(first + of_block, shape.queries);
+                    std::uint32_t from = shape.keys, to = 0;  // what the block sees
+                    for (std::uint32_t j = 0; j < shape.keys; ++j)
+                        for (std::uint32_t query = first; query < last; ++query)
+                            if (problem.sees(query, j)) from = std::min(from, j), to = std::max(to, j + 1);
+                    const bool reads = from / of_tile <= key / of_tile && key < (to + of_tile - 1) / of_tile * of_tile;
+                    CHECK(std::isnan(float(got[problem.O.at(0, 0, i, 0)])) == reads);
+                }
+            }
+    };
+    const AttentionOptions causal{.causal = true}, window{.before = 20, .behind = 5};
+    for (const AttentionOptions& options : {causal, window}) {
+        check(half{}, 64, AttentionPath::mma_sync, 64, 64, options);
+        check(half{}, 64, AttentionPath::mma_sync, 128, 64, options);
+        check(half{}, 64, AttentionPath::wgmma, 192, 128, options);
+        check(half{}, 256, AttentionPath::wgmma, 64, 64, options);
+        check(float{}, 256, AttentionPath::mma_sync, 64, 16, options);
+    }
+}
+
 TEST_CASE("attention: no elements, no launch") {
     const Device device = test::open_device();
     Problem<half>({.queries = 0, .keys = 5}, 64).check(devices_of_seeds(1));

@@ -452,6 +452,21 @@ TEST_CASE("incremental attention: infinities and NaNs") {
     }
 }
 
+TEST_CASE("incremental attention: a NaN in V reaches the queries of its sequence from the first window on") {
+    const auto devices = devices_of_seeds(1);
+    const auto check = [&]<class T>(T) {
+        for (const std::uint32_t key : {49u, 50u, 99u, 100u}) {
+            INFO("key " << key);
+            Problem<T> problem({.lengths = {100}, .queries = 4, .causal = true, .before = 46});
+            std::fill_n(problem.v.begin() + key * 64, 64, T(NAN));
+            // The first query is at key 96, and sees those from 50 on.
+            const auto got = problem.run(devices[0]).o;
+            for (std::uint32_t i = 0; i < 4; ++i) CHECK(std::isnan(float(got[i * 64])) == (key >= 50 && key < 100));
+        }
+    };
+    check(half{}), check(float{});
+}
+
 TEST_CASE("incremental attention: a page that does not exist is found") {
     const auto device = Device::open({.device = "emulator"});
     const auto q = device.upload(std::vector<half>(64, half(1.0f)), "Q"),
