@@ -305,6 +305,7 @@ void KernelHandle::State::capture(bool compares) {
     diagnostics.insert(diagnostics.begin(), recorder.diagnostics.begin(), recorder.diagnostics.end());
     // After a recording mistake, the checks of the whole kernel would report false errors.
     if (diagnostics.empty()) diagnostics = ast::check(*kernel);
+    if (diagnostics.empty()) diagnostics = wrong_swizzles(*kernel, recorder.swizzled);
     kernel->checked = diagnostics.empty();
     if (diagnostics.empty() && is_function) diagnostics = unfit_for_functions(*kernel);
     recorder.callers.explain(diagnostics);

@@ -85,11 +85,12 @@ Recorder::~Recorder() {
     if (arena_.trees.capacity() <= most) std::swap(arena_, spare_arena());
 }
 
-void Recorder::complain(std::string message, std::string hint, Location where) {
+void Recorder::complain(std::string message, std::string hint, Location where, std::vector<Diagnostic::Note> notes) {
     // A mistake that is the same for each lane is reported once.
     if (!where.known() && std::exchange(unlocated_complaint_, message) == message) return;
     if (replaying_ && now_.diagnostics++ < diagnostics.size()) return;  // reported in the first round
-    diagnostics.push_back({.where = where, .message = std::move(message), .hint = std::move(hint)});
+    diagnostics.push_back(
+        {.where = where, .message = std::move(message), .hint = std::move(hint), .notes = std::move(notes)});
 }
 
 bool Recorder::owns(std::uint32_t capture) {

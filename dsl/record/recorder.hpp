@@ -19,6 +19,7 @@
 #include "codegen/support/diagnostic.hpp"
 #include "dsl/record/callers.hpp"
 #include "dsl/record/host_stack.hpp"
+#include "dsl/record/swizzles.hpp"
 #include "dsl/record/trace.hpp"
 
 namespace ikat::trace {
@@ -79,13 +80,14 @@ public:
     ast::KernelTree kernel;
     std::vector<Diagnostic> diagnostics;
     Callers callers;
+    std::vector<SwizzledPlace> swizzled;
 
     std::uint32_t capture() const { return capture_; }
 
     // ---- diagnostics
 
     /// Reports a user's mistake. Without a location it gets that of the next statement.
-    void complain(std::string message, std::string hint, Location where = {});
+    void complain(std::string message, std::string hint, Location where = {}, std::vector<Diagnostic::Note> notes = {});
     /// Whether a value of capture number `capture` belongs to this capture; a diagnostic if not.
     bool owns(std::uint32_t capture);
     /// Starts a statement or a subscript at `where`; its operands have already been recorded.

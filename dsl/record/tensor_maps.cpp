@@ -67,7 +67,14 @@ void tensor_load(const Slot& to, const TensorBox& from, const Slot& barrier, con
     recorder.at(where);
     if (!recorder.owns(barrier.array.capture) || !check_operands(recorder, "tma_load()", from, to)) return;
     const ast::Nodes nodes = recorder.commit_places({&to, &barrier}, list(values));
-    check_place(recorder, "tma_load()", map_of(recorder, from), to, nodes[0]);
+    const ast::TensorMap& map = map_of(recorder, from);
+    check_place(recorder, "tma_load()", map, to, nodes[0]);
+    recorder.swizzled.push_back({.is_filled = true,
+                                 .symbol = to.array.index,
+                                 .address = nodes[0],
+                                 .swizzle = map.swizzle,
+                                 .what = "tma_load()",
+                                 .where = recorder.here()});
     ast::Nodes operands{nodes[0]};
     for (std::uint32_t i = 0; i <= from.rank; ++i) operands.push_back(nodes[2 + i]);
     operands.push_back(nodes[1]);

@@ -47,6 +47,11 @@ Recorded shared_matrix(const Slot& at, const SharedMatrixLayout& layout, const c
     if (!is_shared || !recorder.owns(at.array.capture)) return literal(Type::U64, std::uint64_t{0});
     const ast::Node address = recorder.commit_places({&at}, {})[0];
     check_matrix(recorder, what, at, layout, address);
+    recorder.swizzled.push_back({.symbol = at.array.index,
+                                 .address = address,
+                                 .swizzle = layout.swizzle,
+                                 .what = what,
+                                 .where = recorder.here()});
     const Recorded shifted = combined(Op::Shr, Type::U32, recorder.leaf(address), literal(Type::U32, std::uint64_t{4}));
     const Recorded pieces =
         combined(Op::And, Type::U32, shifted, literal(Type::U32, std::uint64_t{descriptor_limit / 16 - 1}));

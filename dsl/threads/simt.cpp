@@ -58,10 +58,14 @@ void require_linear_grid() {
     require_linear_blocks();
     Recorder::active().kernel.block.linear_grid = true;
 }
-void complain(std::string message, std::string hint, const Where& where) {
+void complain(std::string message, std::string hint, const Where& where, std::vector<Diagnostic::Note> notes) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
-    recorder.complain(std::move(message), std::move(hint), recorder.here());
+    const auto is_same = [&](const Diagnostic& other) {
+        return other.where == recorder.here() && other.message == message;
+    };
+    if (std::ranges::any_of(recorder.diagnostics, is_same)) return;
+    recorder.complain(std::move(message), std::move(hint), recorder.here(), std::move(notes));
 }
 
 void require_threads(std::uint32_t count) { Recorder::active().kernel.block.threads = count; }

@@ -42,4 +42,13 @@ void require_no_conflicts(const SwizzledLayout& tile, std::uint32_t element_byte
                     where);
 }
 
+void check_stages(std::uint32_t stages, const StageNumber& given, const trace::Where& where) {
+    const auto numbered = [](std::uint32_t count) {
+        return std::to_string(count) + (count == 1 ? " stage" : " stages");
+    };
+    trace::complain("a SharedTile of " + numbered(stages) + " in a " + given.what + " of " + numbered(given.count),
+                    "both have the same number: SharedTile<T, " + std::to_string(given.count) + ", rows, columns>",
+                    where, {{Location::of(given.where), std::string("the ") + given.what + " is here"}});
+}
+
 }  // namespace ikat::stdlib

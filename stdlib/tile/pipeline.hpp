@@ -21,20 +21,21 @@ namespace ikat::stdlib {
 /// of the block. The copies of a slice are one group of copy_async; slices from `count` on may be asked for, too: a
 /// TileSource fills them with zeros. At the end none is in flight, and all threads are done.
 template <std::uint32_t stages>
-void pipeline(const Word& count, auto&& ask, auto&& work) {
+void pipeline(const Word& count, auto&& ask, auto&& work, const trace::Where& where = trace::Where::current()) {
     static_assert(stages >= 2, "pipeline: one stage is worked on while others are filled: there are at least two");
     const auto slices = word(count);
+    const auto number = [&](const auto& stage) { return StageNumber(stage, stages, "pipeline", where); };
     for (std::uint32_t slice = 0; slice < stages - 1; ++slice) {
-        ask(value(slice), value(slice));
+        ask(number(value(slice)), value(slice));
         copy_commit();
     }
     u32 stage = 0, before = stages - 1;  // `before`: the one that was worked on last
     for (auto slice : range(slices)) {
         copy_wait<int(stages) - 2>();
         sync_block();
-        ask(value(before), value(slice + (stages - 1)));
+        ask(number(value(before)), value(slice + (stages - 1)));
         copy_commit();
-        work(value(stage));
+        work(number(value(stage)));
         before = stage;
         stage = select(stage == stages - 1, 0u, stage + 1u);
     }

@@ -28,7 +28,9 @@ namespace ikat::stdlib {
 template <std::uint32_t stages>
 class RingPlace {
 public:
-    Leaf<std::uint32_t> stage() const { return value(stage_); }
+    explicit RingPlace(const trace::Where& where = trace::Where::current()) : where_(where) {}
+
+    StageNumber stage() const { return {value(stage_), stages, "ring", where_}; }
     Leaf<std::uint32_t> parity() const { return value(parity_); }
     void next() {
         const auto is_last = value(stage_ == stages - 1);
@@ -37,6 +39,7 @@ public:
     }
 
 private:
+    trace::Where where_;
     u32 stage_ = 0, parity_ = 0;
 };
 

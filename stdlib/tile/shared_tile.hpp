@@ -31,6 +31,10 @@ using SharedBytes = Indexable<std::uint8_t, trace::Direction::ReadWrite>;
 inline Leaf<std::uint32_t> word(const Incoming<std::uint32_t>& v) { return value(Leaf<std::uint32_t>(v.value())); }
 using Word = Incoming<std::uint32_t>;  // an argument: a u32 or a host number
 
+struct StageNumber;
+/// An error at capture: a tile, declared at `where`, has fewer stages than a pipeline or a ring gives it.
+void check_stages(std::uint32_t stages, const StageNumber& given, const trace::Where& where);
+
 /// How many bytes of a row a SharedTile swizzles: 128, 64 or 32, or 0 where rows are odd multiples of 16 bytes, which
 /// need it not.
 constexpr std::uint32_t swizzle_of_rows(std::uint64_t row_bytes) {
@@ -38,6 +42,15 @@ constexpr std::uint32_t swizzle_of_rows(std::uint64_t row_bytes) {
         if (row_bytes % bytes == 0) return bytes;
     return 0;
 }
+
+/// The number of a stage as a pipeline or a ring of `count` stages gives it; it knows where that is.
+struct StageNumber : Leaf<std::uint32_t> {
+    StageNumber(const Leaf<std::uint32_t>& number, std::uint32_t count, const char* what, const trace::Where& where)
+        : Leaf(number), count(count), what(what), where(where) {}
+    std::uint32_t count;
+    const char* what;  // "pipeline"
+    trace::Where where;
+};
 
 template <class Tile>
 class TileStage;
@@ -63,7 +76,7 @@ public:
     static_assert(swizzle == 0 || row_bytes % swizzle == 0, "SharedTile: a row is a whole number of swizzled panels");
 
     explicit SharedTile(const trace::Where& where = trace::Where::current())
-        : bytes_(Shared<std::uint8_t, std::size_t{stages} * stage_bytes>(where).flat()) {}
+        : bytes_(Shared<std::uint8_t, std::size_t{stages} * stage_bytes>(where).flat()), where_(where) {}
 
     /// Where the elements of a stage are, in elements: the layout that conflicts are looked for in.
     static SwizzledLayout layout() {
@@ -79,6 +92,11 @@ public:
 
     /// A stage, by its number.
     TileStage<SharedTile> operator[](const Word& stage) const { return {*this, value(word(stage) * stage_bytes)}; }
+    /// The same; an error at capture if the tile has fewer than there are.
+    TileStage<SharedTile> operator[](const StageNumber& stage) const {
+        if (stage.count > stages) check_stages(stages, stage, where_);
+        return (*this)[Word(stage)];
+    }
 
     /// All stages.
     const SharedBytes& bytes() const { return bytes_; }
@@ -105,6 +123,7 @@ public:
 
 private:
     SharedBytes bytes_;
+    trace::Where where_;
     bool conflicts_ = false;
 };
 

@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "dsl/kernel/tensor_map.hpp"
+#include "dsl/threads/wgmma.hpp"
 #include "stdlib/tile/block_product.hpp"
 #include "stdlib/tile/online_softmax.hpp"
 #include "stdlib/tile/register_factor.hpp"
+#include "stdlib/tile/ring.hpp"
 #include "stdlib/tile/schedule.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
@@ -107,6 +110,83 @@ TEST_CASE("tiles: one with conflicts is not captured, unless they are allowed") 
     CHECK(message.find("swizzle 128 bytes: SharedTile<T, stages, rows, columns, 128>, the default; or say "
                        "tile.conflicts_allowed()") != std::string::npos);
     CHECK(tests::message_of([&] { made(true).check(); }).empty());
+}
+
+namespace {
+
+/// That a message is an error in line `first` of this file, with a note that names line `second`.
+void check_both_lines(const std::string& message, const std::string& text, int first, int second) {
+    INFO(message);
+    CHECK(message.find("tiles_test.cpp:" + std::to_string(first) + ":") == message.find("tiles_test.cpp:"));
+    CHECK(message.find(text) != std::string::npos);
+    CHECK(message.find("tiles_test.cpp:" + std::to_string(second) + ":") != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("tiles: one with fewer stages than its pipeline, or its ring, is not captured") {
+    constexpr int line = __LINE__ + 4;
+    const auto by_pipeline = []<std::uint32_t stages>(std::integral_constant<std::uint32_t, stages>) {
+        return tests::message_of([&] {
+            kernel("by_pipeline", [](Out<half> y, u32 count) {
+                SharedTile<half, stages, 16, 64> a;
+                pipeline<3>(
+                    count, [&](const auto& stage, const auto&) { a[stage][0, 0] = 1.0f; },
+                    [&](const auto& stage) { y[0] = a[stage][0, 0]; });
+            }).check();
+        });
+    };
+    using std::integral_constant;
+    CHECK(by_pipeline(integral_constant<std::uint32_t, 3>{}).empty());
+    CHECK(by_pipeline(integral_constant<std::uint32_t, 4>{}).empty());
+    const std::string message = by_pipeline(integral_constant<std::uint32_t, 2>{});
+    check_both_lines(message, "a SharedTile of 2 stages in a pipeline of 3 stages", line + 0, line + 1);
+    CHECK(message.find("SharedTile of 2") == message.rfind("SharedTile of 2"));  // once
+
+    constexpr int of_ring = __LINE__ + 3;
+    const auto by_ring = [] {
+        kernel("by_ring", [](Out<half> y) {
+            SharedTile<half, 1, 16, 64> a;
+            RingPlace<2> at;
+            y[0] = a[at.stage()][0, 0];
+        }).check();
+    };
+    check_both_lines(tests::message_of(by_ring), "a SharedTile of 1 stage in a ring of 2 stages", of_ring, of_ring + 1);
+}
+
+TEST_CASE("tiles: boxes and products that swizzle them differently are not captured") {
+    using W = Wgmma<64, 64, 16, half, float>;
+    constexpr int line = __LINE__ + 10;
+    const auto made = []<int of_box, int of_matrix>(std::integral_constant<int, of_box>,
+                                                    std::integral_constant<int, of_matrix>, bool stores) {
+        return tests::message_of([&] {
+            const auto k = kernel("swizzled", [stores](TensorMap<half, Box<64, 16>, of_box> map, Out<float> y) {
+                Shared<half, 64, 16> a;
+                Shared<Barrier, 1> full;
+                if_(thread_id().x == 0u, [&] { full[0].init(1u); });
+                sync_block();
+                if_(thread_id().x == 0u,
+                    [&] { full[0].arrive_expect(map.bytes), tma_load(a[0, 0], map[0, 0], full[0]); });
+                if (stores) a[thread_id().x % 64u, 0] = 1.0f;
+                full[0].wait(0u);
+                W::C sums(0.0f);
+                wgmma_fence();
+                wgmma(sums, k_major<of_matrix>(a[0, 0]), k_major<of_matrix>(a[0, 0]));
+                wgmma_commit();
+                wgmma_wait<0>();
+                y[thread_id().x] = sums[0];
+            });
+            k.check();
+        });
+    };
+    const std::integral_constant<int, 32> by_32;
+    const std::integral_constant<int, 64> by_64;
+    CHECK(made(by_32, by_32, false) == "");
+    CHECK(made(by_64, by_32, true) == "");  // what is stored may lie otherwise
+    check_both_lines(made(by_64, by_32, false),
+                     "k_major() of a matrix that is swizzled within 32 bytes, in an array of boxes that are swizzled "
+                     "within 64 bytes",
+                     line + 5, line);
 }
 
 // ---- slices
