@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ```console blocks of the documentation are what a shell shows: behind a command, `$ ikat ...`, comes its output.
-// The commands of a block run one after the other in a folder of their own.
+// The ```console blocks of the documentation and of README.md are what a shell shows: behind a command, `$ ikat ...`,
+// comes its output. The commands of a block run one after the other in a folder of their own.
 #include <unistd.h>
 
 #include <string>
@@ -47,5 +47,13 @@ TEST_CASE("commands in the documentation print what it says") {
         INFO(page.path().string());
         for (const Lines& block : blocks_of(lines_of_file(page.path()), "```console")) commands += check(block);
     }
-    CHECK(commands >= 8);
+    for (const Lines& block : blocks_of(lines_of_file(root / "README.md"), "```console")) commands += check(block);
+    CHECK(commands >= 9);
+}
+
+TEST_CASE("the picture of README.md is what its command draws") {
+    const auto [drawn, is_done] =
+        run("ikat layout 'Sw<3,0,3> o (8,8):(8,1)' --element 16 --svg", fs::temp_directory_path());
+    CHECK(is_done);
+    CHECK(drawn == lines_of_file(root / "docs/swizzle.svg"));
 }
