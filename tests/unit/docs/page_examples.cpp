@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of docs/runtime.md, docs/library.md and docs/testing.md, compiled and run. pages_test.cpp compares the
-// pages with this file.
+// The examples of docs/runtime.md, docs/library.md, docs/cli.md and docs/testing.md, compiled and run. pages_test.cpp
+// compares the pages with this file.
+#include <ikat/compile.hpp>
 #include <ikat/ikat.hpp>
 #include <ikat/stdlib.hpp>
 #include <ikat/testing.hpp>
@@ -79,6 +80,13 @@ TEST_CASE("docs/library.md: on a device and on a stream") {
     stream.synchronize();
     CHECK(device.download(total_buffer)[0] == total);
     CHECK(device.download(y)[0] == 0.01f);
+}
+
+TEST_CASE("docs/cli.md: a report in a program") {
+    const KernelReport used = report(compile(saxpy.ast(), {.pressure = true}));
+    std::string as_text = to_text(used), as_json = to_json(used);
+    CHECK(as_text.starts_with("saxpy for sm_80"));
+    CHECK(as_json.contains("\"saxpy\""));
 }
 
 std::string run_cse(const std::string& input) { return input; }

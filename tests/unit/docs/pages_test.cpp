@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code in the documentation is compiled: every ```cpp block of the documentation and of README.md occurs, line for
 // line, in a program of examples/ or in one of the files *_examples.cpp of the tests, and every ```cuda block in a
-// source that the tests compile with nvcc.
+// source that the tests compile with nvcc. So are the names of functions in the text, `stdlib::sum`, by
+// names_examples.cpp.
+#include <regex>
+
 #include "tests/catch.hpp"
 #include "tests/unit/docs/lines.hpp"
 
@@ -25,6 +28,12 @@ Lines lines_of_all(const std::vector<fs::path>& files) {
         out.insert(out.end(), lines.begin(), lines.end());
         out.push_back("```");
     }
+    return out;
+}
+
+std::vector<fs::path> pages() {
+    std::vector<fs::path> out = files_below("docs", ".md");
+    out.push_back(root / "README.md");
     return out;
 }
 
@@ -59,15 +68,30 @@ TEST_CASE("docs/errors.md has messages that the tests expect") {
     CHECK(rows > 40);
 }
 
+TEST_CASE("functions that the documentation names are compiled by the tests") {
+    const Lines compiled = lines_of_file(root / "tests/unit/docs/names_examples.cpp");
+    const std::regex span("`[^`]+`"), name(R"((^|[^:\w])(?:ikat::)?((?:stdlib|approx|golden)(?:::\w+)+)\b)");
+    std::size_t count = 0;
+    for (const fs::path& page : pages())
+        for (const std::string& line : lines_of_file(page))
+            for (std::sregex_iterator code(line.begin(), line.end(), span), end; code != end; ++code) {
+                const std::string text = code->str();
+                for (std::sregex_iterator at(text.begin(), text.end(), name); at != end; ++at) {
+                    INFO(page.string() << ": " << text);
+                    CHECK(contains(compiled, {"using ikat::" + at->str(2) + ";"}));
+                    ++count;
+                }
+            }
+    CHECK(count > 20);
+}
+
 TEST_CASE("code in the documentation is compiled by the tests") {
     std::vector<fs::path> sources = files_below("examples", ".cpp");
     for (const fs::path& file : files_below("tests/unit", "_examples.cpp")) sources.push_back(file);
     const Lines cpp = lines_of_all(sources), cuda = lines_of_all(files_below("tests/foreign", ".cu"));
-    std::vector<fs::path> pages = files_below("docs", ".md");
-    pages.push_back(root / "README.md");
 
     std::size_t count = 0;
-    for (const fs::path& page : pages) {
+    for (const fs::path& page : pages()) {
         const Lines lines = lines_of_file(page);
         for (const auto& [fence, whole] : {std::pair("```cpp", &cpp), std::pair("```cuda", &cuda)})
             for (const Lines& block : blocks_of(lines, fence)) {
