@@ -85,7 +85,8 @@ struct NodeInfo {
     ir::Type from = ir::Type::Void;          // conversions
     ir::FloatInfo fp{};
     ir::MemoryInfo memory{};  // Load, Store, Atomic; the space follows from the place
-    ir::Word attribute = 0;   // by op, as in ir::Instruction; Extract: which; For: unroll factor (0, 1 = none)
+    ir::Word attribute =
+        0;  // by op, as in ir::Instruction; Extract: which; For: unroll factor (0: the compiler chooses)
     Place place{};
     Variable variable{};  // of a Wgmma: the first of those that it adds to
     Variable factor{};    // Wgmma with A in registers: the first of A's

@@ -176,7 +176,7 @@ private:
         std::string out =
             fmt::format("for {}: {} from {} below {} by {}", variable(node.variable), name(kernel_[node.variable].type),
                         value(node.arguments[0]), value(node.arguments[1]), value(node.arguments[2]));
-        if (node.attribute > 1) out += fmt::format(" unroll {}", node.attribute);
+        if (node.attribute > 0) out += fmt::format(" unroll {}", node.attribute);
         return out;
     }
 

@@ -75,7 +75,7 @@ struct Terminator {
     Kind kind = Kind::None;
     Value condition = no_value;
     bool uniform = false;      // Branch, Multiway: all threads of a warp that get here go the same way
-    std::uint32_t unroll = 0;  // Branch, back edge of a loop: the requested unroll factor; 0: none requested
+    std::uint32_t unroll = 0;  // Branch, back edge of a loop: the requested unroll factor; 0: the compiler chooses
     std::vector<Jump> targets{};
     Value given = no_value;  // Return: the value returned to the caller, if any
     Location where{};

@@ -412,7 +412,7 @@ private:
         build_.branch(more, again.to, exit.block);
         ir::Terminator& terminator = fn_[build_.block()].terminator;
         terminator.targets[0] = std::move(again);
-        if (node.attribute > 1) terminator.unroll = std::uint32_t(node.attribute);
+        terminator.unroll = std::uint32_t(node.attribute);
         paths_[node.variable] = i;
         paths_.leads_to(exit, 1);
         paths_.end();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops a trip of which the language asks to make several rounds: `.unroll(n)`, which lowering hands on at the branch
-// back.
+// Loops a trip of which makes several rounds: where the language asks for it, by `.unroll(n)`, which lowering hands on
+// at the branch back, and four in small loops of which it says nothing.
 //
 //     ^1: …                                   ^1: …
 //       jump ^2(%0)                             jump ^4(%0)
@@ -20,6 +20,11 @@
 // No difference falls below the lowest number of the type: nothing is below that. What is asked at the end of a round
 // stays true while steps are added, so that a trip makes the rounds that the loop would, be it one that wraps.
 // Convergent operations are repeated as the rounds are. Threads that make equally many rounds stay together.
+//
+// A small loop is one path of few operations, loads and stores. It gains the tests and branches of three rounds, and
+// the assembler can begin the loads of all four before it waits for one. What communicates, orders memory, or is about
+// copies in flight was placed by hand, and is left alone; so are kernels of very many loops. Values are computed in
+// their order, so that sums keep their bits.
 //
 // Needs: loops as lowering leaves them, of one branch back, with a constant step, and a way past them, so that what
 // follows is no part of them. Leaves alone: others. Leaves: blocks that only jump on, for clean_up_control_flow, and
@@ -46,7 +51,27 @@ struct Counted {
     Word step = 0, rounds = 0;  // rounds: of a trip
 };
 
+constexpr std::uint32_t small_rounds = 4;     // of a trip, in loops that do not ask
+constexpr std::size_t small_operations = 20;  // fewer: a small loop
+constexpr std::size_t many_loops = 64;        // more small ones: all are left alone
+
 bool asks(const Function& fn, Block block) { return fn[block].terminator.unroll > 1; }
+
+/// Whether the loop may be unrolled unasked: one path of few operations.
+bool is_small(const Function& fn, const analysis::Loop& loop) {
+    std::size_t operations = 0;
+    for (Block block : loop.blocks) {
+        const Terminator& end = fn[block].terminator;
+        if (block == loop.latches[0] ? end.unroll != 0 : end.kind != Terminator::Kind::Jump) return false;
+        for (Inst inst : fn[block].instructions) {
+            const Effects does = effects(fn[inst]);
+            const bool accesses = fn[inst].op == Op::Load || fn[inst].op == Op::Store;
+            if (!does.none() && !(accesses && !does.orders && is_weak(fn[inst].memory))) return false;
+            operations += fn[inst].op != Op::Const;
+        }
+    }
+    return operations < small_operations;
+}
 
 /// The steps of two trips must be a number of the type.
 bool fits(Type type, Word step, Word rounds) {
@@ -54,15 +79,16 @@ bool fits(Type type, Word step, Word rounds) {
     return step > 0 && rounds <= highest && step <= highest / (2 * rounds);
 }
 
-std::optional<Counted> counted(const Function& fn, const analysis::Loop& loop, const analysis::Dominators& dominators) {
-    if (loop.latches.size() != 1 || !asks(fn, loop.latches[0])) return {};
+std::optional<Counted> counted(const Function& fn, const analysis::Loop& loop, std::uint32_t rounds,
+                               const analysis::Dominators& dominators) {
     Counted out;
     out.header = loop.header, out.latch = loop.latches[0];
     const Terminator& back = fn[out.latch].terminator;
     const auto inside = [&](Block block) {
         return dominators.reachable(block) && dominators.dominates(out.header, block);
     };
-    if (back.targets[0].to != out.header || inside(back.targets[1].to)) return {};
+    if (back.kind != Terminator::Kind::Branch || back.targets[0].to != out.header || inside(back.targets[1].to))
+        return {};
     const Inst test = fn[back.condition].instruction;
     if (test == no_inst || fn[test].op != Op::Lt || fn[test].guard != no_value || !contains(AnyInt, fn[test].type))
         return {};
@@ -74,8 +100,8 @@ std::optional<Counted> counted(const Function& fn, const analysis::Loop& loop, c
     const Inst next = fn[back.targets[0].arguments[out.counter]].instruction;
     if (next == no_inst || fn[next].op != Op::Add || fn.operands(next)[0] != *found) return {};
     const auto step = constant(fn, fn.operands(next)[1]);
-    if (!step || !fits(fn[test].type, *step, back.unroll)) return {};
-    out.step = *step, out.rounds = back.unroll;
+    if (!step || !fits(fn[test].type, *step, rounds)) return {};
+    out.step = *step, out.rounds = rounds;
 
     for (Block block : fn.blocks()) {
         if (!inside(block)) continue;
@@ -192,16 +218,34 @@ private:
 /// The innermost first, so that a trip of an outer loop repeats what has become of it.
 std::optional<Counted> next(const Function& fn, Context& context) {
     const auto& loops = context.loops().all();
-    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop)
-        if (auto found = counted(fn, *loop, context.dominators())) return found;
+    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+        if (loop->latches.size() != 1 || !asks(fn, loop->latches[0])) continue;
+        const std::uint32_t rounds = fn[loop->latches[0]].terminator.unroll;
+        if (auto found = counted(fn, *loop, rounds, context.dominators())) return found;
+    }
     return {};
+}
+
+/// The small loops of which nothing is said. None of their values is used elsewhere, so that one after another can be
+/// unrolled.
+std::vector<Counted> small_loops(const Function& fn, Context& context) {
+    std::vector<Counted> out;
+    std::size_t count = 0;
+    for (const analysis::Loop& loop : context.loops().all()) {
+        if (!is_small(fn, loop)) continue;
+        if (++count > many_loops) return {};
+        if (auto found = counted(fn, loop, small_rounds, context.dominators())) out.push_back(std::move(*found));
+    }
+    return out;
 }
 
 }  // namespace
 
 Changed unroll(Function& fn, Context& context) {
-    if (std::ranges::none_of(fn.blocks(), [&](Block block) { return asks(fn, block); })) return Changed::Nothing;
-    bool any = false;
+    const std::vector<Counted> small = small_loops(fn, context);
+    for (const Counted& loop : small) Unrolling(fn, loop).run();
+    if (!small.empty()) context.changed(Changed::ControlFlow);
+    bool any = !small.empty();
     while (const auto loop = next(fn, context)) {
         Unrolling(fn, *loop).run();
         context.changed(Changed::ControlFlow);

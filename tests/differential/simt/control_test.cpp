@@ -46,6 +46,8 @@ template <class E>
 void check_ranges() {
     check_counted<E, 1, 1>();
     check_counted<E, 7, 1>();
+    check_counted<E, 1, 0>();  // the compiler chooses
+    check_counted<E, 7, 0>();
     check_counted<E, 1, 4>();
     check_counted<E, 7, 3>();
     check_counted<E, (std::uint64_t(std::numeric_limits<E>::max()) >> 1 & 0x7fffffff), 2>();
@@ -60,6 +62,34 @@ TEST_CASE("a range near the ends of its type counts exactly") {
     check_ranges<std::uint32_t>();
     check_ranges<std::int64_t>();
     check_ranges<std::uint64_t>();
+}
+
+/// Small loops, which are unrolled unasked: a sum whose bits depend on its order, and elements that depend on the one
+/// before, through memory.
+const auto in_order = kernel("in_order", params("x", "y", "sums"), [](In<float> x, InOut<float> y, Out<float> sums) {
+    u32 rounds = thread_id().x;
+    f32 sum = 0;
+    for (auto i : range(rounds)) sum += x[i];
+    sums[rounds] = sum;
+    auto own = y.slice(cast<u64>(rounds * 40u));
+    for (auto i : range(rounds)) own[i + 1] = own[i] * 0.5f + x[i];
+});
+
+TEST_CASE("unrolling unasked changes no order") {
+    constexpr std::uint32_t threads = 39;
+    std::vector<float> x(threads), y(threads * 40, 1.0f);
+    for (std::uint32_t i = 0; i < threads; ++i) x[i] = (i % 3 ? 1.0f : -1e6f) / float(i + 1);
+    auto x_there = simt_device().upload(x, "x"), y_there = simt_device().upload(y, "y");
+    auto sums = simt_device().upload(std::vector<float>(threads), "sums");
+    simt_device().launch(in_order, runtime::Grid{{1}, {threads}}, x_there, y_there, sums);
+    const std::vector<float> got = sums.download(), chains = y_there.download();
+    for (std::uint32_t rounds = 0; rounds < threads; ++rounds) {
+        float sum = 0, last = 1;
+        for (std::uint32_t i = 0; i < rounds; ++i) sum += x[i], last = last * 0.5f + x[i];
+        INFO(rounds << " rounds");
+        CHECK(got[rounds] == sum);
+        CHECK(chains[rounds * 40 + rounds] == last);
+    }
 }
 
 const auto constant_ranges = kernel("constant_ranges", params("y"), [](InOut<std::uint32_t> y) {
