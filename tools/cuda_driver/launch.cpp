@@ -23,7 +23,9 @@ CUresult result_of(const Error& finding) {
         case FaultCode::NullPointer:
         case FaultCode::NoBuffer:
         case FaultCode::ReleasedBuffer:
-        case FaultCode::ReadOnly: return CUDA_ERROR_ILLEGAL_ADDRESS;
+        case FaultCode::ReadOnly:
+        case FaultCode::ExitedBlock:
+        case FaultCode::BlockNotStarted: return CUDA_ERROR_ILLEGAL_ADDRESS;
         case FaultCode::Misaligned: return CUDA_ERROR_MISALIGNED_ADDRESS;
         case FaultCode::WrongSpace: return CUDA_ERROR_INVALID_ADDRESS_SPACE;
         case FaultCode::FullStack: return CUDA_ERROR_HARDWARE_STACK_ERROR;

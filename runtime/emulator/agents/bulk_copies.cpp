@@ -134,13 +134,14 @@ bool BulkCopies::end_phase(const MicroOp* op, Warp* w, unsigned lane, std::uint6
 /// A thread knows that the load has arrived. False on a finding.
 bool BulkCopies::end(const MicroOp* op, Warp* w, unsigned lane, const Copy& load) {
     const MemoryRange &to = load.shared, &from = load.other;
-    if (load.form.reduces) return is_unchanged(op, w, lane, load, from);
+    const bool has_values = load.form.kind == BulkForm::Kind::Values;
+    if (load.form.reduces) return has_values || is_unchanged(op, w, lane, load, from);
     if (written::any(to.bits, to.offset, to.bytes)) {
         block_.in_flight.found = &load;
         return fail_access(w, op, FaultCode::CopyOverwritten, Space::Shared, lane, to.address, std::uint32_t(to.bytes),
                            true) != nullptr;
     }
-    if (!is_unchanged(op, w, lane, load, from)) return false;
+    if (!has_values && !is_unchanged(op, w, lane, load, from)) return false;
     written::copy(to.bits, to.offset, load.image.written.data(), 0, to.bytes);
     block_.in_flight.end(to.bits, to.offset, to.bytes);
     return true;

@@ -3,6 +3,7 @@
 //
 //     load      global or shared memory -> shared memory of the cluster; then a barrier there counts the bytes
 //     store     shared -> global memory; the thread's bulk groups tell when it has been read, and written
+//     values    registers -> shared memory of the cluster, as a load (PTX ISA, st.async and red.async)
 // The other side may be a box of a tensor that a map describes (tensor_boxes.hpp).
 // What a copy moves is read at its start. It arrives at once, at a later operation of this kind, or as late as it may:
 // a load when everybody waits, a store when it is waited for or the block ends, as the seed of the launch has it; with
@@ -26,7 +27,8 @@ namespace ikat::emulator {
 
 /// The sources of the op, in this order, each in its slot: the address in shared memory (for two, of the destination)
 /// and the other one, with 8 bytes, the number of bytes, the address of the barrier (8 bytes), the blocks of a
-/// multicast as a set. Those that a form has not are constants. x is bits().
+/// multicast as a set; then the coordinates of a box, or the values. Those that a form has not are constants. x is
+/// bits().
 struct BulkForm {
     enum class Kind : std::uint8_t {
         Load,
@@ -34,6 +36,7 @@ struct BulkForm {
         Store,
         Prefetch,
         PrefetchMap,  // of a tensor; nothing is copied
+        Values,       // from registers: st.async and red.async
     };
     Kind kind = Kind::Load;
     Space space = Space::Shared;  // of the destination in shared memory and of the barrier; else of the source there

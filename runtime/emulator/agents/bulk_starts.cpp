@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <vector>
 
 #include "runtime/emulator/agents/bulk_copies.hpp"
@@ -48,6 +49,17 @@ struct BulkCopies::Start {
     std::uint64_t barrier() const { return source(3); }
     std::uint32_t blocks() const { return std::uint32_t(source(4)); }
     std::int32_t coordinate(unsigned i) const { return std::int32_t(source(5 + i)); }
+
+    Image values() const {
+        const std::size_t bytes = this->bytes(), of_each = ir::info(form.type).bytes;
+        Image image(bytes);
+        for (std::size_t at = 0; at < bytes; at += of_each) {
+            const std::uint64_t value = source(unsigned(5 + at / of_each));
+            std::memcpy(image.bytes.data() + at, &value, of_each);
+        }
+        std::ranges::fill(image.written, std::uint8_t{0xff});
+        return image;
+    }
 
     GenericWrites::Issuer issuer() const { return {op, w, lane}; }
     bool wrong(FaultCode code, Space space, std::uint64_t address, std::uint32_t bytes, bool store) const {
@@ -98,7 +110,9 @@ bool BulkCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame, 
     const Start start{op, w, frame, lane};
     const BulkForm form = start.form;
     if (form.kind == BulkForm::Kind::PrefetchMap) return find_map(start).has_value();
-    if (start.bytes() % unit) return start.wrong(FaultCode::BulkSize, Space::Global, 0, start.bytes(), false);
+    const bool has_values = form.kind == BulkForm::Kind::Values;
+    if (!has_values && start.bytes() % unit)
+        return start.wrong(FaultCode::BulkSize, Space::Global, 0, start.bytes(), false);
     Copy copy{{.instruction = w->kernel->instructions[w->index_of(op)],
                .by = &block_,
                .warp = w->index,
@@ -111,6 +125,7 @@ bool BulkCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame, 
     if (w->traffic && moves_global) start.count_traffic(copy.box.get());
     switch (form.kind) {
         case BulkForm::Kind::Load:
+        case BulkForm::Kind::Values:
         case BulkForm::Kind::Exchange: return start_loads(start, copy);
         case BulkForm::Kind::Store: return start_store(start, copy);
         case BulkForm::Kind::Prefetch:
@@ -201,7 +216,10 @@ bool BulkCopies::is_shown(const Start& start, const Copy& copy) {
 bool BulkCopies::start_loads(const Start& start, Copy& copy) {
     const BulkForm form = start.form;
     const bool is_global = form.kind == BulkForm::Kind::Load;
-    if (copy.box) {
+    const bool has_values = form.kind == BulkForm::Kind::Values;
+    if (has_values) {
+        copy.image = start.values();
+    } else if (copy.box) {
         copy.image = copy.box->read(block_.launch_state().memory);
     } else {
         const auto source = start.range(is_global ? Space::Global : Space::Shared, start.other(), start.bytes(), false);
@@ -209,10 +227,11 @@ bool BulkCopies::start_loads(const Start& start, Copy& copy) {
         copy.other = *source;
         copy.image = source->image();
     }
-    if (!is_shown(start, copy)) return false;
+    if (!has_values && !is_shown(start, copy)) return false;
     const auto bytes = std::uint32_t(copy.image.bytes.size());
     if (is_global) start.w->bytes_read += bytes;
-    if (!start.range(form.space, start.shared(), bytes, true, copy.box ? copy.box->alignment() : unit)) return false;
+    const std::uint32_t alignment = has_values ? bytes : copy.box ? copy.box->alignment() : unit;
+    if (!start.range(form.space, start.shared(), bytes, true, alignment)) return false;
     const auto [owner, place] = block_.shared_place(start.shared() & (window_bytes - 1));
     const auto [judge, barrier] = block_.shared_place(start.barrier() & (window_bytes - 1));
     if (!form.is_multicast) {
@@ -234,6 +253,8 @@ bool BulkCopies::start_load(const Start& start, Copy copy, std::uint64_t place, 
     const View view = block_.shared_view(place);
     if (block_.has_ended() || view.bytes < bytes || place - view.base > view.bytes - bytes)
         return start.wrong(FaultCode::OutOfBounds, Space::Generic, address, bytes, true);
+    if (copy.by != &block_ && !copy.by->has_met_cluster())
+        return start.wrong(FaultCode::BlockNotStarted, Space::Generic, address, bytes, true);
     copy.shared = {place, view.host + (place - view.base), view.bits, place - view.base, bytes};
     copy.barrier = barrier;
     const MemoryRange& to = copy.shared;
@@ -245,10 +266,12 @@ bool BulkCopies::start_load(const Start& start, Copy copy, std::uint64_t place, 
     if (!judge)
         return start.wrong(FaultCode::MbarrierMissing, Space::Generic, copy.by->address_of(block_, barrier),
                            mbarrier_bytes, true);
-    if (!block_.generic_writes.is_shown(start.issuer(), FaultCode::BulkNotVisible, "a bulk copy overwrites", to.bits,
-                                        to.offset, to.bytes, Space::Generic, address) ||
-        !block_.generic_writes.is_shown_barrier(start.issuer(), judge->made_by, judge->made_at, judge->made,
-                                                copy.by->address_of(block_, barrier)))
+    const bool is_of_async_proxy = copy.form.kind != BulkForm::Kind::Values;
+    if (is_of_async_proxy &&
+        (!block_.generic_writes.is_shown(start.issuer(), FaultCode::BulkNotVisible, "a bulk copy overwrites", to.bits,
+                                         to.offset, to.bytes, Space::Generic, address) ||
+         !block_.generic_writes.is_shown_barrier(start.issuer(), judge->made_by, judge->made_at, judge->made,
+                                                 copy.by->address_of(block_, barrier))))
         return false;
     if (!copy.form.reduces) {
         if (!view.written) block_.reopen(place);

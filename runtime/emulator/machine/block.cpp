@@ -220,6 +220,7 @@ void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
     std::fill(waiting_.begin(), waiting_.end(), runs);
     for (Barrier& barrier : barriers_) barrier = {};
     cluster_ = {};
+    has_met_ = false;
     if (traffic_) traffic_->clear_caches();
     running_ = std::uint32_t(warps_.size());
     ended_ = 0;

@@ -94,6 +94,8 @@ public:
     /// The generic address, in this block, of a place in the shared memory of a block of the cluster.
     std::uint64_t address_of(const ThreadBlock& owner, std::uint64_t place) const;
     /// The variable of its shared memory at a place.
+    /// Whether all blocks of its cluster have started, as far as barriers tell.
+    bool has_met_cluster() const { return has_met_; }
     View shared_view(std::uint64_t place) const { return cells_of(shared_views_.data(), shared_variables_).at(place); }
     std::uint32_t peers() const { return std::uint32_t(peers_.size()); }
     ThreadBlock& peer(std::uint32_t rank) const { return peers_[rank]; }
@@ -146,6 +148,7 @@ private:
     bool is_at_cluster_barrier() const;
     void pass_cluster();
     void leave_cluster_barrier();
+    void open_cluster();
     void leave_cluster();
     std::span<View> own_shared() { return std::span(shared_views_).first(shared_variables_.cells); }
     bool is_met(const Barrier& barrier) const;
@@ -187,6 +190,7 @@ private:
     std::vector<int> waiting_;  // by warp: the barrier it waits at, or one of the above
     std::array<Barrier, 16> barriers_;
     ClusterBarrier cluster_;
+    bool has_met_ = false;  // with the other blocks of its cluster
     std::minstd_rand random_;
 };
 

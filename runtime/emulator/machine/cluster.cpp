@@ -75,6 +75,7 @@ void ThreadBlock::pass_cluster() {
 }
 
 void ThreadBlock::leave_cluster_barrier() {
+    if (!has_met_) open_cluster();
     order_of_warps.complete(WarpOrder::cluster);
     for (std::uint32_t rest = cluster_.waiting; rest; rest &= rest - 1) {
         const int index = std::countr_zero(rest);
@@ -106,9 +107,19 @@ void ThreadBlock::see_cluster() {
         for (View view : each.own_shared()) {
             view.base += first;
             view.written = view.bits;  // whether all is written, only its block keeps track of
+            view.writable = &each == this;
+            view.denial = FaultCode::BlockNotStarted;
             *to++ = view;
         }
     }
+}
+
+/// All blocks have started: they may store into the memory of each other.
+void ThreadBlock::open_cluster() {
+    has_met_ = true;
+    if (!shared_span_) return;
+    const auto others = shared_views_.begin() + std::ptrdiff_t(shared_span_ >> Cells::bits);
+    std::for_each(others, shared_views_.end(), [](View& view) { view.writable = true; });
 }
 
 /// The block has ended: an access to its shared memory is a finding.

@@ -209,8 +209,7 @@ inline std::byte* lane_bytes(Warp* w, const MicroOp* op, Space space, unsigned l
     if (bytes <= view.bytes && offset <= view.bytes - bytes && address % bytes == 0 && (view.writable || !store))
         return view.host + offset + lane * view.lane_stride;
     const bool read_only = store && !view.writable && offset < view.bytes;
-    return fail_access(w, op, read_only ? FaultCode::ReadOnly : FaultCode::OutOfBounds, space, lane, address, bytes,
-                       store);
+    return fail_access(w, op, read_only ? view.denial : FaultCode::OutOfBounds, space, lane, address, bytes, store);
 }
 
 /// The same, if the bytes must have been written: for atomics, and for bytes that the host reads.

@@ -25,6 +25,7 @@
 
 #include "runtime/emulator/emulator.hpp"
 #include "runtime/emulator/machine/host_memory.hpp"
+#include "runtime/emulator/observe/faults.hpp"
 
 namespace ikat::emulator {
 
@@ -51,6 +52,7 @@ struct View {
     /// A bit for each byte that something has written (written.hpp); lane l has its own from l * lane_stride / 8 on.
     std::uint8_t* bits = nullptr;
     std::uint8_t* written = nullptr;  // the same, or nullptr if all have been
+    FaultCode denial = FaultCode::ReadOnly;  // what a store there is if it is not writable
 };
 
 /// The views of a window, by cell: see variables.hpp.

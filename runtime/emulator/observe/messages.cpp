@@ -318,6 +318,11 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvp
             diagnostic.hint = hint ? hint : info(code).hint;
             break;
         }
+        case FaultCode::BlockNotStarted:
+            diagnostic.message = fmt::format(
+                "a store of {} {}, by {}, before the blocks of the cluster have met", plural(fault.bytes, "byte"),
+                bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block), by);
+            break;
         case FaultCode::ReadOnly:
             diagnostic.message = fmt::format("{} store of {} at 0x{:x}, which can only be read, by {}",
                                              space_name(fault.space), plural(fault.bytes, "byte"), fault.address, by);

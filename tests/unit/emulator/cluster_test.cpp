@@ -258,7 +258,7 @@ TEST_CASE("what no block has written in shared memory is undefined to all") {
     const std::string own = "add.u32 %r11, %r4, 1; and.b32 %r11, %r11, 3; mov.u32 %r12, 5; mov.u32 %r10, tile;\n";
     CHECK_THAT(found(own + mapped + "ld.shared::cluster.u32 %r20, [%r13]; st.global.u32 [%d1], %r20;" + meet),
                contains("undefined-store: ") && contains("in shared memory of block (1,0,0) (256 bytes)"));
-    CHECK_THAT(found(own + mapped + "red.shared::cluster.add.u32 [%r13], 1;" + meet),
+    CHECK_THAT(found(own + mapped + meet + "red.shared::cluster.add.u32 [%r13], 1;" + meet),
                contains("unwritten: ") && contains("in shared memory of block (1,0,0)"));
     // without the barrier some order finds it, here that a block runs before the one of the rank below
     const std::string below = "sub.u32 %r11, %r4, 1; setp.gt.u32 %p1, %r4, 0; @!%p1 mov.u32 %r11, 0;" + mapped;
@@ -267,7 +267,7 @@ TEST_CASE("what no block has written in shared memory is undefined to all") {
     CHECK(found(fill + meet + mapped + "ld.shared::cluster.u32 %r20, [%r13]; st.global.u32 [%d1], %r20;" + meet) ==
           "no failure");
     // another block's store defines it, also for its own block
-    CHECK(found(own + mapped + "st.shared::cluster.u32 [%r13], %r12;" + meet +
+    CHECK(found(own + mapped + meet + "st.shared::cluster.u32 [%r13], %r12;" + meet +
                 "ld.shared.u32 %r20, [%r10]; st.global.u32 [%d1], %r20;") == "no failure");
     // and an undefined value undefines it: a tile that is complete at a barrier is tracked again
     CHECK_THAT(
@@ -298,4 +298,68 @@ TEST_CASE("a cluster with too many variables in shared memory") {
     CHECK_THAT(found(variables + "mapa.shared::cluster.u32 %r13, tile, 1;"),
                contains("launch-refused: ") && contains("7001 variables in shared memory in a cluster of 4 blocks"));
     CHECK(found(variables) == "no failure");
+}
+
+TEST_CASE("a store to another block before the blocks of the cluster have met") {
+    const auto found = [](const std::string& body) {
+        Machine machine;
+        const auto out = machine.buffer("out", std::vector<std::uint32_t>(8));
+        const std::string said = machine.failure(in_clusters(body), {.grid = {4, 2, 1}, .block = {32, 1, 1}}, out);
+        return machine.code + ": " + said;
+    };
+    const std::string next =
+        "mov.u32 %r10, tile; mad.lo.u32 %r10, %r1, 4, %r10; add.u32 %r11, %r4, 1;\n"
+        "and.b32 %r11, %r11, 3; mapa.shared::cluster.u32 %r12, %r10, %r11;\n";
+    const std::string store = "st.shared::cluster.u32 [%r12], %r1;\n",
+                      end = "barrier.cluster.arrive; barrier.cluster.wait;";
+    CHECK_THAT(found(next + store + end), contains("block-not-started: ") &&
+                                              contains("a store of 4 bytes at offset 0 of 'tile' in shared memory of "
+                                                       "block (1,0,0)") &&
+                                              contains("before the blocks of the cluster have met"));
+    CHECK_THAT(found(next +
+                     "mov.u32 %r13, 1; st.shared.u32 [%r10], %r13;\n"
+                     "atom.shared::cluster.add.u32 %r14, [%r12], 1;\n" +
+                     end),
+               contains("block-not-started: "));
+    CHECK(found(next + meet + store + end) == ": no failure");
+    // its own memory, at the address that mapa gives
+    CHECK(found("mov.u32 %r10, tile; mapa.shared::cluster.u32 %r12, %r10, %r4;\n" + store + end) == ": no failure");
+}
+
+TEST_CASE("st.async and red.async arrive at the barrier of another block") {
+    // Each block sends its tile's words, in vectors and one by one, to the next, and adds 1 to a count there.
+    const std::string begin = R"(
+    .shared .align 16 .b32 inbox[64]; .shared .b32 count; .shared .b64 bar;
+    mov.u32 %r20, bar; mov.u32 %r21, inbox; mov.u32 %r22, count; setp.eq.u32 %p1, %r1, 0;
+    mov.u32 %r23, 0; @%p1 st.shared.u32 [count], %r23; @%p1 mbarrier.init.shared.b64 [%r20], 1;
+    @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r20], 320;
+)" + meet + R"(
+    add.u32 %r11, %r4, 1; and.b32 %r11, %r11, 3; mapa.shared::cluster.u32 %r24, %r20, %r11;
+    mapa.shared::cluster.u32 %r25, %r21, %r11; mapa.shared::cluster.u32 %r26, %r22, %r11;
+    mad.lo.u32 %r27, %r1, 16, %r25; mad.lo.u32 %r28, %r4, 100, %r1;
+    add.u32 %r30, %r28, 7; setp.lt.u32 %p2, %r1, 8; setp.ge.u32 %p3, %r1, 32;
+    @%p2 st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r27], {%r28, %r28, %r28, %r30}, [%r24];
+    mad.lo.u32 %r29, %r1, 4, %r25;
+    @%p3 st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r29], %r28, [%r24];
+    setp.lt.u32 %p2, %r1, 16;
+    @%p2 red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r26], 2, [%r24];
+)";
+    const std::string wait = R"(
+$wait: mbarrier.try_wait.parity.shared.b64 %p1, [%r20], 0; @!%p1 bra $wait;
+)";
+    const std::string take = R"(
+    mad.lo.u32 %r21, %r1, 4, %r21; ld.shared.u32 %r20, [%r21]; ld.shared.u32 %r22, [count];
+    mad.lo.u32 %r20, %r22, 1000, %r20;
+)" + meet;
+    const auto expected = [](std::uint32_t rank, std::uint32_t thread) {
+        const std::uint32_t from = 100 * ((rank + 3) % 4);
+        return 32000 + from + (thread >= 32 ? thread : thread / 4 + (thread % 4 == 3 ? 7 : 0));
+    };
+    check_clusters(begin + wait + take, expected);
+    Machine machine;
+    const auto out = machine.buffer("out", std::vector<std::uint32_t>(512));
+    machine.options.seed = 0;  // they arrive as late as they may
+    const std::string early =
+        machine.failure(in_clusters(begin + take + store_result), {.grid = {4, 2, 1}, .block = {64, 1, 1}}, out);
+    CHECK_THAT(machine.code + early, contains("copy-not-awaited") && contains("the copy, by block"));
 }

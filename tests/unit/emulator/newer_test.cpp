@@ -260,8 +260,7 @@ TEST_CASE("asynchronous instructions are rejected by name") {
          {"cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d1], [%r1], 16, %h1;",
           "wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32 {%f1, %f2, %f3, %f4}, %d1, %d2, %r1, 0, %p1, 1, 1;",
           "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [%r2];", "tcgen05.wait::ld.sync.aligned;",
-          "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r3];", "st.bulk [%d1], 64, 0;",
-          "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.inc.u32 [%r1], %r2, [%r3];",
+          "st.async.release.gpu.global.u32 [%d1], %r2;", "st.bulk [%d1], 64, 0;",
           "suld.b.1d.b32.trap %r1, [%d1, {%r2}];", "multimem.red.global.add.u32 [%d1], %r1;"}) {
         INFO(instruction);
         CHECK_THAT(refusal(instruction), contains("the emulator cannot run this instruction"));

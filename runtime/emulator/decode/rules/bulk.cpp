@@ -15,13 +15,14 @@ VReg whole(Lowering& code, const AddressOperand& at) {
     return code.resized(at.offset ? code.with_offset(at.base, at.offset) : at.base, 8);
 }
 
+constexpr std::pair<Modifier, Atomic> reductions[] = {{Modifier::Add, Atomic::Add}, {Modifier::Min, Atomic::Min},
+                                                      {Modifier::Max, Atomic::Max}, {Modifier::Inc, Atomic::Inc},
+                                                      {Modifier::Dec, Atomic::Dec}, {Modifier::And, Atomic::And},
+                                                      {Modifier::Or, Atomic::Or},   {Modifier::Xor, Atomic::Xor}};
+
 void take_reduction(Lowering& code, Modifiers& modifiers, BulkForm& form) {
-    static constexpr std::pair<Modifier, Atomic> names[] = {{Modifier::Add, Atomic::Add}, {Modifier::Min, Atomic::Min},
-                                                            {Modifier::Max, Atomic::Max}, {Modifier::Inc, Atomic::Inc},
-                                                            {Modifier::Dec, Atomic::Dec}, {Modifier::And, Atomic::And},
-                                                            {Modifier::Or, Atomic::Or},   {Modifier::Xor, Atomic::Xor}};
     form.reduces = true;
-    form.atomic = modifiers.take_named(names).value_or(Atomic::Add);
+    form.atomic = modifiers.take_named(reductions).value_or(Atomic::Add);
     if (modifiers.has(Modifier::Tensor)) return;  // the map has the type
     const bool keeps_subnormals = modifiers.take(Modifier::Noftz);
     form.type = modifiers.take_type().value_or(Type::U32);
@@ -56,6 +57,35 @@ void copy_bulk(Lowering& code, Modifiers& modifiers, Operands operands) {
     const VReg barrier = is_store ? code.constant(0, 8) : whole(code, code.address(operands[3], space));
     const VReg blocks = form.is_multicast ? code.resized(code.source(operands[4], Type::U16), 4) : code.constant(0, 4);
     const VReg sources[] = {whole(code, shared), whole(code, other), bytes, barrier, blocks};
+    code.emit({.run = start_bulk, .fields = {0, 0, 0, 0, form.bits()}, .list = code.list({}, sources)});
+}
+
+/// st.async and red.async to shared memory of the cluster
+void store_async(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(Modifier::Async);
+    modifiers.take_any({Modifier::Weak, Modifier::Relaxed});
+    modifiers.take(Modifier::Cluster);
+    modifiers.take(Modifier::SharedCluster);
+    if (!modifiers.take(Modifier::MbarrierCompleteTxBytes) || operands.size() < 3)
+        code.unsupported("it needs .mbarrier::complete_tx::bytes and a barrier");
+    BulkForm form{.kind = BulkForm::Kind::Values};
+    const bool reduces = std::ranges::any_of(reductions, [&](const auto& each) { return modifiers.has(each.first); });
+    const unsigned count = modifiers.take_vector();
+    if (reduces)
+        take_reduction(code, modifiers, form);
+    else
+        form.type = modifiers.take_type().value_or(Type::U32);
+    const AddressOperand at = code.address(operands[0], Space::Cluster),
+                         barrier = code.address(operands[2], Space::Cluster);
+    form.space = at.space;
+    const bool is_vector = operands[1].kind == nvptx::Operand::Kind::Vector;
+    const Operands parts = is_vector ? Operands(code.module.operands(operands[1].children)) : Operands();
+    if (is_vector ? parts.size() != count : count > 1)
+        code.unsupported("the vector's length is not that of the instruction");
+    const VReg none = code.constant(0, 8);
+    std::vector<VReg> sources = {whole(code, at), none, code.constant(count * ir::info(form.type).bytes, 4),
+                                 whole(code, barrier), code.constant(0, 4)};
+    for (unsigned i = 0; i < count; ++i) sources.push_back(code.source(is_vector ? parts[i] : operands[1], form.type));
     code.emit({.run = start_bulk, .fields = {0, 0, 0, 0, form.bits()}, .list = code.list({}, sources)});
 }
 
@@ -197,6 +227,8 @@ constexpr RuleRow bulk_rows[] = {
     {"cp", "bulk tensor", copy_tensor},  // of prefetches, too
     {"cp", "bulk prefetch", prefetch},
     {"prefetch", "tensormap", prefetch_map},
+    {"st", "async", store_async},
+    {"red", "async", store_async},
     {"cp", "bulk cp_mask", not_run},
     {"cp", "bulk commit_group", commit_group_of_bulk},
     {"cp", "bulk wait_group", wait_group_of_bulk},
