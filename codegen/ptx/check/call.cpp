@@ -47,9 +47,10 @@ public:
             print(module_, given) + " for " + callee_ + "'s " + std::string(module_.text(declarator.name)) + " has ";
         const bool is_array = !declarator.extents.empty();
         if (symbol->kind == Declared::Kind::Register) {
-            const bool fits = is_array || wanted->bytes < 4 || symbol->type.bits == 8 * wanted->bytes;
+            const std::uint32_t bits = symbol->type.bits * symbol->lanes;
+            const bool fits = is_array || wanted->bytes < 4 || bits == 8 * wanted->bytes;
             if (fits) return {};
-            return {shown + std::to_string(symbol->type.bits) + " bits, not " + std::to_string(8 * wanted->bytes)};
+            return {shown + std::to_string(bits) + " bits, not " + std::to_string(8 * wanted->bytes)};
         }
         if (symbol->kind != Declared::Kind::Variable || module_.text(symbol->variable->space) != ".param") return {};
         if (symbol->place != Place::Body)

@@ -387,9 +387,9 @@ void Checker::features(const Instruction& instruction, const Match& match) {
         if (!supports(*target_, each))
             error(instruction.where, std::string(target_->name) + " does not have " + name,
                   "it needs .target sm_" + std::to_string(wanted.target) + (wanted.specific ? "a" : " or higher"));
-        else if (module_.version < wanted.version)
+        else if (const Version version = wanted.version_for(*target_); module_.version < version)
             error(instruction.where, ".version " + to_text(module_.version) + " does not have " + name,
-                  "it needs .version " + to_text(wanted.version));
+                  "it needs .version " + to_text(version));
     }
 }
 

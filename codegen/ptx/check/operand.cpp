@@ -12,7 +12,7 @@ using Kind = Operand::Kind;
 /// What an operand may be besides a register.
 struct Allowed {
     bool wider = false, literal = false, special = false, address = false, sink = false, parts = false, lanes = false,
-         minus = false;
+         minus = false, sum = false;  // sum: %r1+4
 };
 
 Allowed allowed(char letter) {
@@ -21,12 +21,14 @@ Allowed allowed(char letter) {
         case 'w': return {.wider = true};
         case 'D': return {.wider = true, .lanes = true};
         case 'M': return {.parts = true};
-        case 's': return {.literal = true};
-        case 'n': return {.literal = true, .minus = true};
-        case 'c': return {.wider = true, .literal = true};
-        case 'C': return {.wider = true, .literal = true, .special = true};
-        case 'S': return {.wider = true, .literal = true, .lanes = true};
-        case 'A': return {.literal = true, .special = true, .address = true, .parts = true};
+        case 's': return {.literal = true, .sum = true};
+        case 'n': return {.literal = true, .minus = true, .sum = true};
+        case 'c': return {.wider = true, .literal = true, .sum = true};
+        case 'C': return {.wider = true, .literal = true, .special = true, .sum = true};
+        case 'S': return {.wider = true, .literal = true, .lanes = true, .sum = true};
+        case 'P': return {.sink = true, .lanes = true};
+        case 'Q': return {.literal = true, .special = true, .lanes = true};
+        case 'A': return {.literal = true, .special = true, .address = true, .parts = true, .sum = true};
         default: return {};
     }
 }
@@ -208,14 +210,16 @@ private:
                    : is_function ? "is a function where a register belongs"
                                  : "is a variable where a register belongs";
         if (found->kind != Declared::Kind::Register) return "is a label where a register belongs";
-        const bool is_modified = (operand.has_offset && !may.address) || (operand.minus && !may.minus) ||
-                                 (operand.negated && type.kind != Type::Kind::Predicate);
+        const bool has_bad_sum = operand.has_offset && (!may.sum || operand.suffix != no_name);
+        const bool is_modified =
+            has_bad_sum || (operand.minus && !may.minus) || (operand.negated && type.kind != Type::Kind::Predicate);
         if (is_modified) return "is not a plain register";
         if (may.lanes && context_.match.vector != found->lanes && operand.suffix == no_name)
             return "has " + counted(found->lanes, "element") + ", not " + std::to_string(context_.match.vector);
         if (found->lanes > 1 && operand.suffix == no_name && !may.lanes && !may.parts)
             return "is a vector where a single operand belongs";
-        const bool suits = !type || operand.suffix != no_name || found->lanes > 1 || fits(found->type, type, may.wider);
+        const bool is_whole_vector = found->lanes > 1 && (may.wider || may.parts);
+        const bool suits = !type || operand.suffix != no_name || is_whole_vector || fits(found->type, type, may.wider);
         return suits ? "" : "is " + describe(found->type) + ", not " + describe(type);
     }
 
@@ -223,7 +227,10 @@ private:
         const SpecialRegister* found = find_special_register(context_.module.text(operand.name));
         if (!found) return {};
         if (!may.special) return "is a special register: read it with mov first";
-        if (found->is_vector && operand.suffix == no_name) return "needs .x, .y or .z";
+        const bool is_whole = found->is_vector && operand.suffix == no_name;
+        if (is_whole && may.lanes && context_.match.vector == 4)
+            return type.bits <= 32 ? "" : "has elements of 32 bits";
+        if (is_whole) return "needs .x, .y or .z";
         const bool suits = !type || fits(found->type, type, may.wider);
         return suits ? "" : "is " + describe(found->type) + ", not " + describe(type);
     }
@@ -234,7 +241,10 @@ private:
         if (may.lanes && (context_.match.vector > 1 || is_one)) {
             if (parts.size() != context_.match.vector)
                 return "has " + counted(parts.size(), "element") + ", not " + std::to_string(context_.match.vector);
-            return elements(parts, {.wider = true, .literal = may.literal, .sink = !may.literal && !is_one}, type);
+            return elements(
+                parts,
+                {.wider = may.wider, .literal = may.literal, .special = may.special, .sink = !may.literal && !is_one},
+                type);
         }
         if (!may.parts || type.kind != Type::Kind::Bits) return "is a vector where a single operand belongs";
         if (parts.empty() || type.bits % parts.size() != 0) return "does not divide into equal parts";

@@ -18,6 +18,7 @@
 //     w the same, may be wider      n source, perhaps with -         T [tensor map, {coordinates}]
 //     D w, or a vector of .vN       c source, may be wider           X [texture, sampler or none, coordinates]
 //     M d, or a vector of parts     C c, or a special register       g r, or y
+//     P o, or a vector of .vN       Q s, or a vector of .vN, also a special one
 //     q destination predicate       S c, or a vector of .vN          f r, or v
 //     V vector of destinations      A s, special register, address,  l label
 //     v vector of sources             vector of parts                L label of .branchtargets
@@ -101,6 +102,9 @@ std::size_t fewest_operands(std::span<const OperandRule> rules);
 
 /// The best matching form; form == nullptr for an unknown opcode.
 Match match(const Module& module, const Instruction& instruction);
+
+/// How the modifiers match this form.
+Match match(const Module& module, const Instruction& instruction, const Form& form);
 
 /// Adds the features needed by the modifiers of an instruction and its form.
 void add_features(const Module& module, const Instruction& instruction, const Match& match,

@@ -72,6 +72,15 @@ struct Spelled {
     }
 };
 
+std::vector<Spelled> spelled(const Module& module, const Instruction& instruction) {
+    std::vector<Spelled> out;
+    for (const Name spelling : module.modifiers(instruction.modifiers)) {
+        const std::string_view text = module.text(spelling);
+        out.push_back({spelling, spelled_modifier(text), shape_of_any_width(text)});
+    }
+    return out;
+}
+
 /// One form matched with the modifiers.
 struct Attempt {
     const Module& module;
@@ -107,7 +116,7 @@ struct Attempt {
             if (groups[i].rest) return;
             if (!modifier.is_one_of(groups[i].alternatives)) continue;
             is_known = true;
-            if (taken[i]) continue;
+            if (taken[i] || is_behind(i)) continue;
             taken[i] = true;
             if (groups[i].slot) note(groups[i], module.text(modifier.spelling).substr(1));
             return;
@@ -116,6 +125,16 @@ struct Attempt {
         if (match.unexpected != no_name) return;
         match.unexpected = modifier.spelling;
         match.is_duplicate = is_known;
+    }
+
+    /// Whether the group is one of two types whose second is taken: cvt.f32.f16 is not cvt.f16.f32.
+    bool is_behind(std::size_t i) const {
+        const auto is_type = [](const Group& group) { return group.slot == 't' || group.slot == 'u'; };
+        const std::span<const Group> groups = match.form->groups;
+        if (!is_type(groups[i])) return false;
+        for (std::size_t j = i + 1; j < groups.size(); ++j)
+            if (taken[j] && is_type(groups[j])) return true;
+        return false;
     }
 
     void note(const Group& group, std::string_view text) {
@@ -154,6 +173,8 @@ bool has_form(const Operand& operand, const OperandRule& rule) {
         case 'D':
         case 'S':
         case 'M':
+        case 'P':
+        case 'Q':
         case 'A': return operand.kind != Kind::Address;
         default: return operand.kind != Kind::Address && operand.kind != Kind::Vector;
     }
@@ -200,12 +221,15 @@ std::size_t fewest_operands(std::span<const OperandRule> rules) {
         std::ranges::count_if(rules, [](const OperandRule& rule) { return !rule.optional && rule.letter != '*'; }));
 }
 
+Match match(const Module& module, const Instruction& instruction, const Form& form) {
+    const std::vector<Spelled> modifiers = spelled(module, instruction);
+    Attempt attempt(module, form);
+    attempt.run(modifiers, modifiers.size());
+    return attempt.match;
+}
+
 Match match(const Module& module, const Instruction& instruction) {
-    std::vector<Spelled> modifiers;
-    for (const Name spelling : module.modifiers(instruction.modifiers)) {
-        const std::string_view text = module.text(spelling);
-        modifiers.push_back({spelling, spelled_modifier(text), shape_of_any_width(text)});
-    }
+    const std::vector<Spelled> modifiers = spelled(module, instruction);
     Match best;
     std::pair<std::size_t, std::size_t> best_misfit;
     for (const Form& form : forms_of(instruction.opcode)) {

@@ -296,7 +296,12 @@ constexpr FeatureInfo feature_table[] = {
      .name = "st.async and red.async with .release",
      .version = {8, 7},
      .target = 100},
-    {.feature = Feature::Fp8, .name = "8-bit floats", .version = {8, 1}, .target = 89},
+    {.feature = Feature::Fp8,
+     .name = "8-bit floats",
+     .version = {8, 1},
+     .target = 89,
+     .earlier = {7, 8},
+     .earlier_target = 90},
     {.feature = Feature::Fp4,
      .name = "floats of 4 and 6 bits and scales",
      .version = {8, 6},
@@ -374,7 +379,7 @@ Version lowest_version(const Target& target, std::span<const Feature> features) 
             throw Error(
                 std::string(target.name) + " does not have " + std::string(wanted.name),
                 "it needs .target sm_" + std::to_string(wanted.target) + (wanted.specific ? "a" : " or higher"));
-        if (lowest < wanted.version) lowest = wanted.version;
+        if (const Version version = wanted.version_for(target); lowest < version) lowest = version;
     }
     return lowest;
 }

@@ -147,11 +147,15 @@ enum class Feature : std::uint8_t {
 
 struct FeatureInfo {
     Feature feature;
-    std::string_view name;      // "cp.async", for messages
-    Version version{6, 3};      // the lowest version that has it ...
-    std::uint32_t target = 75;  // ... and the lowest target
-    bool specific = false;      // only on "a" forms ...
-    std::uint32_t last = ~0u;   // ... and of those up to this one
+    std::string_view name;               // "cp.async", for messages
+    Version version{6, 3};               // the lowest version that has it ...
+    std::uint32_t target = 75;           // ... and the lowest target
+    bool specific = false;               // only on "a" forms ...
+    std::uint32_t last = ~0u;            // ... and of those up to this one
+    Version earlier{};                   // an earlier version has it, too, if this is not 0.0 ...
+    std::uint32_t earlier_target = ~0u;  // ... from this target on
+
+    Version version_for(const Target& of) const { return of.number >= earlier_target ? earlier : version; }
 };
 const FeatureInfo& info(Feature feature);
 

@@ -255,6 +255,8 @@ private:
 
 /// The value of a special register (special.cpp); clocks are read where they are used.
 std::optional<Special> special_register(const nvptx::Module& module, const nvptx::Operand& operand);
+/// The elements of %tid and others that are named without .x, .y or .z; the last is 0.
+std::optional<std::array<Special, 4>> special_vector(const nvptx::Module& module, const nvptx::Operand& operand);
 bool is_clock(const nvptx::Module& module, const nvptx::Operand& operand);
 
 /// The registers of a function that are d or a of a product in flight (rules/warpgroup.cpp).

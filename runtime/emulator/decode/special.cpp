@@ -72,6 +72,14 @@ std::optional<Special> special_register(const nvptx::Module& module, const nvptx
     return Special{row->special.kind, std::uint8_t(axis[1] - 'x')};
 }
 
+std::optional<std::array<Special, 4>> special_vector(const nvptx::Module& module, const nvptx::Operand& operand) {
+    if (operand.kind != nvptx::Operand::Kind::Symbol || operand.suffix != nvptx::no_name) return {};
+    const auto row = std::ranges::lower_bound(special_rows, module.text(operand.name), {}, &SpecialRow::name);
+    if (row == std::end(special_rows) || row->name != module.text(operand.name) || !row->is_vector) return {};
+    const Kind kind = row->special.kind;
+    return std::array<Special, 4>{Special{kind, 0}, Special{kind, 1}, Special{kind, 2}, Special{Kind::Zero}};
+}
+
 bool is_clock(const nvptx::Module& module, const nvptx::Operand& operand) {
     static constexpr std::string_view clocks[] = {"%clock",       "%clock64",        "%clock_hi",
                                                   "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"};

@@ -48,6 +48,11 @@ TEST_CASE("registers of several elements: each by name, and all together") {
     CHECK(first(R"(.reg .v2 .b32 v; ld.global.v2.b32 v, [%d1+8]; call (v), swap, (v); st.global.v2.b32 [%d1], v;)", 2,
                 ".func (.reg .v2 .b32 o) swap (.reg .v2 .b32 i) { mov.u32 o.x, i.y; mov.u32 o.y, i.x; ret; }") ==
           Words{4, 3});
+    CHECK(first(R"(.reg .v4 .u32 v; mov.v4.u32 v, %ntid; st.global.v4.u32 [%d1], v;)", 4) == Words{1, 1, 1, 0});
+    // Sums of a register and a constant, of the register's width.
+    CHECK(first(R"(mov.u32 %r1, 7; add.u32 %r2, %r1+3, 1; st.global.u32 [%d1], %r2+2; mov.u32 %r1, -1;
+                   mad.lo.u32 %r3, %r1+3, %r2+1, %r1+1; st.global.u32 [%d1+4], %r3;)",
+                2) == Words{13, 24});
     Machine machine;
     CHECK_THAT(machine.failure(kernel(".reg .v2 .b32 v; add.u32 %r1, v.z, 1; ret;"), {}, 0ull, 0ull, 0ull, 0u),
                contains("cannot run this instruction"));

@@ -369,6 +369,11 @@ TEST_CASE("features need their target and version") {
         return rendered(findings(kernel(body, version, target)));
     };
     CHECK(said("cp.async.wait_all;", "7.0", "sm_80") == "");
+    CHECK(said("cvt.rn.f16x2.e4m3x2 %r1, %h1;", "7.8", "sm_90") == "");
+    CHECK_THAT(said("cvt.rn.f16x2.e4m3x2 %r1, %h1;", "8.0", "sm_89"), contains("it needs .version 8.1"));
+    CHECK(said("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%rd1], %r1;", "8.0", "sm_90") == "");
+    CHECK_THAT(said("mbarrier.arrive.relaxed.cta.shared.b64 %rd1, [%rd1];", "8.0", "sm_90"),
+               contains("it needs .version 8.6"));
     CHECK_THAT(said("cp.async.wait_all;", "7.0", "sm_75"), contains("it needs .target sm_80 or higher"));
     CHECK_THAT(said("ld.global.L1::no_allocate.f32 %f1, [%rd1];", "7.0", "sm_75"), contains("it needs .version 7.4"));
     CHECK_THAT(said("mov.u32 %r1, %cluster_ctarank;", "8.0", "sm_80"), contains("sm_80 does not have clusters"));

@@ -32,7 +32,6 @@ inline constexpr ModifierFeature feature_of_modifier[] = {
     {"acquire", Feature::ClusterOrder, "barrier"},
     {"release", Feature::ClusterOrder, "barrier"},
     {"relaxed", Feature::ClusterOrder, "barrier"},
-    {"relaxed", Feature::BarrierRelaxed, "mbarrier"},
     {"cta_group::1", Feature::BulkCopyPairs, "cp"},
     {"cta_group::2", Feature::BulkCopyPairs, "cp"},
     {"acc::f32", Feature::MultimemPrecision},

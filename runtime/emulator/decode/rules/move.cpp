@@ -91,15 +91,21 @@ void mov128(Lowering& code, const nvptx::Operand& to, const nvptx::Operand& from
 
 /// mov.v2 and mov.v4: everything is read before anything is written.
 void mov_vector(Lowering& code, Modifiers& modifiers, Type type, const nvptx::Operand& to, const nvptx::Operand& from) {
-    const Operands targets = code.module.operands(to.children), sources = code.module.operands(from.children);
+    const Operands targets = code.module.operands(to.children);
     const unsigned count = modifiers.take_vector();
+    std::vector<VReg> sources;
+    if (const auto special = special_vector(code.module, from))
+        for (const Special& each : *special) sources.push_back(code.resized(code.special(each), slot_of(type)));
+    else
+        for (const nvptx::Operand& each : code.module.operands(from.children))
+            sources.push_back(code.source(each, type));
     if (count == 1 || targets.size() != count || sources.size() != targets.size())
         code.unsupported("the vectors' lengths are not that of the move");
     const std::uint8_t slot = slot_of(type);
     std::vector<VReg> old;
-    for (const nvptx::Operand& each : sources) {
+    for (const VReg source : sources) {
         old.push_back(code.temporary(slot));
-        code.apply(select_move(slot, slot), old.back(), {code.source(each, type)});
+        code.apply(select_move(slot, slot), old.back(), {source});
     }
     for (std::size_t i = 0; i < targets.size(); ++i) {
         const Result d = code.result(targets[i], type);
@@ -117,7 +123,11 @@ void mov(Lowering& code, Modifiers& modifiers, Operands operands) {
             return mov_vector(code, modifiers, *type, operands[0], operands[1]);
         return pack(code, *type, operands[0], operands[1]);
     }
-    if (operands[0].kind == nvptx::Operand::Kind::Vector) return unpack(code, *type, operands[0], operands[1]);
+    if (operands[0].kind == nvptx::Operand::Kind::Vector) {
+        if (special_vector(code.module, operands[1]))
+            return mov_vector(code, modifiers, *type, operands[0], operands[1]);
+        return unpack(code, *type, operands[0], operands[1]);
+    }
     const Result d = code.result(operands[0], *type);
     const VReg from = code.source(operands[1], *type);
     const VRegInfo& info = code.values[index(from)];
