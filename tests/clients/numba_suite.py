@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""numba-cuda's own tests of what it compiles: of those that run, nine in ten pass. With names, only these files."""
+"""numba-cuda's own tests of what it compiles: of those that run, nine in ten pass. With names, only these files.
+
+A kernel that fails takes the context with it, and with that the tests behind it: those that failed run again, each in a
+process of its own."""
 import concurrent.futures
 import pathlib
 import re
@@ -12,29 +15,39 @@ except Exception as error:  # numba's tests need packages of their own
     print(f"skipped: {error}")
     sys.exit(77)
 
+PACKAGE = "numba.cuda.tests.cudapy."
 LIMIT = 300  # seconds for one file
 NEEDED = 0.9
 
 
-def counts(name):
-    """How many of a file's tests ran and did not fail, and how many ran."""
-    command = [sys.executable, "-m", "numba.runtests", f"numba.cuda.tests.cudapy.{name}"]
+def run(name):
+    """What is said of a file or a test, or None if it takes too long."""
+    command = [sys.executable, "-m", "numba.runtests", name]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+        return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT).stderr
     except subprocess.TimeoutExpired:
-        print(f"{name}: more than {LIMIT} s", flush=True)
-        return 0, 1
-    ran = re.search(r"^Ran (\d+) tests?", done.stderr, re.M)
+        return None
+
+
+def fails_alone(test):
+    said = run(test)
+    if said is not None and (re.search(r"^OK", said, re.M) or "\nSkipped: " in said):
+        return False
+    print(f"{test.removeprefix(PACKAGE)}: failed", flush=True)
+    return True
+
+
+def counts(name):
+    """How many of a file's tests pass, and how many ran."""
+    said = run(PACKAGE + name)
+    ran = re.search(r"^Ran (\d+) tests?", said, re.M) if said else None
     if not ran:
-        said = done.stderr.strip().splitlines()
-        print(f"{name}: not run: {said[-1] if said else 'nothing said'}", flush=True)
-        return 0, 0
-    number = lambda word: int((re.search(rf"{word}=(\d+)", done.stderr) or [0, 0])[1])
-    total = int(ran[1]) - number("skipped")
-    bad = number("failures") + number("errors")
-    if bad:
-        print(f"{name}: {bad} of {total} failed", flush=True)
-    return total - bad, total
+        print(f"{name}: " + (f"more than {LIMIT} s" if said is None else "not run"), flush=True)
+        return 0, said is None
+    skipped = re.search(r"skipped=(\d+)", said)
+    total = int(ran[1]) - int(skipped[1] if skipped else 0)
+    failed = set(re.findall(r"^(?:ERROR|FAIL): \S+ \(([\w.]+)\)", said, re.M))
+    return total - sum(fails_alone(test) for test in sorted(failed)), total
 
 
 names = sys.argv[1:] or sorted(path.stem for path in pathlib.Path(suite.__file__).parent.glob("test_*.py"))
