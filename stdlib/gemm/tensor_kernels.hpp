@@ -60,4 +60,10 @@ struct TensorKernel {
     auto operator<=>(const TensorKernel&) const = default;
 };
 
+// make() of each type is in a file of its own.
+trace::KernelHandle made_of_f16(const TensorKernel& is);
+trace::KernelHandle made_of_bf16(const TensorKernel& is);
+trace::KernelHandle made_of_i8(const TensorKernel& is);
+trace::KernelHandle made_of_tf32(const TensorKernel& is);
+
 }  // namespace ikat::stdlib

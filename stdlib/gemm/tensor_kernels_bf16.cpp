@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/gemm/tensor_kernels_of.hpp"
+
+namespace ikat::stdlib {
+
+trace::KernelHandle made_of_bf16(const TensorKernel& is) { return of_type<bfloat16>(is); }
+
+}  // namespace ikat::stdlib

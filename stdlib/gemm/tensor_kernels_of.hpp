@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of products on tensor cores, of one type of elements: for each type a file includes this, so that no
+// compiler has all of them in memory at once.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "dsl/kernel/kernel.hpp"
+#include "stdlib/gemm/tensor_kernels.hpp"
+#include "stdlib/tile/schedule.hpp"
+#include "stdlib/tile/vectors.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+using Step = TensorKernel::Step;
+
+/// The elements of C.
+template <class T>
+using Element = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;
+
+/// From sums to elements of C: activation(alpha * sum + beta * C + bias) + residual. Where beta is 0, C is not read.
+template <class Out, class Sum>
+struct Epilogue {
+    Leaf<Sum> alpha, beta;
+    Activation activation = Activation::none;
+    std::optional<In<Out>> bias{};
+    std::optional<In<Out, 3>> residual{};
+
+    /// Elements (i, j), (i, j + 1) ... of matrix p of C from as many sums; j is a multiple of their number. If rows are
+    /// aligned to 16 bytes, all of them at once, but not at the edge.
+    template <std::size_t count>
+    void store(const InOut<Out, 3>& c, bool is_aligned, const Word& plane, const Word& row, const Word& column,
+               const LaneValues<Sum, LaneShape<count>>& sums) const {
+        const auto p = word(plane), i = word(row), j = word(column), n = value(c.extent(2));
+        const auto wide = value(j / std::uint32_t(count));
+        const auto at_once_or = [&](auto&& at_once, auto&& of_one) {
+            const auto one_by_one = [&] {
+                for (std::uint32_t e = 0; e < count; ++e) of_one(e, value(j + e), value(j + e < n));
+            };
+            if (is_aligned)
+                if_(j + std::uint32_t(count - 1) < n, at_once).else_(one_by_one);
+            else
+                one_by_one();
+        };
+        Regs<Var<Sum>, count> v(alpha * sums);
+        const auto add = [&](const auto& factor, const auto& x, const auto&... index) {
+            at_once_or([&] { v += factor * cast<Var<Sum>>(x.template vec<int(count)>(index..., wide)); },
+                       [&](std::uint32_t e, const auto& at, const auto& is_there) {
+                           v[e] += factor * cast<Var<Sum>>(x.load_if(is_there, index..., at, Out{}));
+                       });
+        };
+        if_(beta != Sum{}, [&] { add(beta, c, p, i); });
+        if (bias) add(Sum{1}, *bias);
+        for (auto& each : v) each = activated<Sum>(activation, value(each));
+        if (residual) add(Sum{1}, *residual, p, i);
+        at_once_or([&] { c.template vec<int(count)>(p, i, wide) = cast<Var<Out>>(v); },
+                   [&](std::uint32_t e, const auto& at, const auto& is_there) {
+                       c.store_if(is_there, p, i, at, cast<Var<Out>>(v[e]));
+                   });
+    }
+};
+
+/// A kernel with parameters P, and those of the epilogue behind them.
+template <class T, class... P>
+trace::KernelHandle with_epilogue(const TensorKernel& is, const std::array<const char*, sizeof...(P)>& names,
+                                  auto body) {
+    using Out = Element<T>;
+    using Sum = typename ProductOf<T>::C::element_type;
+    const ClusterTile cluster = cluster_tile(is.tile, sizeof(T));
+    const bool is_by_blocks = is.step == Step::Whole || is.step == Step::Persistent || is.step == Step::Stream;
+    const bool makes_tiles = is_by_blocks || is.step == Step::Cluster;  // then registers matter more than blocks
+    const std::uint32_t threads = is_by_blocks               ? tensor_tile(is.tile).threads()
+                                  : is.step == Step::Cluster ? cluster.threads
+                                                             : 256;
+    const std::uint32_t blocks = is.step == Step::Cluster ? cluster.blocks : 1;
+    const auto make = [&]<class... E>(const std::array<const char*, sizeof...(E)>& more, auto set) {
+        ParameterNames<sizeof...(P) + 2 + sizeof...(E)> all{};
+        const char** next = std::ranges::copy(names, all.names).out;
+        *next++ = "alpha", *next++ = "beta";
+        std::ranges::copy(more, next);
+        return kernel(is.name().c_str(), all,
+                      [=](P... given, Var<Sum> alpha, Var<Sum> beta, E... further) {
+                          Epilogue<Out, Sum> epilogue{value(alpha), value(beta), is.activation};
+                          set(epilogue, further...);
+                          body(given..., epilogue);
+                      })
+            .launch_bounds(threads, makes_tiles)
+            .cluster(blocks)
+            .handle();
+    };
+    using Bias = In<Out>;
+    using Residual = In<Out, 3>;
+    if (is.has_bias && is.has_residual)
+        return make.template operator()<Bias, Residual>({"bias", "residual"},
+                                                        [](auto& to, const Bias& bias, const Residual& residual) {
+                                                            to.bias.emplace(bias);
+                                                            to.residual.emplace(residual);
+                                                        });
+    if (is.has_bias)
+        return make.template operator()<Bias>({"bias"}, [](auto& to, const Bias& bias) { to.bias.emplace(bias); });
+    if (is.has_residual)
+        return make.template operator()<Residual>(
+            {"residual"}, [](auto& to, const Residual& residual) { to.residual.emplace(residual); });
+    return make.template operator()<>({}, [](auto&) {});
+}
+
+template <class T, TensorTile tile, MatrixOrder a, MatrixOrder b>
+trace::KernelHandle product_kernel(const TensorKernel& is) {
+    using Out = Element<T>;
+    using Product = BlockProduct<T, tile, a, b>;
+    using Sum = typename Product::Sum;
+    const auto slices_of = [](const In<T, 3>& A) {
+        return tiles_of(value(A.extent(a == MatrixOrder::Rows ? 2 : 1)), 128 / sizeof(T));
+    };
+    if (is.step == Step::Part)
+        return kernel(is.name().c_str(), params("A", "B", "sums", "parts"),
+                      [=](In<T, 3> A, In<T, 3> B, ikat::Out<Sum, 3> sums, u32 parts) {
+                          const auto m = sums.extent(1), n = sums.extent(2);
+                          const auto down = tiles_of(m, tile.m), across = tiles_of(n, tile.n);
+                          const auto at = grouped_raster(block_id().x, down, across);
+                          const auto plane = value(at.plane / parts), part = value(at.plane % parts);
+                          const auto slices = slices_of(A);
+                          const PartOfK of_k = part_of_k(slices, part, parts);
+                          const Product product(A.plane(plane), B.plane(plane), at.row * tile.m, at.column * tile.n,
+                                                is.access, of_k);
+                          product.template each<4>([&](const auto& i, const auto& j, const auto& v) {
+                              if_((i < m) & (j < n), [&] { sums.template vec<4>(at.plane, i, j / 4u) = v; });
+                          });
+                      })
+            .launch_bounds(tile.threads(), 1)
+            .handle();
+    const auto store = [is](const Product& product, const auto& plane, const InOut<Out, 3>& C, const auto& epilogue) {
+        product.template each<16 / sizeof(Out)>([&](const auto& i, const auto& j, const auto& v) {
+            if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, plane, i, j, v); });
+        });
+    };
+    if (is.step == Step::Stream)
+        return with_epilogue<T, In<T, 3>, In<T, 3>, InOut<Out, 3>, ikat::Out<Sum, 3>, u32>(
+            is, {"A", "B", "C", "sums", "streamed"},
+            [=](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const ikat::Out<Sum, 3>& sums,
+                const u32& streamed, const auto& epilogue) {
+                const auto m = value(C.extent(1)), n = value(C.extent(2));
+                const auto down = tiles_of(m, tile.m), across = tiles_of(n, tile.n);
+                const auto tiles = value(down * across * C.extent(0)), slices = slices_of(A);
+                const auto worker = value(block_id().x), workers = value(grid_dim().x);
+                StreamK(streamed, slices, workers).each(worker, tiles, [&](const TileShare& share) {
+                    const auto at = grouped_raster(share.tile, down, across);
+                    const auto row = value(at.row * tile.m), column = value(at.column * tile.n);
+                    const Product product(A.plane(at.plane), B.plane(at.plane), row, column, is.access, share.part);
+                    if_(share.is_whole, [&] { store(product, at.plane, C, epilogue); }).else_([&] {
+                        product.template each<4>([&](const auto& i, const auto& j, const auto& v) {
+                            if_((i < m) & (j < n),
+                                [&] { sums.template vec<4>(share.number, i - row, (j - column) / 4u) = v; });
+                        });
+                    });
+                    sync_block();
+                });
+            });
+    return with_epilogue<T, In<T, 3>, In<T, 3>, InOut<Out, 3>>(
+        is, {"A", "B", "C"}, [=](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const auto& epilogue) {
+            const auto down = tiles_of(C.extent(1), tile.m), across = tiles_of(C.extent(2), tile.n);
+            const auto make = [&](const auto& number) {
+                const auto at = grouped_raster(number, down, across);
+                const Product product(A.plane(at.plane), B.plane(at.plane), at.row * tile.m, at.column * tile.n,
+                                      is.access);
+                store(product, at.plane, C, epilogue);
+            };
+            if (is.step == Step::Whole) return make(block_id().x);
+            const auto tiles = value(down * across * C.extent(0));
+            each_tile(tiles, [&](const auto& number) {
+                make(number);
+                sync_block();
+            });
+        });
+}
+
+/// `count` numbers of a row, which is aligned to 16 bytes, from column j on.
+template <std::uint32_t count, class Sum>
+auto row_lanes(const In<Sum, 3>& from, const auto& plane, const auto& i, const auto& j) {
+    LaneValues<Sum, LaneShape<count>> out;
+    for (std::uint32_t k = 0; k < count; k += 4) {
+        const auto four = from.template vec<4>(plane, i, (j + k) / 4u);
+        for (std::uint32_t e = 0; e < 4; ++e) out.set(k + e, four.lane(e).recorded());
+    }
+    return out;
+}
+
+/// Blocks take rows of all matrices of C, threads groups of columns.
+void each_group(const auto& c, std::uint32_t count, auto&& f) {
+    require_linear_blocks();
+    require_linear_grid();
+    const auto m = c.extent(1), n = c.extent(2);
+    for (auto row : range(block_id().x, c.extent(0) * m, grid_dim().x))
+        for (auto group : range(thread_id().x, tiles_of(n, count), block_dim().x))
+            f(value(row / m), value(row % m), value(group * count));
+}
+
+template <class T>
+trace::KernelHandle second_kernel(const TensorKernel& is) {
+    using Out = Element<T>;
+    using Sum = typename ProductOf<T>::C::element_type;
+    constexpr std::uint32_t count = 16 / sizeof(Out);
+    if (is.step == Step::Scale)
+        return with_epilogue<T, InOut<Out, 3>>(is, {"C"}, [is](const InOut<Out, 3>& C, const auto& epilogue) {
+            each_group(C, count, [&](const auto& plane, const auto& i, const auto& j) {
+                const Regs<Var<Sum>, count> none(Sum{});
+                epilogue.store(C, is.c_is_aligned, plane, i, j, none.lanes());
+            });
+        });
+    if (is.step == Step::Join)
+        return with_epilogue<T, In<Sum, 3>, InOut<Out, 3>, u32, u32, u32>(
+            is, {"sums", "C", "slices", "streamed", "workers"},
+            [=](const In<Sum, 3>& sums, const InOut<Out, 3>& C, const u32& slices, const u32& streamed,
+                const u32& workers, const auto& epilogue) {
+                require_linear_blocks();
+                const TensorTile tile = tensor_tile(is.tile);
+                const auto m = value(C.extent(1)), n = value(C.extent(2));
+                const auto number = value(block_id().x);
+                const auto down = tiles_of(m, tile.m), across = tiles_of(n, tile.n);
+                const auto at = grouped_raster(number, down, across);
+                const auto row = value(at.row * tile.m), column = value(at.column * tile.n);
+                const SharesOfTile shares = StreamK(streamed, slices, workers).shares_of(number);
+                const std::uint32_t groups = tile.n / count;
+                const auto rows = value(select(shares.count > 1u, min(m - row, tile.m), 0u));
+                for (auto group : range(thread_id().x, rows * groups, block_dim().x)) {
+                    const auto i = value(group / groups), j = value(group % groups * count);
+                    if_(column + j < n, [&] {
+                        Regs<Var<Sum>, count> sum(Sum{});
+                        for (auto share : range(shares.count)) {
+                            const auto of_share = shares.number(value(share));
+                            sum += row_lanes<count>(sums, of_share, i, j);
+                        }
+                        const auto to_row = value(row + i), to_column = value(column + j);
+                        epilogue.store(C, is.c_is_aligned, at.plane, to_row, to_column, sum.lanes());
+                    });
+                }
+            });
+    return with_epilogue<T, In<Sum, 3>, InOut<Out, 3>, u32>(
+        is, {"sums", "C", "parts"},
+        [is](const In<Sum, 3>& sums, const InOut<Out, 3>& C, const u32& parts, const auto& epilogue) {
+            each_group(C, count, [&](const auto& plane, const auto& i, const auto& j) {
+                Regs<Var<Sum>, count> sum(Sum{});
+                for (auto part : range(parts)) sum += row_lanes<count>(sums, value(plane * parts + part), i, j);
+                epilogue.store(C, is.c_is_aligned, plane, i, j, sum.lanes());
+            });
+        });
+}
+
+template <class T, TileSize size, MatrixOrder a, MatrixOrder b>
+trace::KernelHandle cluster_kernel(const TensorKernel& is) {
+    using Out = Element<T>;
+    static constexpr ClusterTile tile = cluster_tile(size, sizeof(T));
+    using Product = ClusterProduct<T, tile, a, b>;
+    using Sum = typename Product::Sums::Sum;
+    if (is.step == Step::Boxes) {
+        using Columns = SharedTile<Out, 2, 64, tile.n>;  // of C: rows of each warpgroup
+        using MapC = TensorMap<Out, Box<1, 64, 128 / sizeof(Out)>, 128>;
+        return kernel(is.name().c_str(), params("A", "B", "C", "m", "n", "k", "planes", "alpha"),
+                      [is](typename Product::MapA A, typename Product::MapB B, MapC C, u32 m, u32 n, u32 k, u32 planes,
+                           Var<Sum> alpha) {
+                          const Columns columns;
+                          Product::run(A, B, m, n, k, planes, [&](const auto& at, const auto& sums) {
+                              store_by_boxes(sums, at, columns, C, [&](const auto& v) {
+                                  return activated<Sum>(is.activation, value(alpha * v));
+                              });
+                          });
+                          if_(warpgroup_id() != 0u, [&] { wait_for_boxes(); });
+                      })
+            .launch_bounds(tile.threads, 1)
+            .cluster(tile.blocks)
+            .handle();
+    }
+    // f(row, column, sums) for groups of the sums of C.
+    const auto each = []<int count>(Width<count>, const WarpgroupPlace& at, const auto& sums, const auto& scratch,
+                                    auto&& f) {
+        each_row<count>(sums, scratch.flat().slice((warp_id() - 4u) * warpgroup_scratch),
+                        [&](const auto& i, const auto& j, const auto& v) {
+                            const auto row = value(at.row + i), column = value(at.column + j);
+                            f(row, column, v);
+                        });
+    };
+    if (is.step == Step::ClusterPart)
+        return kernel(is.name().c_str(), params("A", "B", "sums", "k", "planes", "parts"),
+                      [=](typename Product::MapA A, typename Product::MapB B, ikat::Out<Sum, 3> to, u32 k, u32 planes,
+                          u32 parts) {
+                          const Shared<Sum, 8 * warpgroup_scratch> scratch;
+                          const auto m = value(to.extent(1)), n = value(to.extent(2));
+                          Product::run(
+                              A, B, m, n, k, planes,
+                              [&](const WarpgroupPlace& at, const auto& sums) {
+                                  const auto plane = value(at.plane * parts + at.part);
+                                  each(Width<4>{}, at, sums, scratch, [&](const auto& i, const auto& j, const auto& v) {
+                                      if_((i < m) & (j < n), [&] { to.template vec<4>(plane, i, j / 4u) = v; });
+                                  });
+                              },
+                              value(parts));
+                      })
+            .launch_bounds(tile.threads, 1)
+            .cluster(tile.blocks)
+            .handle();
+    return with_epilogue<T, typename Product::MapA, typename Product::MapB, InOut<Out, 3>, u32>(
+        is, {"A", "B", "C", "k"},
+        [=](const auto& A, const auto& B, const InOut<Out, 3>& C, const u32& k, const auto& epilogue) {
+            const Shared<Sum, 8 * warpgroup_scratch> scratch;
+            Product::run(A, B, C.extent(1), C.extent(2), k, C.extent(0), [&](const auto& at, const auto& sums) {
+                each(Width<16 / sizeof(Out)>{}, at, sums, scratch, [&](const auto& i, const auto& j, const auto& v) {
+                    if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, at.plane, i, j, v); });
+                });
+            });
+        });
+}
+
+template <class T, TileSize size, MatrixOrder a, MatrixOrder b>
+trace::KernelHandle of_orders(const TensorKernel& is) {
+    constexpr bool has_clusters =
+        size != TileSize::small &&
+        (sizeof(T) == 2 || (a == MatrixOrder::Rows && b == MatrixOrder::Columns && size == TileSize::medium));
+    if constexpr (has_clusters)
+        if (is.step == Step::Cluster || is.step == Step::Boxes || is.step == Step::ClusterPart)
+            return cluster_kernel<T, size, a, b>(is);
+    return product_kernel<T, tensor_tile(size), a, b>(is);
+}
+template <class T, TileSize size>
+trace::KernelHandle of_tile(const TensorKernel& is) {
+    using enum MatrixOrder;
+    if (is.a == Rows && is.b == Rows) return of_orders<T, size, Rows, Rows>(is);
+    if (is.a == Rows) return of_orders<T, size, Rows, Columns>(is);
+    if (is.b == Rows) return of_orders<T, size, Columns, Rows>(is);
+    return of_orders<T, size, Columns, Columns>(is);
+}
+template <class T>
+trace::KernelHandle of_type(const TensorKernel& is) {
+    if (is.step == Step::Finish || is.step == Step::Join || is.step == Step::Scale) return second_kernel<T>(is);
+    if (is.tile == TileSize::small) return of_tile<T, TileSize::small>(is);
+    if (is.tile == TileSize::large) return of_tile<T, TileSize::large>(is);
+    return of_tile<T, TileSize::medium>(is);
+}
+
+}  // namespace
+}  // namespace ikat::stdlib

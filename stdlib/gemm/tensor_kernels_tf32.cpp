@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/gemm/tensor_kernels_of.hpp"
+
+namespace ikat::stdlib {
+
+trace::KernelHandle made_of_tf32(const TensorKernel& is) { return of_type<float>(is); }
+
+}  // namespace ikat::stdlib
