@@ -13,7 +13,6 @@ inline constexpr Set sets[] = {
     {"reduction", "add|min|max|inc|dec|and|or|xor"},
     {"kept", "L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged"},
     {"asyncvalue", "b32|b64|u32|u64|s32|s64|f32|f64"},
-    {"reducible", "u32|u64|s32|s64|b32|b64"},
 };
 
 inline constexpr Set lists[] = {
@@ -81,8 +80,14 @@ inline constexpr Row rows[] = {
     {.stem = "cp", .modifiers = "@bulk prefetch L2 global L2::cache_hint?", .operands = "m s:b32 r:b64@L2::cache_hint", .feature = BulkCopy},
     {.stem = "cp", .modifiers = "@bulk commit_group", .feature = BulkCopy},
     {.stem = "cp", .modifiers = "@bulk wait_group read?", .operands = "i", .feature = BulkCopy},
-    {.stem = "cp", .modifiers = "reduce @bulk shared::cluster shared::cta $done $reduction $reducible", .operands = "m m s:b32 m", .feature = BulkCopy},
-    {.stem = "cp", .modifiers = "reduce @bulk global shared::cta bulk_group L2::cache_hint? $reduction $reducible", .operands = "m m s:b32 r:b64@L2::cache_hint", .feature = BulkCopy},
+    {.stem = "cp", .modifiers = "reduce @bulk shared::cluster shared::cta $done add u32|s32|u64", .operands = "m m s:b32 m", .feature = BulkCopy},
+    {.stem = "cp", .modifiers = "reduce @bulk shared::cluster shared::cta $done min|max u32|s32", .operands = "m m s:b32 m", .feature = BulkCopy},
+    {.stem = "cp", .modifiers = "reduce @bulk shared::cluster shared::cta $done inc|dec u32", .operands = "m m s:b32 m", .feature = BulkCopy},
+    {.stem = "cp", .modifiers = "reduce @bulk shared::cluster shared::cta $done and|or|xor b32", .operands = "m m s:b32 m", .feature = BulkCopy},
+    {.stem = "cp", .modifiers = "reduce @bulk global shared::cta bulk_group L2::cache_hint? add u32|s32|u64", .operands = "m m s:b32 r:b64@L2::cache_hint", .feature = BulkCopy},
+    {.stem = "cp", .modifiers = "reduce @bulk global shared::cta bulk_group L2::cache_hint? min|max u32|s32|u64|s64", .operands = "m m s:b32 r:b64@L2::cache_hint", .feature = BulkCopy},
+    {.stem = "cp", .modifiers = "reduce @bulk global shared::cta bulk_group L2::cache_hint? inc|dec u32", .operands = "m m s:b32 r:b64@L2::cache_hint", .feature = BulkCopy},
+    {.stem = "cp", .modifiers = "reduce @bulk global shared::cta bulk_group L2::cache_hint? and|or|xor b32|b64", .operands = "m m s:b32 r:b64@L2::cache_hint", .feature = BulkCopy},
     {.stem = "cp", .modifiers = "reduce @bulk global shared::cta bulk_group L2::cache_hint? add f32|f64", .operands = "m m s:b32 r:b64@L2::cache_hint", .feature = BulkCopy},
     {.stem = "cp", .modifiers = "reduce @bulk global shared::cta bulk_group L2::cache_hint? add noftz f16|bf16", .operands = "m m s:b32 r:b64@L2::cache_hint", .feature = BulkCopy},
     {.stem = "cp", .modifiers = "reduce @bulk global shared::cta bulk_group L2::cache_hint? min|max f16|bf16", .operands = "m m s:b32 r:b64@L2::cache_hint", .feature = BulkCopy},

@@ -25,8 +25,6 @@ inline constexpr ModifierFeature feature_of_modifier[] = {
     {"NaN", Feature::NanMinMax},
     {"xorsign", Feature::XorSignMinMax},
     {"b128", Feature::Wide128},
-    {"v8", Feature::Wide256, "ld"},
-    {"v8", Feature::Wide256, "st"},
     {"cta", Feature::CtaSpace, "bar"},
     {"cta", Feature::CtaSpace, "barrier"},
     {"acquire", Feature::ClusterOrder, "barrier"},
