@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -101,6 +106,34 @@ TEST_CASE("the linker links PTX, and its result is loaded") {
     CHECK_THAT(log, Catch::Matchers::Contains("f is declared but has no body"));
     CHECK(link({"nonsense", user}, &log) == CUDA_ERROR_INVALID_PTX);
     CHECK_THAT(log, Catch::Matchers::Contains("a.ptx, line 1; error"));
+}
+
+TEST_CASE("what ikat-ptxas writes is loaded, and what it refuses is named as ptxas does") {
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("ikat-ptxas-test-" + std::to_string(getpid()));
+    std::filesystem::create_directory(folder);
+    const auto assemble = [&](const std::string& body, const std::string& options) {
+        std::ofstream(folder / "k.ptx") << ".version 9.5\n.target sm_90a\n.address_size 64\n.visible .entry k() {\n"
+                                        << body << "\nret;\n}\n";
+        const std::string command = IKAT_PTXAS_PROGRAM " -lineinfo -v --gpu-name=sm_90a " + options + " '" +
+                                    (folder / "k.ptx").string() + "' -o '" + (folder / "k.cubin").string() + "' 2> '" +
+                                    (folder / "log").string() + "'";
+        return WEXITSTATUS(std::system(command.c_str()));
+    };
+    const auto text_of = [&](const char* name) {
+        std::ifstream in(folder / name, std::ios::binary);
+        return std::string{std::istreambuf_iterator<char>(in), {}};
+    };
+    {
+        const OwnContext own;
+        CHECK(assemble("bar.sync 0;", "-O3 --fmad=false --regAllocOptLevel=2") == 0);
+        CHECK(load_image(text_of("k.cubin").data()) == CUDA_SUCCESS);
+    }
+    CHECK(assemble("add.u33 %r1, 1, 2;", "") == 255);
+    CHECK_THAT(text_of("log"), Catch::Matchers::Contains("k.ptx, line 5; error"));
+    CHECK(assemble("bar.sync 0;", "--make-coffee") == 255);
+    CHECK_THAT(text_of("log"), Catch::Matchers::Contains("ptxas has no option '--make-coffee'"));
+    std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("images that are no PTX are named") {

@@ -51,6 +51,28 @@ TEST_CASE("redux of f32") {
                contains("redux of .f32 needs .min or .max"));
 }
 
+TEST_CASE("conversions to and from bf16 by every rounding") {
+    const auto converted = [](const std::string& convert, std::uint32_t value) {
+        const std::string body = "{ .reg .b16 %x<3>; cvt.u16.u32 %x1, %r1; " + convert + " cvt.u32.u16 %r0, %x2; }";
+        return std::uint32_t(evaluate(body, {{value, 0, 0}})[0]);
+    };
+    CHECK(converted("cvt.rm.bf16.f32 %x2, %r1;", 0x3f80ffff) == 0x3f80);
+    CHECK(converted("cvt.rp.bf16.f32 %x2, %r1;", 0x3f80ffff) == 0x3f81);
+    CHECK(converted("cvt.rm.bf16.f32 %x2, %r1;", 0xc020ffff) == 0xc021);
+    CHECK(converted("cvt.rp.bf16.f32 %x2, %r1;", 0xc020ffff) == 0xc020);
+    CHECK(converted("cvt.rp.bf16.f32 %x2, %r1;", 0x00010001) == 0x0002);
+    CHECK(converted("cvt.rp.ftz.bf16.f32 %x2, %r1;", 0x00010001) == 0);
+    const std::uint32_t half = 0x4020;  // 2.5
+    CHECK(converted("cvt.rni.bf16.bf16 %x2, %x1;", half) == 0x4000);
+    CHECK(converted("cvt.rmi.bf16.bf16 %x2, %x1;", half) == 0x4000);
+    CHECK(converted("cvt.rpi.bf16.bf16 %x2, %x1;", half) == 0x4040);
+    CHECK(converted("cvt.rzi.bf16.bf16 %x2, %x1;", half | 0x8000) == 0xc000);
+    CHECK(converted("cvt.f16.bf16 %x2, %x1;", half) == 0x4100);
+    CHECK(converted("cvt.bf16.f16 %x2, %x1;", 0x4100) == half);
+    CHECK(converted("cvt.rmi.f16.f16 %x2, %x1;", 0xc100) == 0xc200);
+    CHECK(converted("{ .reg .f64 %y; cvt.f64.bf16 %y, %x1; cvt.rn.bf16.f64 %x2, %y; }", half) == half);
+}
+
 TEST_CASE("atomics of 128 bits") {
     // Each lane pushes its number onto a list whose head is a count and a lane, swapped together.
     const std::string push = kernel(R"(
