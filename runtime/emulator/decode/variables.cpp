@@ -21,7 +21,8 @@ std::vector<View> Variables::views(std::byte* host, std::uint64_t lane_stride, b
         const std::uint64_t end = i + 1 < ranges.size() ? ranges[i + 1].address >> Cells::bits : cells;
         std::uint8_t* const bits = written ? written + range.host / 8 : nullptr;
         for (std::uint64_t cell = range.address >> Cells::bits; cell < end; ++cell)
-            out[cell] = {host + range.host, range.address, range.bytes, lane_stride, writable, bits, bits, FaultCode::ReadOnly};
+            out[cell] = {host + range.host, range.address, range.bytes, lane_stride,
+                         writable,          bits,          bits,        FaultCode::ReadOnly};
     }
     return out;
 }

@@ -51,7 +51,7 @@ struct View {
     bool writable = true;
     /// A bit for each byte that something has written (written.hpp); lane l has its own from l * lane_stride / 8 on.
     std::uint8_t* bits = nullptr;
-    std::uint8_t* written = nullptr;  // the same, or nullptr if all have been
+    std::uint8_t* written = nullptr;         // the same, or nullptr if all have been
     FaultCode denial = FaultCode::ReadOnly;  // what a store there is if it is not writable
 };
 
