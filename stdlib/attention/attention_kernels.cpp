@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <numbers>
@@ -164,8 +165,13 @@ private:
     WarpTiles<M, rows, d> sums_{0.0f};
 };
 
-template <class T, std::uint32_t d, std::uint32_t queries>
-trace::KernelHandle made(const AttentionKernel& is) {
+/// What a kernel records; the parameters of all are compiled once for each type.
+template <class T>
+using Body = std::function<void(const AttentionNumbers&, const ArrayPitches&, const AttentionExtras<T>&, const In<T>& Q,
+                                const In<T>& K, const In<T>& V, const Out<T>& O)>;
+
+template <class T>
+trace::KernelHandle with_parameters(const AttentionKernel& is, const Body<T>& body) {
     constexpr std::size_t usual = 24;
     const auto make = [&]<class... E>(const std::array<const char*, sizeof...(E)>& more, auto set) {
         ParameterNames<usual + sizeof...(E)> names{"Q",      "K",     "V",          "O",      "queries", "keys",
@@ -181,13 +187,21 @@ trace::KernelHandle made(const AttentionKernel& is) {
                           const ArrayPitches pitches{{q0, q1, q2}, {k0, k1, k2}, {v0, v1, v2}, {o0, o1, o2}};
                           AttentionExtras<T> extras;
                           set(extras, further...);
-                          AttentionBlock<T, d, queries>(is, numbers, pitches, extras).run(Q, K, V, O);
+                          body(numbers, pitches, extras, Q, K, V, O);
                       })
             // Of f32 ptxas would rather spill than have one block less.
             .launch_bounds(AttentionTile::threads, sizeof(T) == 4 ? 1 : 0)
             .handle();
     };
     return with_extras<T>(is, make);
+}
+
+template <class T, std::uint32_t d, std::uint32_t queries>
+trace::KernelHandle made(const AttentionKernel& is) {
+    return with_parameters<T>(
+        is, [is](const AttentionNumbers& numbers, const ArrayPitches& pitches, const AttentionExtras<T>& extras,
+                 const In<T>& Q, const In<T>& K, const In<T>& V,
+                 const Out<T>& O) { AttentionBlock<T, d, queries>(is, numbers, pitches, extras).run(Q, K, V, O); });
 }
 
 /// Of f32, too, blocks of 128 queries: a lane has twice as many products with what it reads of K and V.

@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
 
 #include "dsl/kernel/kernel.hpp"
@@ -62,10 +63,14 @@ struct Epilogue {
     }
 };
 
-/// A kernel with parameters P, and those of the epilogue behind them.
+template <class T>
+using EpilogueOf = Epilogue<Element<T>, typename ProductOf<T>::C::element_type>;
+
+/// A kernel with parameters P, and those of the epilogue behind them. It is compiled once for these, whatever its body.
 template <class T, class... P>
-trace::KernelHandle with_epilogue(const TensorKernel& is, const std::array<const char*, sizeof...(P)>& names,
-                                  auto body) {
+trace::KernelHandle with_epilogue(
+    const TensorKernel& is, const std::array<const char*, sizeof...(P)>& names,
+    const std::type_identity_t<std::function<void(const P&..., const EpilogueOf<T>&)>>& body) {
     using Out = Element<T>;
     using Sum = typename ProductOf<T>::C::element_type;
     const ClusterTile cluster = cluster_tile(is.tile, sizeof(T));
@@ -82,7 +87,7 @@ trace::KernelHandle with_epilogue(const TensorKernel& is, const std::array<const
         std::ranges::copy(more, next);
         return kernel(is.name().c_str(), all,
                       [=](P... given, Var<Sum> alpha, Var<Sum> beta, E... further) {
-                          Epilogue<Out, Sum> epilogue{value(alpha), value(beta), is.activation};
+                          EpilogueOf<T> epilogue{value(alpha), value(beta), is.activation};
                           set(epilogue, further...);
                           body(given..., epilogue);
                       })

@@ -11,6 +11,8 @@
 //     put_rows(sums, a[stage], warp_row);
 //     each_piece(a[stage], warp_row, 64, [&](const auto& row, const auto& column, const auto& v) { ... });
 #pragma once
+#include <functional>
+
 #include "dsl/lanes/registers.hpp"
 #include "dsl/threads/control.hpp"
 #include "dsl/threads/simt.hpp"
@@ -93,7 +95,9 @@ void exchange_rows(const Scratch& scratch, auto&& pair, auto&& f) {
 /// Calls f(row, column, values) for `count` sums, 4 or 8, in columns of a row of the warp's part that follow each
 /// other, until all have been passed. `scratch` has row_scratch numbers for this warp.
 template <std::uint32_t count, class M, std::uint32_t m, std::uint32_t n, class Scratch>
-void each_row(const WarpTiles<M, m, n>& sums, const Scratch& scratch, auto&& f) {
+void each_row(const WarpTiles<M, m, n>& sums, const Scratch& scratch,
+              const std::function<void(const Leaf<std::uint32_t>& row, const Leaf<std::uint32_t>& column,
+                                       const LaneValues<typename M::C::element_type, LaneShape<count>>& values)>& f) {
     using Sum = typename WarpTiles<M, m, n>::Sum;
     for (std::uint32_t i = 0; i < m / 16; ++i)
         exchange_rows<Sum, n, count>(
