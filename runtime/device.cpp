@@ -102,7 +102,8 @@ void Device::launch_on(StreamHandle stream, const CapturedKernel& kernel, const 
 }
 
 Module Device::load(std::string_view ptx, std::string_view name, bool check) const {
-    return Module(state().backend, backend().load({.text = ptx, .name = name, .is_foreign = check}));
+    return Module(state().backend,
+                  backend().load({.text = ptx, .name = name, .is_foreign = true, .is_checked = check}));
 }
 
 void Device::check_home(const Module& module, std::string_view doing) const {

@@ -37,13 +37,17 @@ struct OpenOptions {
     std::uint32_t threads = 0;  // host threads; 0: IKAT_THREADS, else one per core
     std::uint64_t step_budget =
         0;  // instructions of a warp between two of its barriers; 0: 10^9. More count as endless
+    std::uint64_t launch_budget = 0;  // instructions of all warps of a launch; 0: no limit
     // The order in which warps run: "0" round-robin, "7" by a seed, "7,lanes" also for diverged lanes of a warp,
     // "random" by a random seed that is printed; empty: IKAT_SCHEDULE, else by the launch's number in the process.
+    // Kernels of this program also have dynamic shared memory moved on by its alignment, and any lane elected; PTX text
+    // has that with "7,moved-shared,any-leader".
     std::string_view schedule{};
-    // Checks that are turned on, or off with "no-", separated by commas; empty: IKAT_CHECK. "registers": the use of
-    // uninitialised registers is found, which is slower. "no-barrier-fences": a block's bulk copies may arrive at its
-    // barriers without a fence behind mbarrier.init.
+    // The severity of findings by class: "registers,bounds=warning,no-heap"; empty: IKAT_CHECK. docs/emulator.md lists
+    // the classes; `ikat run --list-checks` prints them. "strict" treats PTX text as kernels of this program.
     std::string_view check{};
+    // What is found and does not end a launch is appended here, besides being noted (notes.hpp).
+    std::vector<Diagnostic>* warnings = nullptr;
     std::string* printed = nullptr;  // output of kernels is appended here instead of going to stdout
     std::vector<emulator::LaunchTraffic>* traffic = nullptr;  // the traffic of each launch is appended here
 };

@@ -22,7 +22,10 @@ const EmbeddedImage* image_for(const EmbeddedKernel& kernel, std::string_view ta
 
 Module load(const Device& device, const EmbeddedKernel& kernel) {
     const std::string& target = device.properties().target;
-    if (const EmbeddedImage* image = image_for(kernel, target)) return device.load(image->ptx, kernel.name, false);
+    if (const EmbeddedImage* image = image_for(kernel, target)) {
+        const Reference<Backend> backend(&device.backend());
+        return Module(backend, backend->load({.text = image->ptx, .name = kernel.name}));
+    }
     std::string targets;
     for (const EmbeddedImage& image : kernel.images) targets += " " + std::string(image.target);
     throw Error("kernel '" + std::string(kernel.name) + "' is not embedded for " + target,

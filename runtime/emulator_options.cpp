@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <mutex>
 #include <random>
+#include <set>
 #include <thread>
+#include <tuple>
 
 #include "codegen/support/environment.hpp"
 #include "codegen/support/notes.hpp"
@@ -27,52 +30,74 @@ unsigned threads_from_environment() {
     return threads;
 }
 
-/// "registers,no-barrier-fences": see OpenOptions.
-void set_checks(emulator::Options& options, std::string_view asked) {
-    std::string_view rest = asked.empty() ? environment("IKAT_CHECK") : asked;
-    while (!rest.empty()) {
-        const std::string_view word = rest.substr(0, rest.find(','));
-        rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-        constexpr std::string_view no = "no-";
-        const bool on = !word.starts_with(no);
-        const std::string_view name = on ? word : word.substr(no.size());
-        if (name == "registers")
-            options.check_registers = on;
-        else if (name == "barrier-fences")
-            options.check_barrier_fences = on;
-        else
-            throw Error(fmt::format("there is no check '{}'{}", name, asked.empty() ? " (from IKAT_CHECK)" : ""),
-                        "checks are registers: that each has been assigned before it is used; and barrier-fences: that "
-                        "one is behind mbarrier.init before a bulk copy arrives, which no-barrier-fences turns off");
-    }
+/// "7,lanes,moved-shared": the words that are on. Our own kernels have the adversaries by every seed.
+std::string schedule_text(const EmulatorOptions& options, std::uint32_t seed, bool lanes) {
+    if (!seed) return "0";
+    return fmt::format("{}{}{}{}", seed, lanes ? ",lanes" : "", options.asks_moved_shared ? ",moved-shared" : "",
+                       options.asks_any_leader ? ",any-leader" : "");
 }
 
-/// "7", "7,lanes", "random", "random,lanes": see OpenOptions. False if it is malformed.
-bool set_schedule(emulator::Options& options, std::string_view asked) {
+/// "7", "random", with the words that OpenOptions lists. False if it is empty.
+bool set_schedule(EmulatorOptions& options, std::string_view asked) {
     const std::string_view text = asked.empty() ? environment("IKAT_SCHEDULE") : asked;
     if (text.empty()) return false;
-    std::string_view number = text;
-    constexpr std::string_view suffix = ",lanes";
-    options.lanes = number.ends_with(suffix);
-    if (options.lanes) number.remove_suffix(suffix.size());
+    const auto malformed = [&] {
+        return Error(fmt::format("there is no schedule '{}'{}", text, asked.empty() ? " (from IKAT_SCHEDULE)" : ""),
+                     "a schedule is 0 (round-robin), a number that gives the order of warps, or random; then, "
+                     "separated by commas, lanes: also the order of diverged lanes of a warp; moved-shared: dynamic "
+                     "shared memory does not begin at a multiple of 1024; any-leader: elect takes any lane");
+    };
+    options.lanes = false;
+    std::string_view number = text.substr(0, text.find(','));
+    std::string_view words = text.substr(number.size());
+    while (!words.empty()) {
+        words.remove_prefix(1);
+        const std::string_view word = words.substr(0, words.find(','));
+        words.remove_prefix(word.size());
+        bool* const is_on = word == "lanes"          ? &options.lanes
+                            : word == "moved-shared" ? &options.asks_moved_shared
+                            : word == "any-leader"   ? &options.asks_any_leader
+                                                     : nullptr;
+        if (!is_on) throw malformed();
+        *is_on = true;
+    }
     const bool random = number == "random";
     if (random) options.seed = std::random_device()() | 1;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), options.seed);
-    if (!random && (error != std::errc{} || end != number.data() + number.size()))
-        throw Error(fmt::format("there is no schedule '{}'{}", text, asked.empty() ? " (from IKAT_SCHEDULE)" : ""),
-                    "a schedule is 0 (round-robin), a number that gives the order of warps, or random; with ,lanes "
-                    "appended also the order of diverged lanes of a warp");
-    if (random) note(fmt::format("schedule {}{}\n", options.seed, options.lanes ? suffix : ""));
+    if (!random && (error != std::errc{} || end != number.data() + number.size())) throw malformed();
+    if (random) note(fmt::format("schedule {}\n", schedule_text(options, options.seed, options.lanes)));
     return true;
 }
 
 }  // namespace
 
+/// Which lines of which kernels have been warned of.
+class Warned {
+public:
+    bool is_new(std::string_view entry, const Diagnostic& warning) {
+        const std::lock_guard lock(mutex_);
+        return said_.emplace(entry, warning.where.file, warning.where.line, warning.code).second;
+    }
+
+private:
+    std::mutex mutex_;
+    std::set<std::tuple<std::string, std::string, std::uint32_t, std::string>> said_;
+};
+
 EmulatorOptions emulator_options(const OpenOptions& options) {
     EmulatorOptions out;
     out.threads = options.threads ? options.threads : threads_from_environment();
     if (options.step_budget) out.step_budget = options.step_budget;
-    set_checks(out, options.check);
+    if (options.launch_budget) out.launch_budget = options.launch_budget;
+    emulator::apply(out.sets, options.check.empty() ? environment("IKAT_CHECK") : options.check,
+                    options.check.empty() ? " (from IKAT_CHECK)" : "");
+    out.warned = std::make_shared<Warned>();
+    out.warning = [to = options.warnings](const Diagnostic& warning) {
+        const std::string text = to_string(warning) + "\n";
+        note(text);
+        log(text);
+        if (to) to->push_back(warning);
+    };
     if (options.printed) out.output = [to = options.printed](std::string_view text) { to->append(text); };
     if (options.traffic)
         out.traffic = [to = options.traffic](const emulator::LaunchTraffic& launch) { to->push_back(launch); };
@@ -80,9 +105,19 @@ EmulatorOptions emulator_options(const OpenOptions& options) {
     return out;
 }
 
-void run(emulator::Program& program, const emulator::Launch& launch, const EmulatorOptions& asked) {
+void run(emulator::Program& program, const emulator::Launch& launch, const EmulatorOptions& asked, Origin origin) {
     static std::atomic<std::uint32_t> launches = 0;
     emulator::Options options = asked;
+    const bool is_strict = origin == Origin::Own || asked.sets.all_strict;
+    options.checks = origin == Origin::Own ? asked.sets.strict : asked.sets.foreign;
+    options.moved_shared = is_strict || asked.asks_moved_shared;
+    options.any_leader = is_strict || asked.asks_any_leader;
+    options.warning = [&](const Diagnostic& warning) {
+        if (!asked.warned->is_new(launch.entry, warning)) return;
+        Diagnostic named = warning;
+        named.notes.push_back({{}, fmt::format("in kernel '{}'", launch.entry)});
+        asked.warning(named);
+    };
     if (asked.by_number) {
         options.seed = ++launches;
         options.lanes = false;
@@ -91,14 +126,26 @@ void run(emulator::Program& program, const emulator::Launch& launch, const Emula
         program.run(launch, options);
     } catch (const Error& finding) {
         std::vector<Diagnostic> diagnostics = finding.diagnostics();
-        diagnostics.front().notes.push_back(
-            {{},
-             fmt::format("in kernel '{}'; IKAT_SCHEDULE={}{} repeats this order of warps", launch.entry, options.seed,
-                         options.seed && options.lanes ? ",lanes" : "")});
+        diagnostics.front().notes.push_back({{},
+                                             fmt::format("in kernel '{}'; IKAT_SCHEDULE={} repeats this order of warps",
+                                                         launch.entry,
+                                                         schedule_text(asked, options.seed, options.lanes))});
         const KernelError error(std::move(diagnostics));
-        log(error.what() + std::string("\n"));
+        log(error.what() + std::string("
+"));
         throw error;
     }
+}
+
+void report(const EmulatorOptions& options, emulator::FaultCode code, std::string_view subject, std::string message) {
+    const emulator::Action action = options.sets.strict.of(code);
+    if (action == emulator::Action::Off) return;
+    Diagnostic diagnostic{.severity = emulator::severity_of(action),
+                          .message = std::move(message),
+                          .hint = emulator::info(code).hint,
+                          .code = emulator::info(code).name};
+    if (action == emulator::Action::Error) throw KernelError(std::vector{std::move(diagnostic)});
+    if (options.warned->is_new(subject, diagnostic)) options.warning(diagnostic);
 }
 
 }  // namespace ikat::runtime

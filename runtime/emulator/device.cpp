@@ -27,6 +27,7 @@ struct Loaded {
     emulator::Program program;
     std::string name;
     const nvptx::Target* target = nullptr;  // that it names, if it is known
+    Origin origin = Origin::Own;
 };
 
 const nvptx::Target* target_of(const nvptx::Module& module) {
@@ -53,23 +54,24 @@ public:
     void rename(std::uint64_t address, std::string_view name) override { memory_.name(address, name); }
 
     void write(std::uint64_t to, std::span<const std::byte> from, StreamHandle) override { memory_.write(to, from); }
-    void read(std::uint64_t from, std::span<std::byte> to, StreamHandle) override { memory_.read(from, to); }
+    void read(std::uint64_t from, std::span<std::byte> to, StreamHandle) override {
+        memory_.read(from, to);
+        check_download(from, to.size());
+    }
     void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, StreamHandle) override {
         memory_.copy(to, from, bytes);
     }
     void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle) override {
         memory_.fill(to, element, count);
     }
-    std::uint64_t unwritten(std::uint64_t from, std::size_t bytes) const override {
-        return memory_.unwritten(from, bytes);
-    }
 
     ModuleHandle load(const PtxText& ptx) override {
         nvptx::Module module = nvptx::parse(ptx.text, ptx.name);
-        if (ptx.is_foreign) nvptx::check_or_throw(module, {.is_complete = true});
+        if (ptx.is_checked) nvptx::check_or_throw(module, {.is_complete = true});
         const nvptx::Target* const target = target_of(module);
-        auto loaded = std::make_unique<Loaded>(emulator::Program(std::move(module), memory_, ptx.source_lines),
-                                               std::string(ptx.name), target);
+        auto loaded =
+            std::make_unique<Loaded>(emulator::Program(std::move(module), memory_, ptx.source_lines),
+                                     std::string(ptx.name), target, ptx.is_foreign ? Origin::Foreign : Origin::Own);
         const auto handle = ModuleHandle(reinterpret_cast<std::uintptr_t>(loaded.get()));
         const std::lock_guard lock(modules_mutex_);
         modules_.emplace(handle, std::move(loaded));
@@ -108,6 +110,7 @@ private:
         return *modules_.at(module);
     }
     void check(const Loaded& loaded, const RawLaunch& launch) const;
+    void check_download(std::uint64_t from, std::size_t bytes) const;
 
     emulator::Memory memory_;  // outlives the programs
     DeviceProperties properties_;
@@ -144,6 +147,18 @@ void Device::check(const Loaded& loaded, const RawLaunch& launch) const {
                           : fmt::format("this device gives a block at most {}", most));
 }
 
+/// Bytes that nothing has written.
+void Device::check_download(std::uint64_t from, std::size_t bytes) const {
+    if (options_.sets.strict.of(emulator::Check::Downloads) == emulator::Action::Off) return;
+    const emulator::Memory::Unwritten gap = memory_.unwritten(from, bytes);
+    if (gap.count == 0) return;
+    report(
+        options_, emulator::FaultCode::UndefinedDownload, gap.name,
+        fmt::format("{} of the {} bytes that are copied to the host from buffer '{}' have been written by nothing, the "
+                    "first of them at offset {}",
+                    gap.count, bytes, gap.name, gap.first));
+}
+
 void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle) {
     const std::lock_guard running(run_mutex_);
     Loaded& loaded = find(module);
@@ -155,7 +170,7 @@ void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle) 
                                 .dynamic_shared_bytes = shared,
                                 .parameters = launch.parameters};
     loaded.program.check(work);  // before errors become KernelErrors: nothing has run yet
-    run(loaded.program, work, options_);
+    run(loaded.program, work, options_, loaded.origin);
 }
 
 std::uint64_t host_memory_bytes() {

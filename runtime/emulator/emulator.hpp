@@ -19,6 +19,7 @@
 
 #include "codegen/ptx/text/module.hpp"
 #include "codegen/support/diagnostic.hpp"
+#include "runtime/emulator/observe/checks.hpp"
 #include "runtime/emulator/observe/traffic.hpp"
 
 namespace ikat::emulator {
@@ -49,9 +50,14 @@ public:
     void fill(std::uint64_t address, std::span<const std::byte> element, std::size_t count);
     /// Copies between buffers, or within one; uninitialised bytes stay uninitialised.
     void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
-    /// How many bytes of a range inside one buffer nothing has written: neither a kernel nor the host.
-    std::uint64_t unwritten(std::uint64_t address, std::size_t bytes) const;
     void name(std::uint64_t address, std::string_view name);
+    /// The bytes of a range inside a buffer that neither a kernel nor the host has written: how many, and the first,
+    /// counted from the buffer's begin. The buffer's name.
+    struct Unwritten {
+        std::uint64_t count = 0, first = 0;
+        std::string name{};
+    };
+    Unwritten unwritten(std::uint64_t address, std::size_t bytes) const;
     /// The live buffer that an address is in or right behind; its bytes are 0 if there is none.
     struct Range {
         std::uint64_t address = 0, bytes = 0;
@@ -77,16 +83,18 @@ struct Progress {
 };
 
 struct Options {
-    unsigned threads = 1;          // host threads over which the CTAs of a launch are spread
-    bool check_registers = false;  // uninitialised registers are undefined: slower
-    // Behind mbarrier.init a fence must be before a bulk copy of the block arrives there.
-    bool check_barrier_fences = true;
+    unsigned threads = 1;  // host threads over which the CTAs of a launch are spread
+    Checks checks = Checks::strict();
+    // Findings that do not end the launch, once for each line; called at its end, in the order of lines. Empty:
+    // dropped.
+    std::function<void(const Diagnostic&)> warning;
     std::uint64_t step_budget =
         1000000000;                       // instructions of a warp between two of its barriers; more count as endless
-    std::uint64_t launch_budget = ~0ull;  // the same for all warps of a launch, for tests of any kernel
+    std::uint64_t launch_budget = ~0ull;  // of all warps of a launch, over barriers
     std::uint32_t seed = 0;               // 0: warps round-robin; else the seed of an order
-    bool moves_dynamic = true;  // with a seed, dynamic shared memory may begin where only its own alignment has it
-    bool lanes = true;          // a seed also orders the diverged lanes of a warp
+    bool lanes = true;                    // a seed also orders the diverged lanes of a warp
+    bool moved_shared = true;             // ... moves dynamic shared memory on by its alignment
+    bool any_leader = true;               // ... chooses which lane elect takes
     std::function<void(const Progress&)> progress;  // called every progress_interval of a launch
     std::chrono::milliseconds progress_interval{10000};
     std::function<void(std::string_view)> output;       // what the kernel prints, in CTA order; empty = stdout

@@ -176,21 +176,21 @@ void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Decode
     throw Error(std::move(diagnostic));
 }
 
-/// The registers of a thread that setmaxnreg starts from: ptxas, too, knows them only from .maxnreg, or from the block
-/// and how many of them a multiprocessor is to run.
+/// The registers of a thread that setmaxnreg starts from; 0 if they are not known, and it has no effect. As ptxas, from
+/// .maxnreg, or from the threads of a block and how many of them a multiprocessor is to run, one if nothing says it.
 std::uint32_t registers_of(const nvptx::Module& module, const nvptx::Function& entry) {
     constexpr std::uint64_t of_multiprocessor = 65536, most = 256, unit = 8;
-    std::uint64_t threads = 0, blocks = 0;
+    std::uint64_t threads = 0, blocks = 1;
     for (const nvptx::Directive& directive : entry.directives) {
         const auto operands = module.operands(directive.operands);
         const std::string_view name = module.text(directive.name);
         if (name == ".maxnreg") return std::uint32_t(operands[0].value);
-        if (name == ".minnctapersm") blocks = operands[0].value;
+        if (name == ".minnctapersm") blocks = std::max<std::uint64_t>(operands[0].value, 1);
         if (name != ".maxntid" && name != ".reqntid") continue;
         threads = 1;
         for (const nvptx::Operand& operand : operands) threads *= operand.value;
     }
-    if (!threads || !blocks) return 0;
+    if (!threads) return 0;
     return std::uint32_t(std::min(most, of_multiprocessor / (threads * blocks) / unit * unit));
 }
 
@@ -381,7 +381,7 @@ Statistics Program::run(const Launch& launch, const Options& options) {
     check(launch);
     const Observers observers = options.traffic ? observes_traffic : 0;
     const bool has_dynamic = !state_->kernel(launch.entry, 0, launch.cluster).dynamic_name.empty();
-    const bool moves_dynamic = has_dynamic && options.moves_dynamic && options.seed && mixed(options.seed, 0) % 2;
+    const bool moves_dynamic = has_dynamic && options.moved_shared && options.seed && mixed(options.seed, 0) % 2;
     const DecodedKernel& kernel = state_->kernel(launch.entry, observers, launch.cluster, moves_dynamic);
     Memory::State& memory = state_->memory.state();
     const Memory::State::Running running(memory);
@@ -399,7 +399,17 @@ Statistics Program::run(const Launch& launch, const Options& options) {
                       .parameters = {launch.parameters.begin(), launch.parameters.end()}};
     const GridWorkspace workspace(state_->memory, kernel);
     state.grid_workspace = workspace.address;
-    const Statistics statistics = run_grid(state);
+    const auto warn = [&](std::uint64_t last) {
+        if (options.warning) state.findings.each(last, options.warning);
+    };
+    Statistics statistics;
+    try {
+        statistics = run_grid(state);
+    } catch (...) {
+        warn(state.failed_block);
+        throw;
+    }
+    warn(~std::uint64_t{0});
     if (options.traffic)
         options.traffic({.entry = std::string(launch.entry),
                          .warp_instructions = statistics.warp_instructions,

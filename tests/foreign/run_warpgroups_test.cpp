@@ -46,7 +46,7 @@ TEST_CASE("a pipeline of products by a warpgroup") {
         for (const std::uint32_t seed : seeds) {
             tests::Machine machine;
             machine.options.seed = seed;
-            machine.options.check_registers = seed % 2;
+            machine.check_registers(seed % 2);
             const auto a = small_numbers(64 * k, 1), b = small_numbers(64 * k, 2);
             const auto at_a = machine.buffer("a", brains(a)), at_b = machine.buffer("b", brains(b)),
                        c = machine.empty<float>("c", 4096);
@@ -62,7 +62,7 @@ TEST_CASE("a wait that is missing in a pipeline of products is found") {
     for (const std::uint32_t seed : seeds) {
         tests::Machine machine;
         machine.options.seed = seed;
-        machine.options.check_registers = seed % 2;
+        machine.check_registers(seed % 2);
         const auto a = machine.buffer("a", brains(small_numbers(64 * 320, 1))),
                    b = machine.buffer("b", brains(small_numbers(64 * 320, 2))), c = machine.empty<float>("c", 4096);
         CHECK_THAT(machine.failure(*ptx, {.entry = "unawaited", .block = {128, 1, 1}}, a, b, c, 320),
@@ -77,7 +77,7 @@ TEST_CASE("the sums of one product as the registers of another") {
     for (const std::uint32_t seed : seeds) {
         tests::Machine machine;
         machine.options.seed = seed;
-        machine.options.check_registers = seed % 2;
+        machine.check_registers(seed % 2);
         const auto q = small_numbers(8192, 1), k = small_numbers(4096, 2), v = small_numbers(4096, 3);
         const auto at_q = machine.buffer("q", brains(q)), at_k = machine.buffer("k", brains(k)),
                    at_v = machine.buffer("v", brains(v)), o = machine.empty<float>("o", 8192);

@@ -49,9 +49,8 @@ const std::vector<TritonKernel>& triton_kernels() {
 TritonRun::TritonRun(const TritonKernel& kernel, std::uint32_t seed) : kernel_(kernel) {
     machine.options.seed = seed;
     machine.options.threads = 1 + seed % 2;
-    machine.options.check_registers = seed % 2;
-    // Triton has no fence between mbarrier.init and copies of the same block.
-    machine.options.check_barrier_fences = false;
+    machine.options.checks = emulator::Checks::foreign();
+    machine.check_registers(seed % 2);
 }
 
 Descriptor TritonRun::descriptor(int number, emulator::MapType type, std::uint64_t address, int rows,

@@ -44,7 +44,7 @@ inline Reached run_anything(std::string_view text, bool registers = false, std::
             reached = Reached::Decoded;
             emulator::Options options;
             options.launch_budget = 4000;
-            options.check_registers = registers;
+            options.checks.set(emulator::Check::Registers, registers ? emulator::Action::Error : emulator::Action::Off);
             options.output = [](std::string_view) {};
             const bool clusters = text.find(".reqnctapercluster") != text.npos;  // the corpus has some of two blocks
             const bool is_group = text.find(".maxntid 128") != text.npos;        // and one of a warpgroup

@@ -12,6 +12,7 @@
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "runtime/device.hpp"
+#include "runtime/emulator/observe/checks.hpp"
 #include "stdlib/registry.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/entry.hpp"
@@ -53,8 +54,8 @@ struct LaunchOptions {
 struct RunOptions {
     std::vector<LaunchOptions> launches;
     std::string device, target, schedule, check, report;
-    std::uint64_t steps = 0;
-    bool unchecked = false;
+    std::uint64_t steps = 0, launch_steps = 0;
+    bool unchecked = false, warnings_as_errors = false;
 };
 
 /// X[,Y[,Z]]
@@ -144,6 +145,7 @@ public:
         }
         arguments_.write_outputs();
         for (const Launch& launch : launches_) print_report(device, launch);
+        count_warnings();
     }
 
 private:
@@ -175,12 +177,14 @@ private:
     std::vector<std::byte> bytes_of(const ParsedArgument& value) const;
     runtime::Argument as_argument(const Launch& launch, std::size_t i, const ir::Parameter& parameter) const;
     void print_report(const runtime::Device& device, const Launch& launch);
+    void count_warnings() const;
 
     const RunOptions& options_;
     Arguments arguments_;
     std::map<std::vector<std::string>, LoadedFile> files_;  // by the paths that are linked
     std::vector<Launch> launches_;
     Traffic traffic_;
+    std::vector<Diagnostic> warnings_;
 };
 
 void Run::prepare(const LaunchOptions& options, std::size_t first) {
@@ -308,8 +312,10 @@ runtime::Device Run::open_device() {
     return runtime::Device::open({.device = options_.device,
                                   .target = options_.target,
                                   .step_budget = options_.steps,
+                                  .launch_budget = options_.launch_steps,
                                   .schedule = options_.schedule,
                                   .check = options_.check,
+                                  .warnings = &warnings_,
                                   .traffic = options_.report.empty() ? nullptr : &traffic_});
 }
 
@@ -330,6 +336,16 @@ void Run::print_report(const runtime::Device& device, const Launch& launch) {
                    : report(launch.file->module, launch.entry.name, wanted);
         fmt::print(stderr, "{}{}", i ? "\n" : "", render(made, options_.report, traffic));
     }
+}
+
+/// The last line, if there are any. Notes do not count.
+void Run::count_warnings() const {
+    const auto count = std::ranges::count(warnings_, Severity::Warning, &Diagnostic::severity);
+    if (count == 0) return;
+    const std::string text = fmt::format("{} warning{}", count, count == 1 ? "" : "s");
+    if (options_.warnings_as_errors) throw runtime::KernelError(text, "--warnings-as-errors makes them errors");
+    std::fflush(stdout);
+    fmt::print(stderr, "{}\n", text);
 }
 
 /// The value passed for a scalar or a buffer.
@@ -476,14 +492,26 @@ void add_run(CLI::App& app, std::vector<std::vector<std::string>> then) {
                         "Compile the library for this target, such as sm_90a, which the emulator then is; default: "
                         "that of the device");
     command->add_option("--check", options->check,
-                        "registers: the emulator also finds the use of uninitialised registers; no-barrier-fences: it "
-                        "does not ask for a fence behind mbarrier.init; both, separated by a comma");
+                        "What the emulator does about findings: CLASS[=error|warning|note|off],..., where no-CLASS is "
+                        "CLASS=off, all is every class, and strict treats PTX files as the library's own kernels; "
+                        "default: IKAT_CHECK");
+    command->add_flag_callback(
+        "--list-checks",
+        [] {
+            fmt::print("{}", emulator::list_of_checks());
+            throw CLI::Success();
+        },
+        "Print the classes of --check and end");
+    command->add_flag("--warnings-as-errors", options->warnings_as_errors, "Exit with 1 if there are warnings");
     command->add_option("--schedule", options->schedule,
-                        "The order in which the emulator runs warps: 0 (round-robin), a number, or random; with ,lanes "
-                        "appended also the order of diverged lanes; default: IKAT_SCHEDULE, else 1");
+                        "The order in which the emulator runs warps: 0 (round-robin), a number, or random; then "
+                        ",lanes: also the order of diverged lanes; ,moved-shared: dynamic shared memory not at a "
+                        "multiple of 1024; ,any-leader: elect takes any lane; default: IKAT_SCHEDULE, else 1");
     command->add_option("--steps", options->steps,
                         "How many instructions a warp may execute between two barriers before it counts as an endless "
                         "loop; default 10^9");
+    command->add_option("--launch-steps", options->launch_steps,
+                        "How many instructions all warps of a launch may execute together; default: no limit");
     command->add_flag("--unchecked", options->unchecked, "Run a file even if ptxas would reject its PTX");
     add_report_option(
         *command, options->report,

@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 
-#include "codegen/support/notes.hpp"
 #include "codegen/support/write_file.hpp"
 #include "tools/cli/files.hpp"
 
@@ -32,14 +31,6 @@ void each_row(const ParsedArgument& buffer, const std::function<void(std::uint64
 
 std::string pitch_text(const std::vector<std::uint64_t>& pitches) {
     return pitches.empty() ? "rows that follow each other" : fmt::format("a pitch of {}", fmt::join(pitches, " and "));
-}
-
-/// To standard error, so that an output that was forgotten is not taken for results.
-void note_unwritten(const ParsedArgument& output, std::uint64_t unwritten, std::uint64_t elements) {
-    std::fflush(stdout);
-    note(fmt::format("note: nothing has written {} of argument '{}': the bytes there are 0xff\n",
-                     unwritten < elements ? fmt::format("{} of {} elements", unwritten, elements) : "any element",
-                     output.text));
 }
 
 bool has_pitches(const ParsedArgument& buffer) { return buffer.pitches && !buffer.pitches->empty(); }
@@ -158,13 +149,10 @@ void Arguments::write_outputs() const {
         const ParsedArgument& owner = parsed_[original(i)];
         std::vector<std::byte> contents(owner.elements * owner.type.bytes());
         auto* const first = reinterpret_cast<std::uint8_t*>(contents.data());
-        std::uint64_t unwritten = 0;
         const auto read = [&](std::uint64_t at, std::uint64_t from, std::uint64_t bytes) {
             buffer(i)->memory().read(std::as_writable_bytes(std::span(first + at, bytes)), from);
-            unwritten += buffer(i)->memory().device()->unwritten(buffer(i)->address() + from, bytes);
         };
         has_pitches(owner) ? each_row(owner, read) : read(0, 0, contents.size());
-        if (unwritten) note_unwritten(parsed_[i], (unwritten - 1) / owner.type.bytes() + 1, owner.elements);
         write_output(parsed_[i].output, owner.type, owner.shape, contents);
     }
 }

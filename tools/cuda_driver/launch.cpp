@@ -123,7 +123,7 @@ void run(Driver& its, Context& context, const char* name, Module& module, const 
     use_shadows(its, module);
     its.memory.set_heap_bytes(context.limits[CU_LIMIT_MALLOC_HEAP_SIZE]);
     try {
-        runtime::run(*module.program, launch, its.options);
+        runtime::run(*module.program, launch, its.options, runtime::Origin::Foreign);
     } catch (const Error& finding) {
         note(fmt::format("ikat's CUDA driver: {}: {}\n", name, finding.what()));
         if (!module.ptx.write()) complain(name, "the PTX cannot be written to " + module.ptx.path(), "set IKAT_EMIT");

@@ -31,12 +31,6 @@ unsigned multiprocessors(const nvptx::Target& target) {
     return count;
 }
 
-runtime::EmulatorOptions launch_options() {
-    runtime::EmulatorOptions options = runtime::emulator_options(runtime::OpenOptions{});
-    options.moves_dynamic = false;  // compilers rely on where a device has it
-    return options;
-}
-
 runtime::DeviceProperties device_properties(const nvptx::Target& target, const runtime::EmulatorOptions& options) {
     runtime::DeviceProperties properties = runtime::emulator_properties(options, std::string(target.name));
     properties.multiprocessors = multiprocessors(target);
@@ -49,7 +43,7 @@ void refuse(CUresult result, std::string reason, std::string hint) {
     throw Refusal{result, std::move(reason), std::move(hint)};
 }
 
-Driver::Driver() : target(device_target()), options(launch_options()), properties(device_properties(target, options)) {
+Driver::Driver() : target(device_target()), options(runtime::emulator_options(runtime::OpenOptions{})), properties(device_properties(target, options)) {
     const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
     blocking_launches = blocking && std::string_view(blocking) == "1";
     primary_handle = new_handle();

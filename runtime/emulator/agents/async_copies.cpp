@@ -74,6 +74,7 @@ bool AsyncCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame,
     copy.to = with_offset(op, Space::Shared, form.is_wide ? wide(op->a) : word(op->a));
     copy.at = lane_bytes(w, op, Space::Shared, lane, copy.to, copy.bytes, true, &view);
     if (!copy.at) return false;
+    if (!view.bytes) return true;  // to no memory
     copy.bits = view.bits;
     copy.offset = copy.to - view.base;
 
@@ -82,22 +83,25 @@ bool AsyncCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame,
         const View from = view_of(*w, Space::Global, copy.source);
         const std::uint64_t offset = copy.source - from.base;
         const bool is_aligned = copy.source % copy.bytes == 0;
-        if (!is_aligned || from.bytes < copy.taken || offset > from.bytes - copy.taken)
-            return fail_access(w, op, FaultCode::OutOfBounds, Space::Global, lane, copy.source,
-                               is_aligned ? copy.taken : copy.bytes, false) != nullptr;
-        copy.from = from.host + offset;
-        copy.from_bits = from.written;
-        copy.from_offset = offset;
-        std::memcpy(copy.before.data(), copy.from, copy.taken);
-        w->bytes_read += copy.taken;
+        if (!is_aligned || from.bytes < copy.taken || offset > from.bytes - copy.taken) {
+            if (!passes_access(w, op, FaultCode::OutOfBounds, Space::Global, lane, copy.source,
+                               is_aligned ? copy.taken : copy.bytes, false))
+                return false;
+            copy.taken = 0;
+        } else {
+            copy.from = from.host + offset;
+            copy.from_bits = from.written;
+            copy.from_offset = offset;
+            std::memcpy(copy.before.data(), copy.from, copy.taken);
+            w->bytes_read += copy.taken;
+        }
     }
 
-    if (block_.in_flight.any(copy.bits, copy.offset, copy.bytes))
-        return fail_access(w, op, FaultCode::CopyOverwritten, Space::Shared, lane, copy.to, copy.bytes, true) !=
-               nullptr;
+    if (block_.in_flight.any(copy.bits, copy.offset, copy.bytes) &&
+        !passes_access(w, op, FaultCode::CopyOverwritten, Space::Shared, lane, copy.to, copy.bytes, true))
+        return false;
     if (block_.mbarriers.over(copy.to, copy.bytes))
-        return fail_access(w, op, FaultCode::MbarrierOverwritten, Space::Shared, lane, copy.to, copy.bytes, true) !=
-               nullptr;
+        return fail_access(w, op, FaultCode::MbarrierOverwritten, Space::Shared, lane, copy.to, copy.bytes, true);
     if (!view.written) w->block->reopen(copy.to);
     block_.in_flight.begin(copy.bits, copy.offset, copy.bytes);
     OfWarp& mine = of(w);
@@ -118,12 +122,14 @@ void AsyncCopies::commit(const Warp* w, std::uint32_t mask) {
 bool AsyncCopies::end(const MicroOp* op, Warp* w, unsigned lane, Copy& copy) {
     const auto wrong = [&](FaultCode code, Space space, std::uint64_t address, std::uint32_t bytes) {
         block_.in_flight.found = &copy;
-        return fail_access(w, op, code, space, lane, address, bytes, true) != nullptr;
+        return !passes_access(w, op, code, space, lane, address, bytes, true);
     };
-    if (written::any(copy.bits, copy.offset, copy.bytes))
-        return wrong(FaultCode::CopyOverwritten, Space::Shared, copy.to, copy.bytes);
-    if (copy.taken && std::memcmp(copy.from, copy.before.data(), copy.taken) != 0)
-        return wrong(FaultCode::CopySourceChanged, Space::Global, copy.source, copy.taken);
+    if (written::any(copy.bits, copy.offset, copy.bytes) &&
+        wrong(FaultCode::CopyOverwritten, Space::Shared, copy.to, copy.bytes))
+        return false;
+    if (copy.taken && std::memcmp(copy.from, copy.before.data(), copy.taken) != 0 &&
+        wrong(FaultCode::CopySourceChanged, Space::Global, copy.source, copy.taken))
+        return false;
     if (copy.arrival != Copy::Arrival::Over) arrive(copy);
     written::set(copy.bits, copy.offset, copy.bytes, false);
     if (copy.from_bits) written::copy(copy.bits, copy.offset, copy.from_bits, copy.from_offset, copy.taken);
@@ -211,7 +217,7 @@ void AsyncCopies::finish() {
                           .bytes = copy.bytes,
                           .address = copy.to};
             block_.in_flight.found = &copy;
-            throw fault_error(block_, warp, copy.instruction);
+            block_.report(fault_error(block_, warp, copy.instruction));
         }
 }
 

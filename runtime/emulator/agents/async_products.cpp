@@ -118,8 +118,7 @@ bool AsyncProducts::find(const MicroOp* op, Warp* w, FaultCode code, std::string
     w->block->finding = std::move(what);
     found = other;
     found_is = is;
-    fail(w, op, {.code = code});
-    return false;
+    return passes(w, op, {.code = code});
 }
 
 // ---- registers
@@ -130,11 +129,12 @@ bool AsyncProducts::touch(const MicroOp* op, Warp* w) {
     const ListedOperands touched{w->lists + op->d};
     for (unsigned i = 0; i < touched.list[0]; ++i) {
         Register& each = register_at(mine, w, touched.offset(i));
-        if (each.in_flight_to > mine.over)
-            return find(op, w, FaultCode::ProductNotAwaited,
-                        each.used_as ? "a register is used while a product that writes it is in flight"
-                                     : "a register is used while a product that reads it as a part of a is in flight",
-                        each.used_by, "the product");
+        if (each.in_flight_to > mine.over &&
+            !find(op, w, FaultCode::ProductNotAwaited,
+                  each.used_as ? "a register is used while a product that writes it is in flight"
+                               : "a register is used while a product that reads it as a part of a is in flight",
+                  each.used_by, "the product"))
+            return false;
         each.touched_at = mine.fences;
         each.touched_by = instruction_of(w, op);
     }
@@ -163,8 +163,9 @@ bool AsyncProducts::may_take(const MicroOp* op, Warp* w, const OfWarp& mine, con
 
 bool AsyncProducts::take_registers(const MicroOp* op, Warp* w, const WarpgroupProduct& form) {
     OfWarp& mine = of(w);
-    if (mine.fences == 0)
-        return find(op, w, FaultCode::ProductNotFenced, "the first product of a warp, without wgmma.fence before it");
+    if (mine.fences == 0 &&
+        !find(op, w, FaultCode::ProductNotFenced, "the first product of a warp, without wgmma.fence before it"))
+        return false;
     const ListedOperands registers{w->lists + op->d};
     const nvptx::Instruction* const instruction = instruction_of(w, op);
     const unsigned count = registers.list[0], of_sums = form.registers();
@@ -281,12 +282,12 @@ bool AsyncProducts::is_valid(const MicroOp* op, Warp* w, const MatrixDescriptor&
     if (descriptor.base_offset)
         return wrong(FaultCode::DescriptorBaseOffset, fmt::format("has base offset {}", descriptor.base_offset));
     if (descriptor.is_aligned(operand.is_transposed)) return true;
-    if (descriptor.start / descriptor.width % 8)
+    if (!descriptor.has_aligned_rows())
         return wrong(FaultCode::DescriptorAlignment,
-                     fmt::format("starts at 0x{:x} of shared memory, inside a pattern of {} bytes", descriptor.start,
-                                 8 * descriptor.width));
+                     fmt::format("starts at 0x{:x} of shared memory, in rows that begin at no multiple of {}",
+                                 descriptor.start, MatrixDescriptor::alignment));
     return wrong(FaultCode::DescriptorAlignment,
-                 fmt::format("starts {} bytes into the rows of {} bytes of its pattern, which end before the operand's",
+                 fmt::format("starts {} bytes into its rows of {} bytes, which end before the operand's",
                              descriptor.start % descriptor.width, descriptor.width));
 }
 
@@ -406,8 +407,8 @@ bool AsyncProducts::end(const MicroOp* op, Warp* w, Product& product) {
             if (is_written && std::memcmp(was, view.host + offset, 16) == 0) return true;
             found = product.instruction;
             found_is = "the product";
-            fail_access(w, op, FaultCode::ProductSourceChanged, Space::Shared, 0, view.base + offset, 16, false);
-            return false;
+            return passes_access(w, op, FaultCode::ProductSourceChanged, Space::Shared, 0, view.base + offset, 16,
+                                 false);
         };
         if (!each_row(op, w, operand, check)) return false;
     }
@@ -444,7 +445,7 @@ AsyncProducts::Wait AsyncProducts::await(const MicroOp* op, Warp* w) {
         if (w->undefined)
             warpgroup_definedness(w, product.registers, product.form, product.adds,
                                   std::uint32_t(product.undefined_rows >> 16 * place & 0xffff),
-                                  product.undefined_columns);
+                                  product.undefined_columns, w->index_of(op));
     }
     mine.lets_others = false;
     mine.groups.erase(mine.groups.begin(), covered);
@@ -456,14 +457,14 @@ AsyncProducts::Wait AsyncProducts::await(const MicroOp* op, Warp* w) {
     return Wait::Over;
 }
 
-void AsyncProducts::end(const ThreadBlock& block, const ScheduledWarp& warp) {
+void AsyncProducts::end(ThreadBlock& block, const ScheduledWarp& warp) {
     if (warp.index / warps_of_group >= groups_.size()) return;
     const Group& group = group_of(&warp);
     const OfWarp& mine = of(&warp);
     const auto at = [&](std::uint64_t number) { return group.products[number - group.first]->instruction; };
     if (mine.over < mine.started)
-        throw product_error(block, warp, FaultCode::ProductAtExit, "a warp ends while its product is in flight",
-                            at(mine.over));
+        block.report(product_error(block, warp, FaultCode::ProductAtExit, "a warp ends while its product is in flight",
+                                   at(mine.over)));
     if (mine.started - group.first < group.products.size())
         throw product_error(
             block, warp, FaultCode::PartialWarpgroup,

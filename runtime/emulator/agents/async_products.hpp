@@ -54,7 +54,7 @@ public:
     /// Whether the warp, which waits for the others of its group, need not any more.
     bool is_met(const Warp* w);
     /// Throws Error if a warp must not end now.
-    void end(const ThreadBlock& block, const ScheduledWarp& warp);
+    void end(ThreadBlock& block, const ScheduledWarp& warp);
 
     /// An instruction that a finding is also about, and what it is.
     const nvptx::Instruction* found = nullptr;

@@ -59,7 +59,7 @@ void BulkCopies::land(Copy& load) {
         std::ranges::copy(load.image.bytes, to.host);
     } else {
         if (!written::all(to.bits, to.offset, to.bytes))
-            throw error_about(load, FaultCode::Unwritten, &block_, to.address, std::uint32_t(to.bytes));
+            load.by->report(error_about(load, FaultCode::Unwritten, &block_, to.address, std::uint32_t(to.bytes)));
         reduce(load, to.host, load.image.bytes.data(), to.bytes);
     }
     const auto count = std::uint32_t(to.bytes);
@@ -86,7 +86,8 @@ void BulkCopies::write_piece(const Copy& store, const Image& image, const Tensor
         throw error_about(store, FaultCode::OutOfBounds, nullptr, piece.address, std::uint32_t(piece.bytes));
     if (store.form.reduces) {
         if (view.bits && !written::all(view.bits, offset, piece.bytes))
-            throw error_about(store, FaultCode::Unwritten, nullptr, piece.address, std::uint32_t(piece.bytes));
+            store.by->report(
+                error_about(store, FaultCode::Unwritten, nullptr, piece.address, std::uint32_t(piece.bytes)));
         return reduce(store, view.host + offset, image.bytes.data() + piece.place, piece.bytes);
     }
     std::memcpy(view.host + offset, image.bytes.data() + piece.place, piece.bytes);
@@ -138,8 +139,9 @@ bool BulkCopies::end(const MicroOp* op, Warp* w, unsigned lane, const Copy& load
     if (load.form.reduces) return has_values || is_unchanged(op, w, lane, load, from);
     if (written::any(to.bits, to.offset, to.bytes)) {
         block_.in_flight.found = &load;
-        return fail_access(w, op, FaultCode::CopyOverwritten, Space::Shared, lane, to.address, std::uint32_t(to.bytes),
-                           true) != nullptr;
+        if (!passes_access(w, op, FaultCode::CopyOverwritten, Space::Shared, lane, to.address, std::uint32_t(to.bytes),
+                           true))
+            return false;
     }
     if (!has_values && !is_unchanged(op, w, lane, load, from)) return false;
     written::copy(to.bits, to.offset, load.image.written.data(), 0, to.bytes);
@@ -152,8 +154,7 @@ bool BulkCopies::is_unchanged(const MicroOp* op, Warp* w, unsigned lane, const C
     const bool is_global = copy.form.kind == BulkForm::Kind::Load;
     const auto changed = [&](Space space, std::uint64_t address, std::uint64_t bytes) {
         block_.in_flight.found = &copy;
-        return fail_access(w, op, FaultCode::CopySourceChanged, space, lane, address, std::uint32_t(bytes), true) !=
-               nullptr;
+        return passes_access(w, op, FaultCode::CopySourceChanged, space, lane, address, std::uint32_t(bytes), true);
     };
     if (is_global && copy.box) {
         const Memory::State& memory = block_.launch_state().memory;
@@ -197,16 +198,17 @@ void BulkCopies::finish() {
     const auto at_exit = [](const Copy& copy, const ThreadBlock& of, const MemoryRange& range) {
         return error_about(copy, FaultCode::BulkAtExit, &of, range.address, std::uint32_t(range.bytes));
     };
-    for (const Copy& load : loads_) throw at_exit(load, block_, load.shared);
+    for (const Copy& load : loads_) block_.report(at_exit(load, block_, load.shared));
+    loads_.clear();
     for (Copy& store : stores_) {
-        if (!store.was_read) throw at_exit(store, block_, store.shared);
+        if (!store.was_read) block_.report(at_exit(store, block_, store.shared));
         if (!store.has_arrived) write(store);
     }
     stores_.clear();
     for (std::uint32_t rank = 0; rank < block_.peers(); ++rank)
         for (const Copy& load : block_.peer(rank).bulk.loads_)
             if (load.by == &block_ && load.form.kind == BulkForm::Kind::Exchange)
-                throw at_exit(load, block_, load.other);
+                block_.report(at_exit(load, block_, load.other));
 }
 
 const BulkCopies::Copy* BulkCopies::over(std::uint64_t address, std::uint64_t bytes) const {

@@ -63,7 +63,10 @@ struct BulkCopies::Start {
 
     GenericWrites::Issuer issuer() const { return {op, w, lane}; }
     bool wrong(FaultCode code, Space space, std::uint64_t address, std::uint32_t bytes, bool store) const {
-        return fail_access(w, op, code, space, lane, address, bytes, store) != nullptr;
+        return fail_access(w, op, code, space, lane, address, bytes, store);
+    }
+    bool passes(FaultCode code, Space space, std::uint64_t address, std::uint32_t bytes, bool store) const {
+        return passes_access(w, op, code, space, lane, address, bytes, store);
     }
     /// The memory at an address, if all of it is there and aligned; else a finding.
     std::optional<MemoryRange> range(Space space, std::uint64_t address, std::uint32_t bytes, bool store,
@@ -173,7 +176,8 @@ bool BulkCopies::find_box(const Start& start, Copy& copy) {
     const std::uint32_t dimensions = start.form.dimensions;
     std::array<std::int32_t, 5> at{};
     for (unsigned i = 0; i < dimensions; ++i) at[i] = start.coordinate(i);
-    auto box = std::make_shared<TensorBox>(*map, at);
+    const bool is_moved = start.form.kind != BulkForm::Kind::Prefetch;
+    auto box = std::make_shared<TensorBox>(*map, at, is_moved ? start.shared() : 0);
     const std::uint32_t row = box_row_bytes(*map),
                         span = map->swizzle == MapSwizzle::None ? row : unit << int(map->swizzle);
     if (row != span)
@@ -230,7 +234,7 @@ bool BulkCopies::start_loads(const Start& start, Copy& copy) {
     if (!has_values && !is_shown(start, copy)) return false;
     const auto bytes = std::uint32_t(copy.image.bytes.size());
     if (is_global) start.w->bytes_read += bytes;
-    const std::uint32_t alignment = has_values ? bytes : copy.box ? copy.box->alignment() : unit;
+    const std::uint32_t alignment = has_values ? bytes : copy.box ? TensorBox::alignment : unit;
     if (!start.range(form.space, start.shared(), bytes, true, alignment)) return false;
     const auto [owner, place] = block_.shared_place(start.shared() & (window_bytes - 1));
     const auto [judge, barrier] = block_.shared_place(start.barrier() & (window_bytes - 1));
@@ -258,8 +262,9 @@ bool BulkCopies::start_load(const Start& start, Copy copy, std::uint64_t place, 
     copy.shared = {place, view.host + (place - view.base), view.bits, place - view.base, bytes};
     copy.barrier = barrier;
     const MemoryRange& to = copy.shared;
-    if (block_.in_flight.any(to.bits, to.offset, to.bytes))
-        return start.wrong(FaultCode::CopyOverwritten, Space::Generic, address, bytes, true);
+    if (block_.in_flight.any(to.bits, to.offset, to.bytes) &&
+        !start.passes(FaultCode::CopyOverwritten, Space::Generic, address, bytes, true))
+        return false;
     if (block_.mbarriers.over(place, to.bytes))
         return start.wrong(FaultCode::MbarrierOverwritten, Space::Generic, address, bytes, true);
     const Mbarriers::Barrier* const judge = block_.mbarriers.find(barrier);
@@ -285,7 +290,7 @@ bool BulkCopies::start_load(const Start& start, Copy copy, std::uint64_t place, 
 
 bool BulkCopies::start_store(const Start& start, Copy& copy) {
     const auto source = copy.box ? start.range(Space::Shared, start.shared(), std::uint32_t(copy.box->bytes()), false,
-                                               copy.box->alignment())
+                                               TensorBox::alignment)
                                  : start.range(Space::Shared, start.shared(), start.bytes(), false);
     if (!source || !start.is_there(*source)) return false;
     copy.shared = *source;
@@ -305,8 +310,9 @@ bool BulkCopies::start_store(const Start& start, Copy& copy) {
         copy.other = *target;
         unwritten = unwritten_word(copy.image, 0, bytes);
     }
-    if (unwritten)
-        return start.wrong(FaultCode::BulkUnwritten, Space::Shared, source->address + *unwritten, word_bytes, false);
+    if (unwritten &&
+        !start.passes(FaultCode::BulkUnwritten, Space::Shared, source->address + *unwritten, word_bytes, false))
+        return false;
     if (!is_shown(start, copy)) return false;
     copy.group = groups_of(start.w)[start.lane];
     start.w->bytes_written += bytes;

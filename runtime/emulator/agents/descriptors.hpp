@@ -5,8 +5,9 @@
 //     bits 0-13 start, 16-29 leading dimension offset, 32-45 stride dimension offset, each in 16 bytes;
 //     49-51 base offset; 62-63 swizzle: 0 none, 1 of 128 bytes, 2 of 64, 3 of 32
 //
-// Swizzled, 8 rows of `width` bytes are a pattern, in which 16 bytes change places within their row: the bits of their
-// address that tell the place are combined with those that tell the row. Not swizzled, a pattern is a block.
+// Swizzled, 16 bytes change places within a row of `width` bytes by their address: bits 4 to 6 of it are combined with
+// bits 7 to 9 in rows of 128 bytes, 4 and 5 with 7 and 8 in rows of 64, 4 with 7 in rows of 32. Not swizzled, a row is
+// that of a block.
 #pragma once
 #include <cstdint>
 
@@ -14,7 +15,7 @@ namespace ikat::emulator {
 
 struct MatrixDescriptor {
     std::uint32_t start = 0, leading = 0, stride = 0;  // in bytes
-    std::uint32_t width = 16;                          // of a row of the pattern
+    std::uint32_t width = 16;                          // of a row
     std::uint32_t base_offset = 0;
     bool has_reserved_bits = false;
 
@@ -58,10 +59,11 @@ struct MatrixDescriptor {
             last += last_block * stride + 32;
         return {start / width * width, (last + width - 1) / width * width};  // bytes change places in a row
     }
-    /// A pattern begins at a multiple of its size; an operand with rows of k may begin inside its rows.
+    static constexpr std::uint32_t alignment = 128;
+    /// Whether the swizzled rows begin at a multiple of the alignment; an operand with rows of k may begin inside them.
+    constexpr bool has_aligned_rows() const { return width == 16 || start / width * width % alignment == 0; }
     constexpr bool is_aligned(bool is_transposed) const {
-        const bool at_first_row = start / width % 8 == 0;
-        return width == 16 || (at_first_row && (is_transposed || start % width + 32 <= width));
+        return width == 16 || (has_aligned_rows() && (is_transposed || start % width + 32 <= width));
     }
 };
 

@@ -83,11 +83,14 @@ bool GenericWrites::find(const Issuer& issuer, Fault fault, std::string what, st
     const LaunchState& state = block_.launch_state();
     const DecodedKernel& code = place & checked_place ? state.checked() : state.kernel;
     ThreadBlock& reader = *issuer.w->block;
-    reader.generic_writes.found = {&block_, thread_of(word), code.instructions[place & (checked_place - 1)]};
+    const nvptx::Instruction* const writes = code.instructions[place & (checked_place - 1)];
+    reader.generic_writes.found = {&block_, thread_of(word), writes};
+    const bool is_visibility = fault.code == FaultCode::BulkNotVisible || fault.code == FaultCode::ProductNotVisible;
+    if (is_visibility && nvptx::print(state.module, *writes).find("cp.async") != std::string::npos)
+        fault.code = FaultCode::CopyNotVisible;
     reader.finding = std::move(what);
     fault.lane = issuer.lane.value_or(0);
-    fail(issuer.w, issuer.op, fault);
-    return false;
+    return passes(issuer.w, issuer.op, fault);
 }
 
 bool GenericWrites::is_shown(const Issuer& issuer, FaultCode code, const char* does, const std::uint8_t* bits,
@@ -150,18 +153,22 @@ bool GenericWrites::is_shown_global(const Issuer& issuer, Shown shown, const cha
 bool GenericWrites::is_shown_barrier(const Issuer& issuer, std::uint32_t thread, std::uint32_t when,
                                      const nvptx::Instruction* made, std::uint64_t address) {
     ThreadBlock& reader = *issuer.w->block;
-    if (!is_used_ || (&block_ == &reader && !reader.launch_state().options.check_barrier_fences)) return true;
+    if (!is_used_) return true;
     // fence.mbarrier_init is for barriers of its own thread only.
     if (block_.order_of_warps.has_fenced(Shown::Barriers, thread, when)) return true;
     if (is_shown_word(issuer, Shown::Shared, thread, when)) return true;
-    find(issuer, {.code = FaultCode::BulkBarrierNotFenced, .space = Space::Generic, .bytes = 8, .address = address},
-         fmt::format("a bulk copy arrives at the barrier {}, which {} has made without fence.mbarrier_init or "
-                     "fence.proxy.async behind it",
-                     bytes_text({.space = Space::Generic, .address = address, .bytes = 8}, reader),
-                     thread_text(block_, thread)),
-         std::uint64_t(thread + 1) << thread_at);
-    reader.generic_writes.found.instruction = made;
-    return false;
+    const bool is_own = &block_ == &reader;
+    reader.generic_writes.found = {&block_, thread, made};
+    reader.finding = fmt::format(
+        "a bulk copy arrives at the barrier {}, which {} has made without fence.mbarrier_init or {} behind it",
+        bytes_text({.space = Space::Generic, .address = address, .bytes = 8}, reader), thread_text(block_, thread),
+        is_own ? "fence.proxy.async" : "a release at the cluster's barrier");
+    return passes(issuer.w, issuer.op,
+                  {.code = is_own ? FaultCode::BulkBarrierNotFenced : FaultCode::ClusterBarrierNotFenced,
+                   .space = Space::Generic,
+                   .lane = issuer.lane.value_or(0),
+                   .bytes = 8,
+                   .address = address});
 }
 
 namespace {

@@ -36,7 +36,7 @@ struct MapOfLane {
     }
     bool wrong(std::string what) const {
         w->block->finding = std::move(what);
-        return fail_access(w, op, FaultCode::MapChange, space, lane, address, tensor_map_bytes, true) != nullptr;
+        return fail_access(w, op, FaultCode::MapChange, space, lane, address, tensor_map_bytes, true);
     }
 
     bool find(bool writes) {
@@ -46,9 +46,8 @@ struct MapOfLane {
         if (is_inside && address % tensor_map_alignment == 0 && !view.lane_stride && (view.writable || !writes))
             return true;
         const bool is_read_only = writes && is_inside && !view.writable;
-        fail_access(w, op, is_read_only ? FaultCode::ReadOnly : FaultCode::OutOfBounds, space, lane, address,
-                    is_inside ? tensor_map_alignment : tensor_map_bytes, writes);
-        return false;
+        return fail_access(w, op, is_read_only ? FaultCode::ReadOnly : FaultCode::OutOfBounds, space, lane, address,
+                           is_inside ? tensor_map_alignment : tensor_map_bytes, writes);
     }
     bool is_written(bool writes) const {
         if (!view.written || written::all(view.written, offset, tensor_map_bytes)) return true;

@@ -179,6 +179,7 @@ private:
         if (form_.space == Space::Generic && address_ >> window_bits != std::uint64_t(Space::Shared))
             return wrong(FaultCode::NotShared);
         if (!lane_bytes(w_, op_, form_.space, lane_, address_, mbarrier_bytes, changes, &view_)) return false;
+        if (!view_.bytes) return wrong(FaultCode::MbarrierMissing);
         const auto [owner, place] = w_->block->shared_place(address_ & (window_bytes - 1));
         owner_ = &owner;
         place_ = place;

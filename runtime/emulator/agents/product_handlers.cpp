@@ -21,8 +21,8 @@ namespace {
     };
     const bool has_a = !WarpgroupProduct::of(op->y).a_in_registers;
     if ((has_a && is_undefined(op->a, 8)) || is_undefined(op->b, 8))
-        return fail(w, op, {.code = FaultCode::UndefinedAddress}) != nullptr;
-    if (is_undefined(op->c, 1)) return fail(w, op, {.code = FaultCode::UndefinedWarp}) != nullptr;
+        if (!passes(w, op, {.code = FaultCode::UndefinedAddress})) return false;
+    if (is_undefined(op->c, 1) && !passes(w, op, {.code = FaultCode::UndefinedWarp})) return false;
     return start(op, w, frame);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "runtime/emulator/machine/block.hpp"
 #include "runtime/emulator/observe/messages.hpp"
@@ -95,6 +96,11 @@ namespace {
 
 const MicroOp* change_registers(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
     if (!change(op, w, mask)) return nullptr;
+    IKAT_NEXT;
+}
+
+const MicroOp* ignore_registers(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
+    if (!passes(w, op, {.code = FaultCode::UnknownRegisters, .lane = unsigned(std::countr_zero(mask))})) return nullptr;
     IKAT_NEXT;
 }
 

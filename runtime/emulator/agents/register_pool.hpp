@@ -14,6 +14,8 @@ class ScheduledWarp;
 
 /// y is the new number, d whether it is to be more; x a barrier (control.hpp).
 const MicroOp* change_registers(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
+/// Without effect: how many registers a thread has is not known.
+const MicroOp* ignore_registers(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
 
 /// That of a block.
 class RegisterPool {

@@ -20,18 +20,14 @@ ir::Type element_type(MapType type) {
     return types[int(type)];
 }
 
-TensorBox::TensorBox(const TensorMap& map, const std::array<std::int32_t, 5>& at) : map_(map), at_(at) {
+TensorBox::TensorBox(const TensorMap& map, const std::array<std::int32_t, 5>& at, std::uint64_t shared)
+    : map_(map), at_(at), shared_(shared) {
     row_bytes_ = box_row_bytes(map);
     for (std::uint32_t i = 0; i < map.rank; ++i) {
         const std::uint32_t stride = i == 0 ? 1 : map.element_strides[i];
         counts_[i] = (map.box[i] + stride - 1) / stride;
         if (i > 0) rows_ *= counts_[i];
     }
-}
-
-/// The pattern has 8 rows of the swizzle's span. Without one, boxes begin at multiples of 128.
-std::uint32_t TensorBox::alignment() const {
-    return std::max<std::uint32_t>(128, std::uint32_t(8 * span_of(map_.swizzle)));
 }
 
 std::optional<TensorBox::Piece> TensorBox::piece_of(std::uint64_t row,
@@ -83,7 +79,7 @@ Image TensorBox::read(const Memory::State& memory) const {
 
 std::uint64_t TensorBox::swizzled(std::uint64_t place) const {
     const std::uint64_t span = span_of(map_.swizzle);
-    return span ? place ^ (place >> 3 & (span - part)) : place;
+    return span ? place ^ ((shared_ + place) >> 3 & (span - part)) : place;
 }
 
 Image TensorBox::swizzled(const Image& image) const {

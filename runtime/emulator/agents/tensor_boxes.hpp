@@ -19,13 +19,14 @@ ir::Type element_type(MapType type);
 
 class TensorBox {
 public:
-    TensorBox(const TensorMap& map, const std::array<std::int32_t, 5>& at);
+    /// The box whose first element is `at`, at this address in shared memory.
+    TensorBox(const TensorMap& map, const std::array<std::int32_t, 5>& at, std::uint64_t shared);
 
     const TensorMap& map() const { return map_; }
     /// In shared memory.
     std::uint64_t bytes() const { return rows_ * row_bytes_; }
-    /// What its address there must be a multiple of: the pattern of the swizzle begins with the box.
-    std::uint32_t alignment() const;
+    /// What its address there must be a multiple of.
+    static constexpr std::uint32_t alignment = 128;
 
     /// The part of a row that is inside of the tensor.
     struct Piece {
@@ -49,7 +50,9 @@ public:
 
     /// The box as it is in shared memory, read from global memory, of which all pieces are in buffers.
     Image read(const Memory::State& memory) const;
-    /// The same image, or place, as it is before it is swizzled, or the other way round.
+    /// The same image, or place, as it is before it is swizzled, or the other way round. 16 bytes change places by bits
+    /// of their address in shared memory: 4 to 6 by 7 to 9 in a pattern of 128 bytes, 4 and 5 by 7 and 8 of 64, 4 by 7
+    /// of 32.
     Image swizzled(const Image& image) const;
     std::uint64_t swizzled(std::uint64_t place) const;
 
@@ -59,6 +62,7 @@ private:
 
     TensorMap map_;
     std::array<std::int32_t, 5> at_{};       // the first element
+    std::uint64_t shared_ = 0;               // its address there
     std::array<std::uint32_t, 5> counts_{};  // of elements that are taken
     std::uint64_t rows_ = 1, row_bytes_ = 0;
 };

@@ -2,6 +2,7 @@
 #include "runtime/emulator/agents/warp_order.hpp"
 
 #include <bit>
+#include <utility>
 
 #include "runtime/emulator/machine/block.hpp"
 
@@ -23,6 +24,7 @@ void WarpOrder::clear(std::size_t warps, bool is_used, WarpOrder& first) {
     clocks_.assign(warps, {});
     meetings_.clear();
     acquired_.clear();
+    released_ = {};
     for (auto& each : fenced_) each.assign(warps * warp_size, 0);
 }
 
@@ -56,6 +58,21 @@ void WarpOrder::fence(std::uint32_t warp, std::uint32_t lanes, std::uint32_t sho
             fenced_[kind][warp * warp_size + unsigned(std::countr_zero(rest))] = now();
         for (std::size_t i = 0; i < most_warps; ++i)
             clock.shown[kind][i] = std::max(clock.shown[kind][i], clock.known[i]);
+    }
+}
+
+void WarpOrder::release(std::uint32_t warp) {
+    if (is_used_) released_[warp] = ++first_->now_;
+}
+
+void WarpOrder::acquire_released() {
+    if (!is_used_) return;
+    for (std::uint32_t warp = 0; warp < warps(); ++warp) {
+        const std::uint32_t when = std::exchange(released_[warp], 0);
+        for (std::uint32_t lane = 0; lane < warp_size; ++lane) {
+            std::uint32_t& last = fenced_[int(Shown::Barriers)][warp * warp_size + lane];
+            last = std::max(last, when);
+        }
     }
 }
 

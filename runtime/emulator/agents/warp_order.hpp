@@ -49,6 +49,10 @@ public:
     void forget(std::uint64_t key) { meetings_.erase(key); }
 
     void fence(std::uint32_t warp, std::uint32_t lanes, std::uint32_t shown);
+    /// A warp arrives at the cluster's barrier and releases what its threads have done.
+    void release(std::uint32_t warp);
+    /// All have arrived there: the barriers that they have made before are shown.
+    void acquire_released();
     /// A map is acquired, by some thread.
     void acquire(std::uint64_t address) {
         if (is_used_) acquired_[address] = now();
@@ -85,6 +89,7 @@ private:
     std::unordered_map<std::uint64_t, Meeting> meetings_;           // by key
     std::unordered_map<std::uint64_t, std::uint32_t> acquired_;     // by the address of a map
     std::array<std::vector<std::uint32_t>, shown_kinds> fenced_{};  // by thread: its last fence
+    std::array<std::uint32_t, most_warps> released_{};              // by warp: when, 0: not since the cluster's barrier
     bool is_used_ = false;
 };
 

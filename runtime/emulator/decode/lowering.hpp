@@ -119,7 +119,6 @@ struct MemoryAccess {
     std::uint32_t bytes = 0;
     Direction direction = Direction::Read;
     bool cached = true;
-    bool of_numbers = false;  // floats, which contain no padding
     bool is_limited = false;  // to as many bytes as an operand says
 };
 

@@ -54,7 +54,7 @@ void ThreadBlock::arrive(ScheduledWarp& warp) {
         waiting_[warp.index] = int(warpgroup_barrier);
         return wake_warpgroup(warp.index / warps_of_group);
     }
-    if (op.x & BarrierCluster) return meet_cluster(warp, op.x & BarrierArrive);
+    if (op.x & BarrierCluster) return meet_cluster(warp, op.x & BarrierArrive, op.x & BarrierReleases);
     const std::uint32_t first_lane = std::uint32_t(std::countr_zero(warp.splits().front().mask));
     const std::uint32_t id = words(warp.frame(), op.a)[first_lane];
     const std::uint32_t threads = op.x & BarrierCounted ? words(warp.frame(), op.b)[first_lane] : 0;
@@ -114,6 +114,7 @@ void ThreadBlock::wake_for_registers() {
 
 void ThreadBlock::complete(Barrier& barrier) {
     close_written();
+    if (barrier.waiting.size() == running_) ++meetings_;
     const auto id = std::uint64_t(&barrier - barriers_.data());
     order_of_warps.complete(id);
     for (const unsigned index : barrier.waiting) {

@@ -178,7 +178,8 @@ void ThreadBlock::fill_constants(const Warp& warp) {
 
 unsigned elected(const Warp* w, std::uint32_t lanes) {
     std::uint32_t rest = lanes;
-    if (const std::uint32_t seed = w->block->launch_state().options.seed)
+    const Options& options = w->block->launch_state().options;
+    if (const std::uint32_t seed = options.any_leader ? options.seed : 0)
         for (unsigned skip = mixed(seed, lanes) % unsigned(std::popcount(lanes)); skip; --skip) rest &= rest - 1;
     return unsigned(std::countr_zero(rest));
 }
@@ -192,7 +193,7 @@ void ThreadBlock::start_warp(ScheduledWarp& warp) {
     const std::uint32_t lanes = std::min(threads_ - warp.index * warp_size, warp_size);
     warp.load(state_.kernel);
     warp.start(lanes == warp_size ? all_lanes : (1u << lanes) - 1, frame, state_.kernel.entry);
-    if (state_.options.check_registers) start_checking(warp, false);
+    if (state_.options.checks.of(Check::Registers) != Action::Off) start_checking(warp, false);
 }
 
 void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
@@ -225,6 +226,8 @@ void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
     running_ = std::uint32_t(warps_.size());
     ended_ = 0;
     quiet_rounds_ = 0;
+    meetings_ = 0;
+    next_watch_ = first_watch;
     waits_ = false;
     polling_ = 0;
     random_.seed(mixed(state_.options.seed, std::uint32_t(index_)));
@@ -307,6 +310,39 @@ bool ThreadBlock::comes_round() {
     return true;
 }
 
+/// All warps have just met at a barrier. A finding if they come back to the same state at a later one, though nothing
+/// they have executed since has changed memory or read what other blocks could change.
+void ThreadBlock::watch_meetings() {
+    constexpr std::uint64_t most_turns = 1024, most_meetings = 16;
+    std::vector<Watch> watches;
+    for (ScheduledWarp& warp : warps_)
+        if (!has_ended(warp)) watches.emplace_back(*warp.kernel, state_.effects_in(*warp.kernel), warp);
+    std::uint64_t seen = 0;
+    for (std::uint64_t turn = 0; turn < most_turns && seen < most_meetings; ++turn) {
+        const std::uint64_t before = meetings_;
+        bool progress = false;
+        for (std::size_t i = 0; i < warps_.size(); ++i) {
+            ScheduledWarp& warp = warps_[i];
+            if (waiting_[i] != runs) continue;
+            const auto watch = std::ranges::find(watches, &warp, &Watch::warp);
+            if (watch == watches.end()) return;
+            watch->before();
+            run_warp(warp, 0);
+            if (watch->reads() & (Changes | ReadsOthers) || !watch->is_valid()) return;
+            progress = true;
+        }
+        if (!progress || watches.size() != running_) return;
+        if (meetings_ == before) continue;
+        ++seen;
+        if (std::ranges::all_of(watches, &Watch::is_back)) {
+            if (deliver()) return;
+            throw endless_error(*this, *watches.front().warp());
+        }
+        if (std::has_single_bit(seen))
+            for (Watch& watch : watches) watch.remember();
+    }
+}
+
 /// Something arrives that is due at the latest when everybody waits.
 bool ThreadBlock::deliver() {
     return std::ranges::any_of(
@@ -318,7 +354,7 @@ ThreadBlock::Turn ThreadBlock::run(std::uint64_t steps) {
     waits_ = false;
     for (std::uint64_t used = 0; used < steps;) {
         bool progress = false, quiet = true;
-        const std::uint64_t wakes = wakes_;
+        const std::uint64_t wakes = wakes_, meetings = meetings_;
         if (state_.options.seed) order_.shuffle(random_);
         for (const unsigned index : order_.turns) {
             if (waiting_[index] != runs || polling_ >> index & 1) continue;
@@ -341,13 +377,17 @@ ThreadBlock::Turn ThreadBlock::run(std::uint64_t steps) {
         if (wakes != wakes_) quiet = false;
         if (!progress && !waits_for_cluster()) throw deadlock_error(*this);
         if (!progress) return used ? Turn::Over : Turn::Waits;
-        if (state_.stop.load(std::memory_order_relaxed)) return Turn::Over;
         quiet_rounds_ = quiet ? quiet_rounds_ + 1 : 0;
         if (std::has_single_bit(quiet_rounds_) && comes_round()) {
             waits_ = true;
             return Turn::Over;
         }
+        if (meetings_ != meetings && meetings_ >= next_watch_ && peers_.size() == 1) {
+            watch_meetings();
+            next_watch_ = 2 * meetings_;
+        }
         if (all_poll && peers_.size() > 1) return Turn::Over;
+        if (state_.stop.load(std::memory_order_relaxed)) return Turn::Over;
     }
     return Turn::Over;
 }

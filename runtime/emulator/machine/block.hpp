@@ -17,6 +17,7 @@
 #include "runtime/emulator/agents/register_pool.hpp"
 #include "runtime/emulator/machine/order.hpp"
 #include "runtime/emulator/machine/warp.hpp"
+#include "runtime/emulator/observe/findings.hpp"
 #include "runtime/emulator/observe/traffic_counter.hpp"
 
 namespace ikat::emulator {
@@ -36,10 +37,12 @@ struct LaunchState {
     bool parallel = false;
     std::atomic<std::uint64_t> steps{0};
     std::atomic<bool> stop{false};  // another block has failed
+    std::uint64_t failed_block = ~std::uint64_t{0};
     std::array<std::once_flag, 2> effects_once{};
     std::array<std::vector<std::uint8_t>, 2> effects{};  // of the ops of plain and checked code, computed on demand
     const std::vector<std::uint8_t>& effects_in(const DecodedKernel& code);
     TrafficOfLaunch traffic{};  // if the kernel counts it
+    Findings findings{};        // that do not end it
 };
 
 class ThreadBlock {
@@ -120,6 +123,9 @@ public:
     RegisterPool registers;
     std::string output;   // the kernel's output
     std::string finding;  // text of a finding under construction
+    /// Throws a finding unless its severity lets the launch go on.
+    void report(const Error& error);
+    void forget_finding();
     Statistics statistics() const;
     /// Adds its counts to the launch's.
     void finish_traffic() const;
@@ -143,8 +149,9 @@ private:
     bool only_polls() const;
     bool deliver();
     bool comes_round();
+    void watch_meetings();
     void arrive(ScheduledWarp& warp);
-    void meet_cluster(ScheduledWarp& warp, bool arrives);
+    void meet_cluster(ScheduledWarp& warp, bool arrives, bool releases);
     bool is_at_cluster_barrier() const;
     void pass_cluster();
     void leave_cluster_barrier();
@@ -170,8 +177,10 @@ private:
     void forget_written();
 
     std::uint64_t quiet_rounds_ = 0;  // since a warp last exited or reached a barrier
-    bool waits_ = false;              // for other blocks, when last asked
-    std::uint32_t polling_ = 0;       // warps that would only ask again whether a phase is over, as a set
+    static constexpr std::uint64_t first_watch = 64;
+    std::uint64_t meetings_ = 0, next_watch_ = first_watch;  // of all its warps, at a barrier
+    bool waits_ = false;                                     // for other blocks, when last asked
+    std::uint32_t polling_ = 0;  // warps that would only ask again whether a phase is over, as a set
     std::uint64_t wakes_ = 0;
     std::vector<std::byte> shared_, local_, frames_;
     std::vector<std::uint8_t> shared_written_, local_written_;  // a bit for each byte

@@ -40,7 +40,7 @@ void Cluster::start(std::uint64_t number) {
 
 // ---- what a block has to do with the others
 
-void ThreadBlock::meet_cluster(ScheduledWarp& warp, bool arrives) {
+void ThreadBlock::meet_cluster(ScheduledWarp& warp, bool arrives, bool releases) {
     const std::uint32_t self = 1u << warp.index;
     if (arrives == (((cluster_.came | cluster_.passed) & self) != 0))
         throw barrier_error(*this, warp, FaultCode::ClusterBarrier,
@@ -49,6 +49,7 @@ void ThreadBlock::meet_cluster(ScheduledWarp& warp, bool arrives) {
     if (arrives) {
         cluster_.came |= self;
         order_of_warps.arrive(warp.index, WarpOrder::cluster);
+        if (releases) order_of_warps.release(warp.index);
         warp.pass_barrier();
         return pass_cluster();
     }
@@ -77,6 +78,7 @@ void ThreadBlock::pass_cluster() {
 void ThreadBlock::leave_cluster_barrier() {
     if (!has_met_) open_cluster();
     order_of_warps.complete(WarpOrder::cluster);
+    order_of_warps.acquire_released();
     for (std::uint32_t rest = cluster_.waiting; rest; rest &= rest - 1) {
         const int index = std::countr_zero(rest);
         order_of_warps.leave(std::uint32_t(index), WarpOrder::cluster);

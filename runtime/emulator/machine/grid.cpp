@@ -13,6 +13,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -65,11 +66,12 @@ private:
                 resident.back()->start(next);
             }
             if (resident.empty()) break;
+            bool progress = false;
             for (std::size_t i = 0; i < resident.size();) {
                 tell_progress();
                 const bool is_alone = resident.size() == 1 && per_cluster_ == 1;
                 resident[i]->each_running(
-                    [&](ThreadBlock& block) { return advance(block, is_alone ? alone : together); });
+                    [&](ThreadBlock& block) { return advance(block, is_alone ? alone : together, progress); });
                 if (resident[i]->has_ended()) {
                     idle.push_back(std::move(resident[i]));
                     resident.erase(resident.begin() + std::ptrdiff_t(i));
@@ -77,6 +79,7 @@ private:
                     ++i;
                 }
             }
+            if (!progress) std::this_thread::yield();  // other threads' blocks are to change something
         }
         const std::lock_guard lock(mutex_);
         for (const auto& cluster : idle)
@@ -88,12 +91,16 @@ private:
 
     /// True if the block has ended, by itself or because an earlier one has failed, or one of its cluster, for which it
     /// may wait.
-    bool advance(ThreadBlock& block, std::uint64_t steps) {
+    bool advance(ThreadBlock& block, std::uint64_t steps, bool& progress) {
         const bool is_last = failed_in_ == &block.peer(0) && !stuck_;
         try {
-            const std::uint64_t generation = begin_turn(block);
-            const ThreadBlock::Turn turn = block.run(steps);
-            end_turn(block, turn, generation);
+            const std::optional<std::uint64_t> generation = begin_turn(block);
+            ThreadBlock::Turn turn = ThreadBlock::Turn::Waits;
+            if (generation) {
+                progress = true;
+                turn = block.run(steps);
+                end_turn(block, turn, *generation);
+            }
             if (turn == ThreadBlock::Turn::Ended || is_last) return true;
             // Of blocks that all wait forever, each reports it itself, so that the first is named.
             return state_.stop && (block.index() > failed_block_ || (turn == ThreadBlock::Turn::Waits && !stuck_));
@@ -109,7 +116,7 @@ private:
     void fail(ThreadBlock& block) {
         const std::lock_guard lock(mutex_);
         if (block.index() < failed_block_) {
-            failed_block_ = block.index();
+            failed_block_ = state_.failed_block = block.index();
             failed_in_ = &block.peer(0);
             failure_ = std::current_exception();
         }
@@ -117,11 +124,12 @@ private:
         write(block);
     }
 
-    /// Withdraws the block's report. Once all are known to wait forever, all report it.
-    std::uint64_t begin_turn(const ThreadBlock& block) {
+    /// The generation in which the block's turn begins; nothing if its report is still valid. Once all are known to
+    /// wait forever, all report it.
+    std::optional<std::uint64_t> begin_turn(const ThreadBlock& block) {
         const std::lock_guard lock(mutex_);
         if (stuck_) throw block.waits_for_cluster() ? deadlock_error(block) : waiting_error(block);
-        waiting_.erase(block.index());
+        if (waiting_.contains(block.index())) return {};
         return generation_;
     }
 

@@ -104,6 +104,20 @@ void Watch::before() {
     }
 }
 
+bool Watch::is_as_before(const std::vector<Split>& now) const {
+    const std::span<const std::byte> local = local_memory();
+    const auto same = [&](const std::byte* bytes, std::size_t count, std::size_t at) {
+        return count == 0 || std::memcmp(bytes, bytes_.data() + at, count) == 0;
+    };
+    return same_places(now, splits_) && same(warp_.frame(), kernel_.register_bytes, 0) &&
+           same(local.data(), local.size(), kernel_.register_bytes);
+}
+
+bool Watch::is_back() {
+    if (warp_.changes != changes_) reads_ |= Changes;
+    return !is_alive() && is_as_before(places(warp_));
+}
+
 bool Watch::after() {
     if (warp_.changes != changes_) reads_ |= Changes;
     if (is_alive()) return false;
@@ -111,13 +125,7 @@ bool Watch::after() {
     std::uint32_t ready = 0;
     for (const Split& split : now)
         if (split.wait == Split::Wait::None) ready |= split.mask;
-    const std::span<const std::byte> local = local_memory();
-    const auto same = [&](const std::byte* bytes, std::size_t count, std::size_t at) {
-        return count == 0 || std::memcmp(bytes, bytes_.data() + at, count) == 0;
-    };
-    if (!(ready & ~ran_) && same_places(now, splits_) && same(warp_.frame(), kernel_.register_bytes, 0) &&
-        same(local.data(), local.size(), kernel_.register_bytes))
-        return true;
+    if (!(ready & ~ran_) && is_as_before(now)) return true;
     // States before the cycle do not recur: from time to time, compare with a later state.
     if (++turns_; (turns_ & (turns_ - 1)) == 0) remember();
     return false;

@@ -32,14 +32,20 @@ public:
     /// Called before and after each turn of the warp. after() is true once the warp is known to repeat.
     void before();
     bool after();
+    /// Instead of after(), where all warps of the block have met: whether it is as it was when it was last remembered.
+    bool is_back();
+    void remember();
     /// Whether something has changed, so the warp makes progress.
     bool is_alive() const { return reads_ & Changes; }
     /// What it reads in the cycle: ReadsBlock, ReadsOthers.
     std::uint8_t reads() const { return reads_; }
+    const ScheduledWarp* warp() const { return &warp_; }
+    /// Whether the warp still runs the code that is watched.
+    bool is_valid() const { return warp_.kernel == &kernel_; }
 
 private:
     std::span<const std::byte> local_memory() const;
-    void remember();
+    bool is_as_before(const std::vector<Split>& now) const;
 
     const DecodedKernel& kernel_;
     const std::vector<std::uint8_t>& effects_;

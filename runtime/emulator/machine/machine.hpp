@@ -126,8 +126,9 @@ struct Warp {
     Memory::State* memory = nullptr;
 
     // Scratch of the running handler
-    alignas(64) std::byte scratch[256];  // one register
-    alignas(64) std::byte staging[512];  // data that the lanes load or store, lane after lane
+    alignas(64) std::byte scratch[256];             // one register
+    alignas(64) std::byte staging[512];             // data that the lanes load or store, lane after lane
+    alignas(64) std::array<std::byte, 64> nowhere;  // what an access outside of memory is given
     alignas(64) std::uint64_t addresses[warp_size];
     alignas(64) std::uint32_t targets[warp_size];
 
@@ -145,6 +146,8 @@ struct Warp {
     // The checked code: see undefined.hpp
     const DecodedKernel* kernel = nullptr;  // the kernel whose code runs
     std::uint32_t* undefined = nullptr;     // masks of the registers; nullptr: the plain code runs
+    std::uint32_t undefined_words = 0;      // ... of each kind (undefined.hpp)
+    std::uint32_t* made_by = nullptr;       // by register: the op that has computed its undefined value
     std::uint32_t predicate_bytes = 0;      // at the beginning of the frame
     const std::uint32_t *checked_of = nullptr, *plain_of = nullptr;  // ops of one code by ops of the other
     struct Unwritten {  // the last undefined value: loaded, or from a missing lane in a shuffle
@@ -153,6 +156,7 @@ struct Warp {
         std::uint64_t address = 0;
         std::uint32_t bytes = 0;
     } unwritten;
+    std::uint32_t stored_of = ~0u;  // of a finding: the op that has computed the undefined value that is stored
 
     ThreadBlock* block = nullptr;
     unsigned index = 0;                 // in its block
@@ -173,6 +177,10 @@ inline const MicroOp* fail(Warp* w, const MicroOp* op, const Fault& fault) {
     return nullptr;
 }
 
+/// A finding that may be passed over. True: it is no error (checks.hpp), has been noted, and the warp goes on; else the
+/// warp stops.
+bool passes(Warp* w, const MicroOp* op, const Fault& fault);
+
 /// The memory at `address`, as seen by an instruction of `space`; bytes is 0 if there is none.
 inline View view_of(const Warp& w, Space space, std::uint64_t address) {
     if (space != Space::Global && space != Space::Generic) return w.windows[int(space)].at(address);
@@ -192,15 +200,20 @@ inline std::uint64_t with_offset(const MicroOp* op, Space space, std::uint64_t b
     return has_window && base >> 32 == 0 ? std::uint32_t(sum) : sum;
 }
 
-/// Stops the warp with a finding about one lane's access.
-inline std::byte* fail_access(Warp* w, const MicroOp* op, FaultCode code, Space space, unsigned lane,
-                              std::uint64_t address, std::uint32_t bytes, bool store) {
+/// Findings about one lane's access. False if they stop the warp, as the first always does.
+inline bool fail_access(Warp* w, const MicroOp* op, FaultCode code, Space space, unsigned lane, std::uint64_t address,
+                        std::uint32_t bytes, bool store) {
     fail(w, op, {.code = code, .space = space, .store = store, .lane = lane, .bytes = bytes, .address = address});
-    return nullptr;
+    return false;
+}
+inline bool passes_access(Warp* w, const MicroOp* op, FaultCode code, Space space, unsigned lane, std::uint64_t address,
+                          std::uint32_t bytes, bool store) {
+    return passes(w, op,
+                  {.code = code, .space = space, .store = store, .lane = lane, .bytes = bytes, .address = address});
 }
 
-/// One lane's bytes at an address, or nullptr after recording a fault.
-/// `found`, if given, is the view.
+/// One lane's bytes at an address; nullptr after a finding that stops the warp. Behind one that does not, they are
+/// zeros that are of no memory. `found`, if given, is the view, empty for those.
 inline std::byte* lane_bytes(Warp* w, const MicroOp* op, Space space, unsigned lane, std::uint64_t address,
                              std::uint32_t bytes, bool store, View* found = nullptr) {
     const View view = view_of(*w, space, address);
@@ -209,7 +222,11 @@ inline std::byte* lane_bytes(Warp* w, const MicroOp* op, Space space, unsigned l
     if (bytes <= view.bytes && offset <= view.bytes - bytes && address % bytes == 0 && (view.writable || !store))
         return view.host + offset + lane * view.lane_stride;
     const bool read_only = store && !view.writable && offset < view.bytes;
-    return fail_access(w, op, read_only ? view.denial : FaultCode::OutOfBounds, space, lane, address, bytes, store);
+    if (found) *found = {};
+    if (!passes_access(w, op, read_only ? view.denial : FaultCode::OutOfBounds, space, lane, address, bytes, store))
+        return nullptr;
+    w->nowhere = {};
+    return w->nowhere.data();
 }
 
 /// The same, if the bytes must have been written: for atomics, and for bytes that the host reads.
@@ -219,7 +236,7 @@ inline std::byte* lane_bytes(Warp* w, const MicroOp* op, Space space, unsigned l
     std::byte* const at = lane_bytes(w, op, space, lane, address, bytes, store, &view);
     if (!at || !view.written) return at;
     if (written::all(view.written + lane * (view.lane_stride / 8), address - view.base, bytes)) return at;
-    return fail_access(w, op, FaultCode::Unwritten, space, lane, address, bytes, store);
+    return passes_access(w, op, FaultCode::Unwritten, space, lane, address, bytes, store) ? at : nullptr;
 }
 
 }  // namespace ikat::emulator

@@ -274,9 +274,9 @@ void Memory::State::note_written(std::uint64_t address, std::size_t bytes) {
         written::set(view.written, address - view.base, bytes, others);
 }
 
-std::uint64_t Memory::State::unwritten(std::uint64_t address, std::size_t bytes) const {
+written::Gap Memory::State::unwritten(std::uint64_t address, std::size_t bytes) const {
     const View view = find(address);
-    return view.written ? bytes - written::count(view.written, address - view.base, bytes) : 0;
+    return view.written ? written::gap(view.written, address - view.base, bytes) : written::Gap{};
 }
 
 void Memory::State::note_copied(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
@@ -353,8 +353,11 @@ void Memory::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
     state_->note_copied(to, from, bytes);
 }
 
-std::uint64_t Memory::unwritten(std::uint64_t address, std::size_t bytes) const {
-    return bytes ? state_->unwritten(address, bytes) : 0;
+Memory::Unwritten Memory::unwritten(std::uint64_t address, std::size_t bytes) const {
+    const written::Gap gap = bytes ? state_->unwritten(address, bytes) : written::Gap{};
+    if (gap.count == 0) return {};
+    const auto buffer = state_->describe(address);
+    return {gap.count, gap.first, buffer ? buffer->name : std::string()};
 }
 
 void Memory::read(std::uint64_t address, std::span<std::byte> to) const {

@@ -128,8 +128,8 @@ struct Memory::State {
     void note_written(std::uint64_t address, std::size_t bytes);
     /// ... or copied from another or the same buffer: uninitialised bytes stay uninitialised.
     void note_copied(std::uint64_t to, std::uint64_t from, std::size_t bytes);
-    /// How many bytes of a range inside one live buffer nothing has written.
-    std::uint64_t unwritten(std::uint64_t address, std::size_t bytes) const;
+    /// What nothing has written of a range inside one live buffer.
+    written::Gap unwritten(std::uint64_t address, std::size_t bytes) const;
     /// The buffer, live or freed, whose cell contains the address.
     std::optional<Buffer> describe(std::uint64_t address) const;
 

@@ -50,11 +50,15 @@ void ScheduledWarp::start_checking(const DecodedKernel& checked, bool defined) {
     load(checked);
     checked_of = checked.checked_of.data();
     plain_of = checked.plain_of.data();
-    undefined_.assign(checked.predicate_bytes / 4 + (checked.frame_bytes - checked.predicate_bytes) / 32, 0);
+    undefined_words = checked.predicate_bytes / 4 + (checked.frame_bytes - checked.predicate_bytes) / 32;
+    undefined_.assign(2 * std::size_t(undefined_words), 0);
     undefined = undefined_.data();
+    made_by_.assign((checked.frame_bytes - checked.predicate_bytes) / 128, ~0u);
+    made_by = made_by_.data();
     const std::uint32_t registers =
         checked.predicate_bytes / 4 + (checked.register_bytes - checked.predicate_bytes) / 32;
-    if (!defined) std::fill_n(undefined, registers, all_lanes);
+    if (!defined)
+        std::fill_n(undefined, registers, all_lanes), std::fill_n(undefined + undefined_words, registers, all_lanes);
     for (Split& split : splits_) {
         const bool waits = split.wait != Split::Wait::None;  // at the op itself, after its checks
         const bool last = split.pc + 1 == checked.checked_of.size();

@@ -77,7 +77,7 @@ private:
     bool release_met_members();
 
     std::vector<Split> splits_;
-    std::vector<std::uint32_t> undefined_;
+    std::vector<std::uint32_t> undefined_, made_by_;
     std::byte* frame_ = nullptr;
     std::uint64_t passed_at_ = 0;
 };

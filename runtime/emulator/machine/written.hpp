@@ -55,15 +55,20 @@ inline bool any(const std::uint8_t* bits, std::uint64_t at, std::uint64_t count)
     return count && (*p & bits_from(0, count));
 }
 
-/// How many of [at, at + count) have been written.
-inline std::uint64_t count(const std::uint8_t* bits, std::uint64_t at, std::uint64_t count) {
-    std::uint64_t out = 0;
+/// How many of [at, at + count) have not been written, and the first of them.
+struct Gap {
+    std::uint64_t count = 0, first = 0;
+};
+inline Gap gap(const std::uint8_t* bits, std::uint64_t at, std::uint64_t count) {
+    Gap found;
     for (const std::uint64_t end = at + count; at < end;) {
         const std::uint64_t here = std::min(8 - at % 8, end - at);
-        out += unsigned(std::popcount(std::uint8_t(bits[at / 8] & bits_from(at % 8, here))));
+        const auto missing = std::uint8_t(~bits[at / 8] & bits_from(at % 8, here));
+        if (missing && !found.count) found.first = at / 8 * 8 + unsigned(std::countr_zero(missing));
+        found.count += unsigned(std::popcount(missing));
         at += here;
     }
-    return out;
+    return found;
 }
 
 /// Changes bits of one byte; other host threads may change the rest of it.

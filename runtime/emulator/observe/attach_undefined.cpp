@@ -160,10 +160,8 @@ Table make_rows() {
     return table;
 }
 
-/// The rules, and the state for the store that is being decoded.
 struct Definedness {
     const Table rows = make_rows();
-    bool of_numbers = false;
 
     void before(Lowering& code, Micro& op) const {
         const auto found = rows.find(op.run);
@@ -174,7 +172,7 @@ struct Definedness {
         const bool is_load = row.kind == Row::Kind::Load;
         const std::uint32_t elements = is_load ? op.writes : std::uint8_t(op.reads & ~A);
         code.put({.run = is_load ? select_checked_load() : select_checked_store(),
-                  .fields = {elements, std::uint32_t(row.space), row.bytes, code.values[op.fields[1]].slot, of_numbers},
+                  .fields = {elements, std::uint32_t(row.space), row.bytes, code.values[op.fields[1]].slot},
                   .checks = true});
     }
 
@@ -199,11 +197,7 @@ private:
 
 Observer observe_definedness() {
     const auto rules = std::make_shared<Definedness>();
-    return {.access =
-                [rules](Lowering&, const MemoryAccess& access) {
-                    if (access.space != Space::Shared) rules->of_numbers = access.of_numbers;
-                },
-            .op = [rules](Lowering& code, Micro& op) { rules->before(code, op); }};
+    return {.op = [rules](Lowering& code, Micro& op) { rules->before(code, op); }};
 }
 
 }  // namespace ikat::emulator

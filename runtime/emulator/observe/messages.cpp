@@ -253,6 +253,15 @@ void note_origin(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& w
     diagnostic.notes.push_back({instruction ? location(module, instruction->where) : Location{}, text});
 }
 
+/// The op that has made what is stored of undefined values.
+void note_maker(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp) {
+    const nvptx::Instruction* const maker = warp.stored_of == ~0u ? nullptr : instruction_at(warp, warp.stored_of);
+    if (!maker) return;
+    const auto& module = block.launch_state().module;
+    diagnostic.notes.push_back(
+        {location(module, maker->where), fmt::format("computed here: {}", nvptx::print(module, *maker))});
+}
+
 Warp::Unwritten place_of(const Fault& fault) {
     return {.space = fault.space, .address = fault.address, .bytes = fault.bytes};
 }
@@ -282,6 +291,20 @@ void note_copy(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& bl
             "it or meet one that has";
 }
 
+/// A load of up to 16 bytes behind the block's own dynamic shared memory: a device has more shared memory there.
+bool is_in_tail(const Fault& fault, const ThreadBlock& block) {
+    constexpr std::uint64_t most = 16;
+    const bool is_window =
+        fault.space == Space::Generic && fault.address >> window_bits == std::uint64_t(Space::Shared);
+    if (fault.store || (fault.space != Space::Shared && !is_window)) return false;
+    const auto [owner, address] = block.shared_place(fault.address & (window_bytes - 1));
+    const std::vector<NamedRange>& ranges = block.variables(Space::Shared).ranges;
+    const bool has_dynamic = ranges.size() > block.launch_state().kernel.shared.ranges.size();
+    if (&owner != &block || !has_dynamic || address % fault.bytes) return false;
+    const std::uint64_t end = ranges.back().address + ranges.back().bytes;
+    return address + fault.bytes > end && address + fault.bytes <= end + most;
+}
+
 /// The text that check() wrote before the trap, for the first failing lane; empty if the kernel executed trap itself.
 std::string_view failed_check(std::string_view output) {
     constexpr std::string_view begin = "check failed: ";
@@ -302,16 +325,24 @@ Diagnostic diagnostic_of(FaultCode code) {
     return {.message = info(code).message, .hint = info(code).hint, .code = info(code).name};
 }
 
+FaultCode refined_code(const Fault& fault, const ThreadBlock& block) {
+    if (fault.code == FaultCode::OutOfBounds && is_in_tail(fault, block)) return FaultCode::SharedTail;
+    if (fault.code != FaultCode::Unwritten) return fault.code;
+    if (flight_of(fault, block)) return FaultCode::CopyNotAwaited;
+    return is_of_mbarrier(fault, block) ? FaultCode::MbarrierRead : fault.code;
+}
+
 Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvptx::Instruction* at) {
     Fault fault = warp.fault;
-    if (fault.code == FaultCode::Unwritten && flight_of(fault, block)) fault.code = FaultCode::CopyNotAwaited;
-    if (fault.code == FaultCode::Unwritten && is_of_mbarrier(fault, block)) fault.code = FaultCode::MbarrierRead;
+    fault.code = refined_code(fault, block);
     Diagnostic diagnostic = diagnostic_of(fault.code);
     place(diagnostic, block, at ? at : instruction_at(warp, warp.pc));
     const std::string by = who(block, warp, fault.lane);
     switch (fault.code) {
+        case FaultCode::SharedTail:
         case FaultCode::OutOfBounds: {
-            const auto [code, what, hint] = access_finding(block, warp);
+            auto [code, what, hint] = access_finding(block, warp);
+            if (fault.code == FaultCode::SharedTail) code = fault.code;
             diagnostic.code = info(code).name;
             diagnostic.message = fmt::format("{} {} of {}, {}, by {}", space_name(fault.space),
                                              fault.store ? "store" : "load", plural(fault.bytes, "byte"), what, by);
@@ -382,6 +413,7 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvp
             diagnostic.message += fmt::format(", by {}", by);
     }
     const bool is_undefined = fault.code >= FaultCode::UndefinedAddress && fault.code <= FaultCode::UndefinedShuffle;
+    if (fault.code == FaultCode::UndefinedStore) note_maker(diagnostic, block, warp);
     if (is_undefined) note_origin(diagnostic, block, warp);
     return Error(std::move(diagnostic));
 }

@@ -7,6 +7,9 @@ namespace ikat::emulator {
 
 /// The finding of a warp that stopped with Leave::Fault; or about something that it has started `at` an instruction.
 Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvptx::Instruction* at = nullptr);
+/// The code of a finding by what is at its address: an access right behind shared memory, one of a copy in flight or of
+/// a barrier.
+FaultCode refined_code(const Fault& fault, const ThreadBlock& block);
 /// A warp whose lanes wait for lanes that can never arrive.
 Error stuck_error(const ThreadBlock& block, const ScheduledWarp& warp);
 /// A warp ends when it must not, because of the instruction.

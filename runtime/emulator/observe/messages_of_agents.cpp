@@ -111,7 +111,8 @@ void describe_warpgroup(Diagnostic& diagnostic, const Fault& fault, const Thread
         diagnostic.message =
             fmt::format("{} {} have changed while a product was reading them", plural(fault.bytes, "byte"),
                         bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block));
-    if (fault.code == FaultCode::ProductNotVisible) return note_write(diagnostic, block);
+    if (fault.code == FaultCode::ProductNotVisible || fault.code == FaultCode::CopyNotVisible)
+        return note_write(diagnostic, block);
     const nvptx::Instruction* const other = block.products.found;
     if (!other) return;
     const nvptx::Module& module = block.launch_state().module;
@@ -123,12 +124,13 @@ void describe_bulk_copy(Diagnostic& diagnostic, const Fault& fault, const Thread
     const auto where = [&] {
         return bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block);
     };
-    if (fault.code == FaultCode::BulkNotVisible || fault.code == FaultCode::BulkBarrierNotFenced)
+    if (fault.code >= FaultCode::BulkNotVisible && fault.code <= FaultCode::ClusterBarrierNotFenced)
         note_write(diagnostic, block);
     diagnostic.message = [&] {
         switch (fault.code) {
             case FaultCode::BulkNotVisible:
-            case FaultCode::BulkBarrierNotFenced: return block.finding;
+            case FaultCode::BulkBarrierNotFenced:
+            case FaultCode::ClusterBarrierNotFenced: return block.finding;
             case FaultCode::BulkSize: return fmt::format("a bulk copy of {}", plural(fault.bytes, "byte"));
             case FaultCode::BulkAlignment: return fmt::format("a bulk prefetch from 0x{:x}", fault.address);
             case FaultCode::BulkUnwritten:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/emulator/observe/undefined.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -23,25 +24,30 @@ u32 field(const MicroOp& op, unsigned i) {
 /// The low bytes of a word.
 u64 low(u32 bytes) { return bytes >= 8 ? ~u64{0} : (u64{1} << 8 * bytes) - 1; }
 
-/// A register of a lane: its value, and its undefined bits. A predicate has 0 bytes and one bit.
+/// A register of a lane: its value, its undefined bits, and those of them that are computed. A predicate has 0 bytes
+/// and one bit.
 struct Operand {
-    u64 u = 0, v = 0;
+    u64 u = 0, v = 0, computed = 0;
 };
 Operand read(const Warp* w, const std::byte* frame, u32 offset, u32 bytes, unsigned lane) {
-    const u32* const masks = undefined_at(w, offset);
+    const u32 *const masks = undefined_at(w, offset), *const computed = computed_at(w, offset);
     const std::byte* const at = frame + offset;
-    if (bytes == 0) return {masks[0] >> lane & 1, *reinterpret_cast<const u32*>(at) >> lane & 1};
+    if (bytes == 0)
+        return {masks[0] >> lane & 1, *reinterpret_cast<const u32*>(at) >> lane & 1, computed[0] >> lane & 1};
     Operand operand;
-    for (u32 k = 0; k < bytes; ++k)
+    for (u32 k = 0; k < bytes; ++k) {
         if (masks[k] >> lane & 1) operand.u |= u64{0xff} << 8 * k;
+        if (computed[k] >> lane & 1) operand.computed |= u64{0xff} << 8 * k;
+    }
     operand.v = bytes == 8 ? reinterpret_cast<const u64*>(at)[lane] : reinterpret_cast<const u32*>(at)[lane];
     return operand;
 }
 
-void write(const Warp* w, u32 offset, u32 bytes, unsigned lane, u64 u) {
-    u32* const masks = undefined_at(w, offset);
+void write(const Warp* w, u32 offset, u32 bytes, unsigned lane, u64 u, u64 computed = 0) {
+    u32 *const masks = undefined_at(w, offset), *const of_computed = computed_at(w, offset);
     const u32 bit = 1u << lane;
-    for (u32 k = 0; k < (bytes ? bytes : 1); ++k) masks[k] = u >> 8 * k & 0xff ? masks[k] | bit : masks[k] & ~bit;
+    const auto set = [&](u32& mask, u64 bits) { mask = bits & 0xff ? mask | bit : mask & ~bit; };
+    for (u32 k = 0; k < (bytes ? bytes : 1); ++k) set(masks[k], u >> 8 * k), set(of_computed[k], computed >> 8 * k);
 }
 
 u64 all_if(bool undefined) { return undefined ? ~u64{0} : 0; }
@@ -92,8 +98,34 @@ u64 transfer(Propagation rule, const Operand (&s)[4], u32 x, unsigned bits) {
     return 0;
 }
 
-const MicroOp* find(Warp* w, const MicroOp* op, unsigned lane, DefinedUse use) {
-    return fail(w, op, {.code = FaultCode(int(FaultCode::UndefinedAddress) + int(use)), .lane = lane});
+/// A finding; false if it stops the warp.
+bool uses(Warp* w, const MicroOp* op, unsigned lane, DefinedUse use) {
+    return passes(w, op, {.code = FaultCode(int(FaultCode::UndefinedAddress) + int(use)), .lane = lane});
+}
+
+/// Whether an undefined value says what is moved where.
+bool is_led_by_undefined(Propagation rule, const Operand (&s)[4]) {
+    switch (rule) {
+        case Propagation::ShiftLeft:
+        case Propagation::ShiftRight:
+        case Propagation::ShiftRightSigned: return s[1].u;
+        case Propagation::FunnelLeft:
+        case Propagation::FunnelRight:
+        case Propagation::Choose:
+        case Propagation::Permute: return s[2].u;
+        case Propagation::Extract: return s[1].u || s[2].u;
+        case Propagation::Insert: return s[2].u || s[3].u;
+        default: return false;
+    }
+}
+
+/// Which undefined bits of the result are computed: all that arithmetic has made, and of what only moves those that
+/// were.
+u64 computed_bits(Propagation rule, const Operand (&s)[4], u32 x, unsigned bits, u64 undefined) {
+    if (!moves(rule) || is_led_by_undefined(rule, s)) return undefined;
+    Operand of_computed[4];
+    for (unsigned i = 0; i < 4; ++i) of_computed[i] = {s[i].computed, s[i].v};
+    return undefined & transfer(rule, of_computed, x, bits);
 }
 
 const MicroOp* definedness(const MicroOp* op, Warp* w, std::byte* frame, u32 mask) {
@@ -115,25 +147,34 @@ const MicroOp* definedness(const MicroOp* op, Warp* w, std::byte* frame, u32 mas
     }
     lanes &= mask;
     const Propagation rule = Propagation(op->d);
-    if (rule == Propagation::Use && lanes) return find(w, op, unsigned(std::countr_zero(lanes)), DefinedUse(op->x));
+    if (rule == Propagation::Use && lanes && !uses(w, op, unsigned(std::countr_zero(lanes)), DefinedUse(op->x)))
+        return nullptr;
     for (unsigned i = 0; i < 6; ++i) {
         if (!(op->b >> i & 1)) continue;
         const u32 to = field(real, i), bytes = op->c >> 4 * i & 15;
         const unsigned bits = bytes ? 8 * bytes : 1;
-        u64 undefined[warp_size];
+        u64 undefined[warp_size], computed[warp_size];
+        u32 maker = moves(rule) ? ~0u : w->index_of(op + 1);
         for (u32 rest = lanes; rest; rest &= rest - 1) {
             const auto lane = unsigned(std::countr_zero(rest));
             Operand s[4];
             for (u32 k = 0; k < count; ++k) s[k] = read(w, frame, sources[k], widths[k], lane);
             undefined[lane] = transfer(rule, s, op->x, bits) & (bytes ? low(bytes) : 1);
+            computed[lane] = computed_bits(rule, s, op->x, bits, undefined[lane]);
+            for (u32 k = 0; k < count && maker == ~0u; ++k)
+                if (s[k].computed && widths[k]) maker = maker_of(w, sources[k]);
+            if (is_led_by_undefined(rule, s)) maker = w->index_of(op + 1);
         }
+        if (lanes && bytes) maker_of(w, to) = maker;
         set_undefined(w, to, bytes, mask & ~lanes, false);
         for (u32 rest = lanes; rest; rest &= rest - 1)
-            write(w, to, bytes, unsigned(std::countr_zero(rest)), undefined[std::countr_zero(rest)]);
+            write(w, to, bytes, unsigned(std::countr_zero(rest)), undefined[std::countr_zero(rest)],
+                  computed[std::countr_zero(rest)]);
     }
     for (u32 i = 0; i < results; ++i) {
         set_undefined(w, list[1 + 2 * i], list[2 + 2 * i], mask & ~lanes, false);
         set_undefined(w, list[1 + 2 * i], list[2 + 2 * i], lanes, true);
+        if (lanes && list[2 + 2 * i]) maker_of(w, list[1 + 2 * i]) = w->index_of(op + 1);
     }
     IKAT_NEXT;
 }
@@ -172,22 +213,21 @@ public:
         return each_lane(false, note, move, w_->bytes_read);
     }
 
-    /// A store to global memory may have undefined bytes only where padding is possible: after the first byte of a word
-    /// that is not a float, and whole words of a vector next to others.
+    /// Computed bytes may not be stored to global memory.
     bool store() {
         const auto note = [&](unsigned lane, const Place& at) {
             u64 u[4] = {};
-            unsigned gone = 0;
-            bool some = false, bad = false;
+            bool some = false, is_computed = false;
             each_element([&](u32 place, unsigned i) {
-                u[i] = read(w_, frame_, place, cell(), lane).u & low(bytes_);
+                const Operand element = read(w_, frame_, place, cell(), lane);
+                u[i] = element.u & low(bytes_);
                 some |= u[i] != 0;
-                const bool whole = u[i] == low(bytes_);
-                gone += whole;
-                bad |= op_->x ? u[i] != 0 : !whole && (u[i] & 1);
+                if (!(element.computed & low(bytes_))) return;
+                is_computed = true;
+                w_->stored_of = maker_of(w_, place);
             });
             const bool global = is_global(at.address);
-            if (global && (bad || gone == count())) return find(w_, op_, lane, DefinedUse::Store), false;
+            if (global && is_computed && !uses(w_, op_, lane, DefinedUse::Store)) return false;
             if (!at.view.writable || (!some && !at.view.written)) return true;
             if (some && is_shared(at.address)) {
                 // At its wait the copy would not notice: the bits stay as they are.
@@ -241,7 +281,7 @@ private:
         for (u32 rest = mask_; rest; rest &= rest - 1) {
             const auto lane = unsigned(std::countr_zero(rest));
             const Operand base = read(w_, frame_, op_[1].a, op_->c, lane);
-            if (base.u) return find(w_, op_, lane, DefinedUse::Address), false;
+            if (base.u && !uses(w_, op_, lane, DefinedUse::Address)) return false;
             Place at;
             at.address = with_offset(op_ + 1, space_, base.v);
             at.view = view_of(*w_, space_, at.address);
@@ -254,7 +294,8 @@ private:
         }
         for (u32 rest = mask_; rest; rest &= rest - 1) {
             const auto lane = unsigned(std::countr_zero(rest));
-            if (!memory[lane]) return lane_bytes(w_, op_ + 1, space_, lane, addresses[lane], total_, stores) != nullptr;
+            if (!memory[lane]) memory[lane] = lane_bytes(w_, op_ + 1, space_, lane, addresses[lane], total_, stores);
+            if (!memory[lane]) return false;
             move(lane, memory[lane]);
         }
         if (is_global(addresses[std::countr_zero(mask_)])) bytes_moved += total_ * u32(std::popcount(mask_));
@@ -291,13 +332,28 @@ const MicroOp* checked_store(const MicroOp* op, Warp* w, std::byte* frame, u32 m
 void shuffle_definedness(const MicroOp* op, Warp* w, u32 mask, const u32* sources, const u32* there) {
     const u32* const masks = undefined_at(w, op->a);
     const u32 from[4] = {masks[0], masks[1], masks[2], masks[3]};  // d may be a
+    u32 from_computed[4];
+    std::copy_n(computed_at(w, op->a), 4, from_computed);
+    const u32 maker = maker_of(w, op->a);
+    bool some_absent = false;
+    for (u32 rest = mask; rest; rest &= rest - 1) {
+        const auto lane = unsigned(std::countr_zero(rest));
+        some_absent |= !(there[lane] >> sources[lane] & 1);
+    }
+    maker_of(w, op->d) = some_absent ? w->index_of(op) : maker;
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
         const bool absent = !(there[lane] >> sources[lane] & 1);
         u64 u = absent ? ~u64{0} : 0;
         for (unsigned k = 0; k < 4; ++k)
             if (from[k] >> sources[lane] & 1) u |= u64{0xff} << 8 * k;
-        write(w, op->d, 4, lane, u);
+        u64 computed = u;
+        if (!absent) {
+            computed = 0;
+            for (unsigned k = 0; k < 4; ++k)
+                if (from_computed[k] >> sources[lane] & 1) computed |= u64{0xff} << 8 * k;
+        }
+        write(w, op->d, 4, lane, u, computed);
         if (absent) w->unwritten = {w->index_of(op), Space::Generic, sources[lane], 0};
     }
     set_undefined(w, op->y, 0, mask, false);
@@ -309,8 +365,7 @@ bool touches_copy(const MicroOp* op, Warp* w, Space space, unsigned lane, u64 ad
     if (!is_copy && !owner.mbarriers.over(place, bytes)) return false;
     const auto code = is_copy ? (writes ? FaultCode::CopyOverwritten : FaultCode::CopyNotAwaited)
                               : (writes ? FaultCode::MbarrierOverwritten : FaultCode::MbarrierRead);
-    fail_access(w, op, code, space, lane, address, bytes, writes);
-    return true;
+    return !passes_access(w, op, code, space, lane, address, bytes, writes);
 }
 
 Handler select_definedness() { return definedness; }

@@ -4,8 +4,10 @@
 // on it runs the *checked* code: the same ops over the same frame, most of them preceded by an op that computes the
 // definedness of the result from that of the operands (attach_undefined.cpp). So a kernel that loads nothing unwritten
 // only pays for the bits: no handler tests which code runs. Using an undefined value is a finding: as an address, in a
-// branch, in a store to a buffer, in a print. Copying one without using it, such as padding, is not.
-// Definedness is a mask of lanes for each byte of each register (one for a predicate): a set bit means undefined.
+// branch, in a print. Copying one without using it is not, also to a buffer, whose bytes are then as if nothing had
+// written them; storing there what arithmetic has made of one is.
+// Definedness is a mask of lanes for each byte of each register (one for a predicate): a set bit means undefined. A
+// second one, behind the first, says which of these bytes are computed: not only moved, shuffled, packed or extracted.
 #pragma once
 #include <vector>
 
@@ -19,8 +21,8 @@ enum class Propagation : std::uint8_t {
     Mix,     // all undefined if any source is; op.x is how many bytes of the first source count, 0: all
     Upward,  // sums and low products: from the lowest undefined bit upwards
     Either,  // bit by bit: or, xor, not, lop3
-    And,
-    Or,  // ... where a defined 0, or 1, decides
+    And,     // ... from here on, results are parts of their sources
+    Or,      // ... where a defined 0, or 1, decides
     ShiftLeft,
     ShiftRight,
     ShiftRightSigned,
@@ -35,6 +37,8 @@ enum class Propagation : std::uint8_t {
     Permute,     // prmt
     Use,         // a finding: op.x is a DefinedUse
 };
+/// Whether the result is no more than parts of sources.
+constexpr bool moves(Propagation rule) { return rule >= Propagation::And && rule != Propagation::Use; }
 /// In the order of their faults.
 enum class DefinedUse : std::uint8_t { Address, Branch, Guard, Barrier, Warp, Atomic, Print, Call, Store, Shuffle };
 
@@ -42,7 +46,7 @@ enum class DefinedUse : std::uint8_t { Address, Branch, Guard, Barrier, Warp, At
 /// field's value, 4 bits each (0: a predicate); y is 1 + the number of results in the op's list, if it has one.
 Handler select_definedness();
 /// Replaces a load or store (and continues after it): d is the set of fields that are its elements, a the Space, b the
-/// bytes of an element, c those of the address, x whether elements are floats, which contain no padding.
+/// bytes of an element, c those of the address.
 Handler select_checked_load();
 Handler select_checked_store();
 
@@ -52,10 +56,29 @@ inline std::uint32_t* undefined_at(const Warp* w, std::uint32_t offset) {
     return w->undefined + (offset < predicates ? offset / 4 : predicates / 4 + (offset - predicates) / 32);
 }
 
-/// A register becomes defined (or not) in some lanes; bytes is 0 for a predicate.
+/// The masks of its computed bytes.
+inline std::uint32_t* computed_at(const Warp* w, std::uint32_t offset) {
+    return undefined_at(w, offset) + w->undefined_words;
+}
+
+/// The op that has computed the undefined value of a register; ~0: none is known.
+inline std::uint32_t& maker_of(const Warp* w, std::uint32_t offset) {
+    return w->made_by[(offset - w->predicate_bytes) / 128];
+}
+
+/// Masks of a register are those of a result that an op has computed.
+inline void set_computed(const Warp* w, std::uint32_t offset, std::uint32_t bytes, std::uint32_t op) {
+    std::uint32_t* const masks = undefined_at(w, offset);
+    std::uint32_t any = 0;
+    for (std::uint32_t k = 0; k < bytes; ++k) any |= masks[w->undefined_words + k] = masks[k];
+    if (any) maker_of(w, offset) = op;
+}
+
+/// A register becomes defined (or computed from undefined values) in some lanes; bytes is 0 for a predicate.
 inline void set_undefined(const Warp* w, std::uint32_t offset, std::uint32_t bytes, std::uint32_t lanes, bool to) {
     std::uint32_t* const masks = undefined_at(w, offset);
-    for (std::uint32_t k = 0; k < (bytes ? bytes : 1); ++k) masks[k] = to ? masks[k] | lanes : masks[k] & ~lanes;
+    for (std::uint32_t* const each : {masks, masks + w->undefined_words})
+        for (std::uint32_t k = 0; k < (bytes ? bytes : 1); ++k) each[k] = to ? each[k] | lanes : each[k] & ~lanes;
 }
 
 /// The value that a shuffle reads from lane sources[i] of register op.a is undefined if that is, or if the lane is not

@@ -34,13 +34,15 @@ u32 lanes_in(u32 rows, u32 columns, unsigned j) {
     return lanes;
 }
 
-void set_bytes(const Warp* w, const ListedOperands& of, unsigned i, unsigned first, unsigned count, u32 lanes) {
+void set_bytes(const Warp* w, const ListedOperands& of, unsigned i, unsigned first, unsigned count, u32 lanes,
+               u32 maker) {
     u32* const masks = undefined_at(w, of.offset(i));
-    for (unsigned k = first; k < first + count; ++k) masks[k] = lanes;
+    for (unsigned k = first; k < first + count; ++k) masks[k] = masks[w->undefined_words + k] = lanes;
+    if (lanes) maker_of(w, of.offset(i)) = maker;
 }
 
 /// m8n8k4 of f16: four products, each of eight threads (matrix.cpp).
-void quads_definedness(const Warp* w, const MatrixProduct& product, const ListedOperands& of) {
+void quads_definedness(const Warp* w, const MatrixProduct& product, const ListedOperands& of, u32 maker) {
     const unsigned a = product.registers_of(product.d), b = a + 2, c = b + 2;
     const auto halves = [&](unsigned first, unsigned i) { return lanes_undefined(w, of, first + i / 2, i % 2 * 2, 2); };
     // For each element of a thread, the lanes; of c before d, which may be c, changes.
@@ -70,9 +72,9 @@ void quads_definedness(const Warp* w, const MatrixProduct& product, const Listed
     }
     for (unsigned i = 0; i < 8; ++i)
         if (product.d == Sum::F16)
-            set_bytes(w, of, i / 2, i % 2 * 2, 2, results[i]);
+            set_bytes(w, of, i / 2, i % 2 * 2, 2, results[i], maker);
         else
-            set_bytes(w, of, i, 0, 4, results[i]);
+            set_bytes(w, of, i, 0, 4, results[i], maker);
 }
 
 }  // namespace
@@ -96,7 +98,8 @@ std::optional<unsigned> wrong_metadata(const MicroOp* op, const Warp* w, const s
 void matrix_definedness(const MicroOp* op, Warp* w) {
     const MatrixProduct product = MatrixProduct::of(op->y);
     const ListedOperands of{w->lists + op->d};
-    if (product.of_quads) return quads_definedness(w, product, of);
+    const u32 maker = w->index_of(op);
+    if (product.of_quads) return quads_definedness(w, product, of, maker);
     const unsigned bytes = product.a == MatrixProduct::Element::F64 ? 8 : 4;
     const unsigned a = product.registers_of(product.d), b = a + product.a_registers(), c = b + product.b_registers();
     u32 rows[2] = {}, columns = 0;
@@ -112,9 +115,9 @@ void matrix_definedness(const MicroOp* op, Warp* w) {
     for (unsigned i = 0; i < product.row_blocks; ++i)
         for (unsigned j = 0; j < 2; ++j)
             if (product.d == Sum::F16)
-                set_bytes(w, of, i, 2 * j, 2, undefined[i][j]);
+                set_bytes(w, of, i, 2 * j, 2, undefined[i][j], maker);
             else
-                set_bytes(w, of, 2 * i + j, 0, bytes, undefined[i][j]);
+                set_bytes(w, of, 2 * i + j, 0, bytes, undefined[i][j], maker);
 }
 
 std::uint64_t undefined_rows_of_a(const Warp* w, const ListedOperands& registers, unsigned first) {
@@ -124,14 +127,14 @@ std::uint64_t undefined_rows_of_a(const Warp* w, const ListedOperands& registers
 }
 
 void warpgroup_definedness(const Warp* w, const ListedOperands& d, const WarpgroupProduct& form, bool adds, u32 rows,
-                           const std::array<u32, 8>& columns) {
+                           const std::array<u32, 8>& columns, u32 maker) {
     const bool is_half = form.d == Sum::F16;
     for (unsigned block = 0; block < form.columns / 4u; ++block)  // two, one below the other, for each 8 columns
         for (unsigned j = 0; j < 2; ++j) {
             const unsigned i = is_half ? block : 2 * block + j, first = is_half ? 2 * j : 0, count = is_half ? 2 : 4;
             const unsigned column = block / 2 * 8;
             const u32 lanes = lanes_in(rows >> block % 2 * 8 & 255, columns[column / 32] >> column % 32 & 255, j);
-            set_bytes(w, d, i, first, count, lanes | (adds ? lanes_undefined(w, d, i, first, count) : 0));
+            set_bytes(w, d, i, first, count, lanes | (adds ? lanes_undefined(w, d, i, first, count) : 0), maker);
         }
 }
 

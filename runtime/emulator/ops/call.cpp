@@ -91,7 +91,10 @@ u32 undefined_bytes(const Warp* w, const u32* place, unsigned lane) {
 
 void set_undefined_bytes(const Warp* w, const u32* place, unsigned lane, u32 bytes) {
     u32* const masks = undefined_at(w, place[0]);
-    for (u32 k = 0; k < std::max(place[1], 1u); ++k) masks[k] = (masks[k] & ~(1u << lane)) | (bytes >> k & 1) << lane;
+    for (u32 k = 0; k < std::max(place[1], 1u); ++k) {
+        masks[k] = (masks[k] & ~(1u << lane)) | (bytes >> k & 1) << lane;
+        masks[w->undefined_words + k] &= ~(1u << lane);
+    }
 }
 
 /// The number of the function at an address, or the count of functions.

@@ -61,8 +61,9 @@ bool must_leave(const Warp* w, const MicroOp* next) { return next >= w->meet || 
 
 /// At a bra.uni. Lanes that have strayed may be here in different iterations of a loop; that is due to the scheduler.
 [[gnu::noinline]] IKAT_CONTROL_HANDLER(part_at_uniform) {
-    if (w->strayed) return diverge(op, w, frame, mask);
-    return fail(w, op, {.code = FaultCode::UniformBranch, .lane = unsigned(std::countr_zero(w->taken))});
+    if (w->strayed || passes(w, op, {.code = FaultCode::UniformBranch, .lane = unsigned(std::countr_zero(w->taken))}))
+        return diverge(op, w, frame, mask);
+    return nullptr;
 }
 
 }  // namespace
@@ -191,8 +192,9 @@ IKAT_CONTROL_HANDLER(check_alignment) {
         const std::uint64_t base =
             op->c == 8 ? reinterpret_cast<const std::uint64_t*>(a)[lane] : reinterpret_cast<const u32*>(a)[lane];
         const std::uint64_t address = base + std::uint64_t(std::int64_t(std::int32_t(op->x)));
-        if (address % op->b)
-            return fail(w, op, {.space = Space(op->y), .lane = lane, .bytes = op->b, .address = address});
+        if (address % op->b &&
+            !passes(w, op, {.space = Space(op->y), .lane = lane, .bytes = op->b, .address = address}))
+            return nullptr;
     }
     IKAT_NEXT;
 }

@@ -66,7 +66,8 @@ inline constexpr std::uint32_t BarrierAligned = 1,  // all lanes of the warp arr
     BarrierPopc = 16, BarrierAnd = 32, BarrierOr = 64,
                                BarrierCluster = 128,  // the cluster's barrier, which waits unless it arrives
     BarrierWarpgroup = 256,                           // a wait for the other warps of a warpgroup
-    BarrierRegisters = 512;                           // ... for registers
+    BarrierRegisters = 512,                           // ... for registers
+    BarrierReleases = 1024;                           // an arrival at the cluster's barrier releases what came before
 
 // Shared memory of the cluster; a: an address (8 bytes), x: whether it is generic.
 IKAT_CONTROL_HANDLER(map_shared);      // d = the same in the block of rank b

@@ -22,8 +22,9 @@ const MicroOp* heap_free(const MicroOp* op, Warp* w, std::byte* frame, std::uint
     const auto* const addresses = reinterpret_cast<const std::uint64_t*>(frame + op->a);
     for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
-        if (addresses[lane] && !w->memory->release_on_heap(addresses[lane]))
-            return fail(w, op, {.code = FaultCode::HeapFree, .lane = lane});
+        if (addresses[lane] && !w->memory->release_on_heap(addresses[lane]) &&
+            !passes(w, op, {.code = FaultCode::HeapFree, .lane = lane}))
+            return nullptr;
     }
     IKAT_NEXT;
 }

@@ -37,10 +37,6 @@ void transpose(const std::byte* from, std::byte* to) {
     std::memcpy(to, b, sizeof b);
 }
 
-const MicroOp* fail_address(Warp* w, const MicroOp* op, unsigned lane) {
-    return fail(w, op, {.code = FaultCode::UndefinedAddress, .lane = lane});
-}
-
 /// The rows that the op accesses, each found in shared memory.
 struct MatrixRows {
     unsigned count = 0;
@@ -57,7 +53,8 @@ bool find_rows(const MicroOp* op, Warp* w, const std::byte* frame, bool stores, 
     const u32* const undefined = w->undefined ? undefined_at(w, op->a) : nullptr;
     for (unsigned lane = 0; lane < rows.count; ++lane) {
         for (unsigned k = 0; undefined && k < (access.is_wide ? 8 : 4); ++k)
-            if (undefined[k] >> lane & 1) return fail_address(w, op, lane) != nullptr;
+            if (undefined[k] >> lane & 1 && !passes(w, op, {.code = FaultCode::UndefinedAddress, .lane = lane}))
+                return false;
         const u64 base = access.is_wide ? reinterpret_cast<const u64*>(frame + op->a)[lane]
                                         : reinterpret_cast<const u32*>(frame + op->a)[lane];
         u64 address = base + u64(std::int64_t(std::int32_t(op->b)));
@@ -72,9 +69,14 @@ bool find_rows(const MicroOp* op, Warp* w, const std::byte* frame, bool stores, 
         }
         const View& view = w->windows[int(Space::Shared)].at(address);
         const u64 offset = address - view.base;
-        if (view.bytes < row_bytes || offset > view.bytes - row_bytes || address % row_bytes)
-            return fail_access(w, op, FaultCode::OutOfBounds, Space::Shared, lane, address, row_bytes, stores) !=
-                   nullptr;
+        if (view.bytes < row_bytes || offset > view.bytes - row_bytes || address % row_bytes) {
+            if (!passes_access(w, op, FaultCode::OutOfBounds, Space::Shared, lane, address, row_bytes, stores))
+                return false;
+            w->nowhere = {};
+            rows.host[lane] = w->nowhere.data();
+            rows.written[lane] = rows.bits[lane] = nullptr;
+            continue;
+        }
         rows.host[lane] = view.host + offset;
         rows.written[lane] = view.written;
         rows.bits[lane] = view.bits;
@@ -86,15 +88,13 @@ bool find_rows(const MicroOp* op, Warp* w, const std::byte* frame, bool stores, 
 
 ListedOperands registers_of(const MicroOp* op, const Warp* w) { return {w->lists + op->d}; }
 
-/// Which bytes of a matrix in registers are undefined: 0xff or 0 for each.
-void undefined_bytes(const Warp* w, u32 offset, std::byte* to) {
-    const u32* const masks = undefined_at(w, offset);
+/// Which bytes of a matrix in registers have their bits set in these masks: 0xff or 0 for each.
+void bytes_of(const u32* masks, std::byte* to) {
     for (unsigned i = 0; i < matrix_bytes; ++i) to[i] = std::byte(masks[i % 4] >> i / 4 & 1 ? 0xff : 0);
 }
-void set_undefined_bytes(const Warp* w, u32 offset, const std::byte* from) {
-    u32 masks[4] = {};
+void set_bytes(u32* masks, const std::byte* from) {
+    std::fill_n(masks, 4, 0);
     for (unsigned i = 0; i < matrix_bytes; ++i) masks[i % 4] |= u32(from[i] != std::byte{0}) << i / 4;
-    std::memcpy(undefined_at(w, offset), masks, sizeof masks);
 }
 
 /// In checked code; false on a finding.
@@ -111,7 +111,9 @@ bool note_loaded(const MicroOp* op, Warp* w, const MatrixRows& rows, bool transp
             if (touches_copy(op, w, Space::Shared, row, rows.address[row], row_bytes, false)) return false;
         }
         if (transposes) transpose(undefined, turned);
-        set_undefined_bytes(w, registers_of(op, w).offset(i), transposes ? turned : undefined);
+        const u32 to = registers_of(op, w).offset(i);
+        set_bytes(undefined_at(w, to), transposes ? turned : undefined);
+        std::fill_n(computed_at(w, to), 4, 0);
     }
     return true;
 }
@@ -156,7 +158,7 @@ template <bool Checked>
         std::memcpy(matrix, frame + from, matrix_bytes);
         in_memory(matrix);
         if constexpr (Checked) {
-            undefined_bytes(w, from, undefined);
+            bytes_of(undefined_at(w, from), undefined);
             in_memory(undefined);
         }
         for (unsigned r = 0; r < rows_of_matrix; ++r) {
@@ -165,11 +167,13 @@ template <bool Checked>
             const auto gone = [&](unsigned k) { return undefined[row_bytes * r + k] != std::byte{0}; };
             bool some = false;
             for (unsigned k = 0; Checked && k < row_bytes; ++k) some |= gone(k);
-            if (some && touches_copy(op, w, Space::Shared, row, rows.address[row], row_bytes, true)) return false;
-            if (some) w->block->reopen(rows.address[row]);
+            if (some && rows.bits[row]) {
+                if (touches_copy(op, w, Space::Shared, row, rows.address[row], row_bytes, true)) return false;
+                w->block->reopen(rows.address[row]);
+            }
             // Another row may just have been told apart again from those that are all written.
             if (rows.bits[row]) written::set(rows.bits[row], rows.offset[row], row_bytes, false);
-            for (unsigned k = 0; some && k < row_bytes; ++k)
+            for (unsigned k = 0; some && rows.bits[row] && k < row_bytes; ++k)
                 if (gone(k)) written::set(rows.bits[row], rows.offset[row] + k, 1, false, false);
         }
     }
@@ -194,9 +198,12 @@ const MicroOp* store_matrices(const MicroOp* op, Warp* w, std::byte* frame, u32 
 }
 [[gnu::noinline]] void turn_definedness(const Warp* w, u32 a, u32 d) {
     std::byte undefined[matrix_bytes], turned[matrix_bytes];
-    undefined_bytes(w, a, undefined);
-    transpose(undefined, turned);
-    set_undefined_bytes(w, d, turned);
+    for (const u32 kind : {0u, w->undefined_words}) {
+        bytes_of(undefined_at(w, a) + kind, undefined);
+        transpose(undefined, turned);
+        set_bytes(undefined_at(w, d) + kind, turned);
+    }
+    maker_of(w, d) = maker_of(w, a);
 }
 
 template <bool Checked>

@@ -174,6 +174,7 @@ u32 undefined_lines(const Warp* w, const ListedOperands& of, unsigned first, uns
         u32* const masks = undefined_at(w, of.offset(place)) + bit / 8;
         for (unsigned byte = 0; byte < bits / 8; ++byte) masks[byte] |= 1u << lane;
     }
+    for (unsigned i = 0; i < results; ++i) set_computed(w, of.offset(i), of.bytes(i), w->index_of(op));
 }
 
 template <bool Checked>

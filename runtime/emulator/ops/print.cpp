@@ -57,12 +57,12 @@ private:
     bool missing(std::string_view how) {
         w_->block->finding =
             "vprintf asks for argument " + std::to_string(asked_) + " (" + conversion_ + ")" + std::string(how);
-        fail(w_, op_, {.code = FaultCode::PrintArguments, .lane = lane_});
-        return false;
+        return passes(w_, op_, {.code = FaultCode::PrintArguments, .lane = lane_});
     }
 
     template <class T>
     bool next(T& value) {
+        value = {};
         position_ = (position_ + sizeof(T) - 1) / sizeof(T) * sizeof(T);
         ++asked_;
         if (arguments_ == 0) return missing(" and is given none");

@@ -79,10 +79,9 @@ HWY_NOINLINE bool names_exited(const MicroOp* op, Warp* w, const u32* members, u
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const unsigned lane = unsigned(std::countr_zero(rest));
         if (!(members[lane] & exited)) continue;
-        fail(
+        return !passes(
             w, op,
             {.code = FaultCode::ExitedMember, .lane = lane, .address = members[lane], .lanes = members[lane] & exited});
-        return true;
     }
     return false;
 }

@@ -59,6 +59,6 @@ std::uint64_t undefined_rows_of_a(const Warp* w, const ListedOperands& registers
 /// An element of d becomes undefined if one of its row of a (of a warp: 16), of its column of b, or what it is added to
 /// is.
 void warpgroup_definedness(const Warp* w, const ListedOperands& d, const WarpgroupProduct& form, bool adds,
-                           std::uint32_t rows, const std::array<std::uint32_t, 8>& columns);
+                           std::uint32_t rows, const std::array<std::uint32_t, 8>& columns, std::uint32_t maker);
 
 }  // namespace ikat::emulator

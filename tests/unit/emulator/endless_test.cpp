@@ -46,7 +46,7 @@ TEST_CASE("endless loops are found in the checked code, too") {
                              "mov.u32 %r3, 0; $loop: add.u32 %r3, %r3, 1; and.b32 %r3, %r3, 255;"
                              "setp.lt.u32 %p1, %r3, 256; @%p1 bra $loop; ret;"}) {
         Machine machine;
-        machine.options.check_registers = true;
+        machine.check_registers(true);
         CHECK_THAT(machine.failure(kernel(body), {.block = {64, 1, 1}}, 0ull, 0ull, 0ull, 0u),
                    contains("an endless loop"));
         // a warp that switches to it inside the loop
@@ -56,7 +56,7 @@ TEST_CASE("endless loops are found in the checked code, too") {
     std::string sums = "setp.eq.u32 %p1, %r2, 1; @%p1 bra $write;\n";
     for (int i = 0; i < 60; ++i) sums += "add.u32 %r9, %r1, 1;\n";
     Machine machine;
-    machine.options.check_registers = true;
+    machine.check_registers(true);
     const auto words = machine.buffer("words", std::vector<std::uint32_t>{0, 0});
     CHECK(machine.failure(kernel("ld.param.u64 %d1, [p0]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;\n" + sums +
                                  "bra $wait;\n" + poll + "ret; $write: st.volatile.global.u32 [%d1], 1; ret;"),
@@ -170,4 +170,107 @@ TEST_CASE("a long launch reports its progress") {
     machine.options.progress_interval = std::chrono::hours(1);
     machine.run(kernel("ret;"), {.grid = {5, 1, 1}, .block = {64, 1, 1}}, 0ull, 0ull, 0ull, 0u);
     CHECK(done.empty());
+}
+
+TEST_CASE("a loop with a barrier in each round is endless if all warps come back to the same state") {
+    for (const std::string body :
+         {"$loop: bar.sync 0; bra $loop;", "$loop: bar.sync 0; mov.u32 %r5, 1; bar.sync 1; mov.u32 %r5, 2; bra $loop;",
+          ".shared .u32 s; st.shared.u32 [s], 1; bar.sync 0; $loop: ld.shared.u32 %r5, [s]; setp.eq.u32 %p1, %r5, 1;"
+          "bar.sync 0; @%p1 bra $loop; ret;",
+          "mov.u32 %r5, 0; $loop: xor.b32 %r5, %r5, 1; barrier.sync 3; setp.lt.u32 %p1, %r5, 2; @%p1 bra $loop; ret;",
+          "setp.lt.u32 %p1, %r1, 32; $loop: @%p1 bra $first; bar.sync 0; bra $loop; $first: bar.sync 0; bra $loop;"})
+        for (const unsigned host : {1u, 2u}) {
+            INFO(body);
+            CHECK_THAT(
+                run(body, 3, 64, host),
+                contains(
+                    "an endless loop: its values repeat, and it reads nothing that could change, in block (0,0,0)"));
+        }
+    // These come to an end: they count, write what they read, or wait for another block.
+    CHECK(run("mov.u32 %r5, 0; $loop: bar.sync 0; add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 20000; @%p1 bra $loop; "
+              "ret;") == "no failure");
+    CHECK(run(".shared .u32 s; st.shared.u32 [s], 0; bar.sync 0; $loop: ld.shared.u32 %r5, [s]; bar.sync 0;"
+              "setp.eq.u32 %p2, %r1, 0; @%p2 red.shared.add.u32 [s], 1; setp.lt.u32 %p1, %r5, 3000; bar.sync 0;"
+              "@%p1 bra $loop; ret;") == "no failure");
+    const std::string waits =
+        "setp.eq.u32 %p1, %r2, 1; @%p1 bra $write;\n"
+        "$loop: ld.volatile.global.u32 %r3, [%d1]; bar.sync 0; setp.eq.u32 %p2, %r3, 0; "
+        "@%p2 bra $loop; ret;\n$write: mov.u32 %r4, 0; $count: add.u32 %r4, %r4, 1; "
+        "setp.lt.u32 %p3, %r4, 300000; @%p3 bra $count; st.volatile.global.u32 [%d1], 1; ret;";
+    for (const unsigned host : {1u, 2u}) CHECK(run(waits, 2, 64, host) == "no failure");
+}
+
+TEST_CASE("all warps of a launch together may execute as much as is asked for") {
+    Machine machine;
+    machine.options.launch_budget = 100000;
+    const auto words = machine.buffer("words", std::vector<std::uint32_t>{0, 0});
+    const std::string text = kernel(
+        "ld.param.u64 %d1, [p0]; $loop: bar.sync 0; ld.volatile.global.u32 %r3, [%d1];"
+        "setp.eq.u32 %p2, %r3, 0; @%p2 bra $loop; ret;");
+    CHECK_THAT(machine.failure(text, {.block = {64, 1, 1}}, words, 0ull, 0ull, 0u),
+               contains("the launch has not ended after 100000 warp instructions") && contains("(--launch-steps)"));
+}
+
+namespace {
+
+/// Warps 0 to 3 fill a ring of two places, whose empty barriers nobody arrives at; the others wait for the third
+/// filling. %r2 is the block: only blocks from `first` on do that.
+std::string ring(std::uint32_t first) {
+    std::string text = kernel(R"(
+    .shared .align 8 .b64 full[2]; .shared .align 8 .b64 empty[2];
+    mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; setp.eq.u32 %p1, %r1, 0; mov.u32 %r8, full; mov.u32 %r9, empty;
+    @%p1 mbarrier.init.shared.b64 [full], 1; @%p1 mbarrier.init.shared.b64 [full+8], 1;
+    @%p1 mbarrier.init.shared.b64 [empty], 8; @%p1 mbarrier.init.shared.b64 [empty+8], 8; bar.sync 0;
+    setp.lt.u32 %p2, %r2, )" + std::to_string(first) +
+                              R"(; @%p2 bra $end;
+    mov.u32 %r3, 0; setp.ge.u32 %p3, %r1, 128; @%p3 bra $consume;
+$produce: and.b32 %r4, %r3, 1; shr.u32 %r5, %r3, 1; and.b32 %r5, %r5, 1; xor.b32 %r5, %r5, 1; shl.b32 %r6, %r4, 3;
+    add.u32 %r7, %r9, %r6;
+$empty: mbarrier.try_wait.parity.shared.b64 %p4, [%r7], %r5; @!%p4 bra $empty;
+    add.u32 %r7, %r8, %r6; @%p1 mbarrier.arrive.shared.b64 %d3, [%r7];
+    add.u32 %r3, %r3, 1; setp.lt.u32 %p5, %r3, 8; @%p5 bra $produce; bra $end;
+$consume: and.b32 %r4, %r3, 1; shr.u32 %r5, %r3, 1; and.b32 %r5, %r5, 1; shl.b32 %r6, %r4, 3; add.u32 %r7, %r8, %r6;
+$full: mbarrier.try_wait.parity.shared.b64 %p4, [%r7], %r5; @!%p4 bra $full;
+    add.u32 %r3, %r3, 1; setp.lt.u32 %p5, %r3, 8; @%p5 bra $consume;
+$end: ret;)");
+    text.replace(text.find("sm_80"), 5, "sm_90");
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("blocks that wait for ever are found with any number of host threads, and the lowest is reported") {
+    for (const bool registers : {false, true})
+        for (const std::uint32_t first : {0u, 3u}) {
+            std::string reported;
+            for (int i = 0; i < 60; ++i)
+                for (const unsigned host : {1u, 2u, 4u}) {
+                    Machine machine;
+                    machine.options.threads = host;
+                    machine.options.seed = 5;
+                    machine.check_registers(registers);
+                    const std::string said = machine.failure(
+                        ring(first), {.grid = {first + 5, 1, 1}, .block = {384, 1, 1}}, 0ull, 0ull, 0ull, 0u);
+                    if (reported.empty()) reported = said;
+                    CHECK(said == reported);
+                }
+            CHECK_THAT(reported, contains("error: deadlock in block (" + std::to_string(first) + ",0,0)"));
+        }
+}
+
+TEST_CASE("blocks that wait for each other for ever are found with any number of host threads") {
+    // Each waits for the next one's flag, and the last for the first's.
+    const std::string text = kernel(
+        "ld.param.u64 %d1, [p0]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; add.u32 %r1, %r1, 1;\n"
+        "rem.u32 %r1, %r1, %r2; mul.wide.u32 %d2, %r1, 4; add.u64 %d1, %d1, %d2;\n"
+        "$wait: ld.volatile.global.u32 %r3, [%d1]; setp.eq.u32 %p2, %r3, 0; @%p2 bra $wait; ret;");
+    for (int i = 0; i < 40; ++i)
+        for (const unsigned host : {1u, 2u, 4u}) {
+            Machine machine;
+            machine.options.threads = host;
+            machine.options.seed = std::uint32_t(i);
+            const auto flags = machine.buffer("flags", std::vector<std::uint32_t>(16));
+            CHECK_THAT(machine.failure(text, {.grid = {16, 1, 1}, .block = {64, 1, 1}}, flags, 0ull, 0ull, 0u),
+                       contains("block (0,0,0) waits for memory to change"));
+        }
 }

@@ -50,7 +50,7 @@ TEST_CASE("findings have codes") {
     CHECK(code("cvta.shared.u64 %d3, 0; ld.global.u32 %r2, [%d3];") == "wrong-space");
     CHECK(code("cvta.param.u64 %d3, 0; st.u32 [%d3], %r1;") == "read-only");
     CHECK(code("atom.shared.add.u32 %r2, [tile], 1;") == "unwritten");
-    CHECK(code("ld.global.u32 %r2, [%d2]; st.global.u32 [%d1], %r2;") == "undefined-store");
+    CHECK(code("ld.global.u32 %r2, [%d2]; add.u32 %r2, %r2, 1; st.global.u32 [%d1], %r2;") == "undefined-store");
     CHECK(code("ld.global.u64 %d3, [%d2]; ld.global.u32 %r2, [%d3];") == "undefined-address");
     CHECK(code("ld.global.u32 %r2, [%d2]; setp.eq.u32 %p2, %r2, 0; @%p2 bra $end;") == "undefined-branch");
     CHECK(code("bar.warp.sync 2;") == "not-own-member");

@@ -21,7 +21,8 @@ struct Machine {
     emulator::Options options;
     emulator::Statistics statistics;
     std::string printed;
-    std::string code;  // of the last failure
+    std::string code;                  // of the last failure
+    std::vector<Diagnostic> warnings;  // and notes, of the last run
     std::vector<Location> source_lines;
 
     template <class T>
@@ -41,6 +42,10 @@ struct Machine {
         return values;
     }
 
+    void check_registers(bool on) {
+        options.checks.set(emulator::Check::Registers, on ? emulator::Action::Error : emulator::Action::Off);
+    }
+
     /// Runs the only kernel of the text.
     template <class... Arguments>
     void run(const std::string& text, emulator::Launch launch, Arguments... arguments) {
@@ -56,6 +61,8 @@ struct Machine {
         if (launch.entry.empty()) launch.entry = entry;
         launch.parameters = parameters;
         options.output = [this](std::string_view part) { printed += part; };
+        options.warning = [this](const Diagnostic& warning) { warnings.push_back(warning); };
+        warnings.clear();
         statistics = program.run(launch, options);
     }
 

@@ -422,8 +422,9 @@ TEST_CASE("a large buffer takes memory only where it is written, and the rest is
     CHECK(machine.get<std::uint32_t>(y, 3) == std::vector<std::uint32_t>{0x07070707, 9, ~0u});
     for (const std::uint64_t at : {std::uint64_t{0}, large / 4 + 4, large - 4})
         CHECK(machine.get<std::uint32_t>(x + at, 1)[0] == ~0u);
-    CHECK(machine.memory.unwritten(x, large) == large - 64 - 4);
-    CHECK(machine.memory.unwritten(x + large / 4 - 1, 3) == 1);
+    CHECK(machine.memory.unwritten(x, large).count == large - 64 - 4);
+    CHECK(machine.memory.unwritten(x + large / 4 - 1, 3).count == 1);
+    CHECK(machine.memory.unwritten(x + large / 4 - 1, 3).first == large / 4 - 1);
     CHECK(resident_bytes() < before + large / 8);
 }
 

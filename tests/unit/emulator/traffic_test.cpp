@@ -262,7 +262,7 @@ TEST_CASE("other observers change no count and no finding") {
     const auto run = [](const std::string& body, bool traffic, bool registers) {
         Machine machine;
         Watched out;
-        machine.options.check_registers = registers;
+        machine.check_registers(registers);
         if (traffic) machine.options.traffic = [&](const emulator::LaunchTraffic& counts) { out.traffic = counts; };
         const auto x = machine.buffer("x", std::vector<std::uint32_t>(1 << 12)),
                    y = machine.empty<std::uint32_t>("y", 1 << 12);

@@ -21,7 +21,7 @@ std::string threads(const std::string& body, const std::string& scope = "") {
 
 std::string finding(const std::string& body, std::uint32_t count = 32, bool registers = false) {
     Machine machine;
-    machine.options.check_registers = registers;
+    machine.check_registers(registers);
     const auto x = machine.buffer("x", std::vector<std::uint32_t>(64, 3));
     const auto y = machine.empty<std::uint32_t>("y", 64);
     return machine.failure(threads(body), {.block = {count, 1, 1}}, x, y, x, 0u);
@@ -47,9 +47,10 @@ TEST_CASE("an undefined value is found where it is used, whichever memory it com
     for (const char* load : unwritten_loads) {
         INFO(load);
         const auto after = [&](const std::string& use) { return finding(load + std::string("\n") + use); };
-        CHECK_THAT(after("st.global.u32 [%d1], %r5;"), contains("an undefined value is stored to a buffer, by block"));
+        CHECK(after("st.global.u32 [%d1], %r5;") == "no failure");
         CHECK_THAT(after("add.u32 %r9, %r5, 1; mul.lo.u32 %r9, %r9, 2; st.global.u32 [%d1], %r9;"),
-                   contains("an undefined value is stored to a buffer"));
+                   contains("an undefined value is stored to a buffer, by block") &&
+                       contains("note: computed here: mul.lo.u32 %r9, %r9, 2;"));
         CHECK_THAT(after("mad.wide.u32 %d5, %r5, 4, %d3; ld.global.u32 %r9, [%d5];"),
                    contains("an address is undefined"));
         CHECK_THAT(after("setp.eq.u32 %p1, %r5, 0; @%p1 bra $end;"),
@@ -59,10 +60,15 @@ TEST_CASE("an undefined value is found where it is used, whichever memory it com
         CHECK_THAT(after("setp.eq.u32 %p1, %r5, 0; vote.sync.ballot.b32 %r9, %p1, -1;"),
                    contains("a warp-wide instruction is given an undefined value"));
         CHECK_THAT(after("red.global.add.u32 [%d1], %r5;"), contains("an atomic is given an undefined value"));
-        CHECK_THAT(after("shfl.sync.bfly.b32 %r9, %r5, 1, 31, -1; st.global.u32 [%d1], %r9;"),
-                   contains("an undefined value is stored to a buffer"));
-        CHECK_THAT(after("st.local.u32 [own+16], %r5; ld.local.u32 %r9, [own+16]; st.global.u32 [%d1], %r9;"),
-                   contains("an undefined value is stored to a buffer"));
+        for (const std::string move : {"shfl.sync.bfly.b32 %r9, %r5, 1, 31, -1;",
+                                       "st.local.u32 [own+16], %r5; ld.local.u32 %r9, [own+16];",
+                                       "add.u32 %r9, %r5, 1; st.local.u32 [own+16], %r9; ld.local.u32 %r9, [own+16];"}) {
+            CHECK(after(move + "st.global.u32 [%d1], %r9;") == "no failure");
+            CHECK_THAT(after(move + "xor.b32 %r9, %r9, 1; st.global.u32 [%d1], %r9;"),
+                       contains("an undefined value is stored to a buffer"));
+        }
+        CHECK_THAT(after("neg.s32 %r9, %r5; shfl.sync.bfly.b32 %r9, %r9, 1, 31, -1; st.global.u32 [%d1], %r9;"),
+                   contains("an undefined value is stored to a buffer") && contains("computed here: neg.s32 %r9, %r5;"));
         CHECK(after("add.u32 %r9, %r5, 1; st.shared.u32 [tile+256], %r9;") == "no failure");
     }
 }
@@ -75,7 +81,7 @@ TEST_CASE("a finding names the place of use and of the load") {
                contains("the last undefined value was loaded at offset 132 of 'tile' in shared memory (512 bytes): "
                         "ld.shared.u32 %r5, [%r2+8];"));
     CHECK_THAT(text, contains("what is read must have been written before"));
-    CHECK_THAT(finding("ld.global.u32 %r5, [%d4+12]; st.global.u32 [%d1], %r5;"),
+    CHECK_THAT(finding("ld.global.u32 %r5, [%d4+12]; not.b32 %r5, %r5; st.global.u32 [%d1], %r5;"),
                contains("loaded at offset 12 of buffer 'y' (256 bytes)"));
 }
 
@@ -104,7 +110,7 @@ TEST_CASE("written memory is defined") {
     CHECK(finding(nothing + "st.shared.u32 [%r2], %r30; st.shared.u32 [%r2], %r1; ld.shared.u32 %r5, [%r2];"
                             "setp.lt.u32 %p1, %r5, 9; @%p1 st.global.u32 [%d1], %r5;") == "no failure");
     CHECK_THAT(finding("st.shared.u32 [%r2], %r1; ld.shared.u32 %r30, [tile+508]; st.shared.u32 [%r2], %r30;"
-                       "ld.shared.u32 %r5, [%r2]; st.global.u32 [%d1], %r5;"),
+                       "ld.shared.u32 %r5, [%r2]; add.u32 %r5, %r5, 1; st.global.u32 [%d1], %r5;"),
                contains("an undefined value is stored to a buffer"));
 }
 
@@ -120,6 +126,12 @@ TEST_CASE("copying padding is no finding, and definedness is tracked by byte") {
           "add.u32 %r6, %r5, 3; and.b32 %r6, %r6, 255; st.global.u32 [%d1], %r6;", "st.global.u8 [%d1], %r5;",
           "st.global.u32 [%d1], %r5;",  // a struct of a byte and padding
           "bfi.b32 %r6, %r5, 0, 8, 8; st.global.u32 [%d1], %r6;",
+          // what is undefined is only moved
+          "shr.u32 %r6, %r5, 8; st.global.u32 [%d1], %r6;", "bfe.u32 %r6, %r5, 8, 8; st.global.u32 [%d1], %r6;",
+          "prmt.b32 %r6, %r5, 0, 0x1111; st.global.u32 [%d1], %r6;", "or.b32 %r6, %r5, 3; st.global.u32 [%d1], %r6;",
+          "mov.b64 %d5, {%r1, %r5}; shr.u64 %d5, %d5, 40; st.global.u64 [%d3], %d5;",
+          "selp.b32 %r6, %r5, %r1, 1; st.global.u32 [%d1], %r6;",
+          "cvt.s64.s32 %d5, %r5; st.global.u64 [%d3], %d5;",
           "shr.u32 %r6, %r5, 8; shl.b32 %r6, %r6, 24; shr.u32 %r7, %r5, 0; and.b32 %r7, %r7, 15; st.global.u32 [%d1], "
           "%r7;",
           "cvt.u16.u32 %h2, %r5; mov.b32 %r6, {%h2, %h2}; and.b32 %r6, %r6, 0xff00ff; st.global.u32 [%d1], %r6;",
@@ -129,20 +141,22 @@ TEST_CASE("copying padding is no finding, and definedness is tracked by byte") {
         CHECK(finding(one_byte + use) == "no failure");
     }
     for (const char* use :
-         {"shr.u32 %r6, %r5, 8; st.global.u32 [%d1], %r6;",
+         {"shr.u32 %r6, %r5, 8; add.u32 %r6, %r6, 1; st.global.u32 [%d1], %r6;",
           "and.b32 %r6, %r5, 511;"
           "setp.eq.u32 %p1, %r6, 3; @%p1 bra $end;",
           "cvt.u32.u16 %r6, %r5; setp.eq.u32 %p1, %r6, 3; @%p1 bra $end;",
-          "bfe.u32 %r6, %r5, 8, 8; st.global.u32 [%d1], %r6;", "cvt.rn.f32.u32 %f1, %r5; st.global.f32 [%d1], %f1;",
-          "prmt.b32 %r6, %r5, 0, 0x1111; st.global.u32 [%d1], %r6;",
-          "mov.b64 %d5, {%r1, %r5}; shr.u64 %d5, %d5, 40; st.global.u64 [%d3], %d5;"}) {
+          "bfe.u32 %r6, %r5, 8, 8; popc.b32 %r6, %r6; st.global.u32 [%d1], %r6;", "cvt.rn.f32.u32 %f1, %r5; st.global.f32 [%d1], %f1;",
+          // what is moved, or where to, is undefined
+          "prmt.b32 %r6, %r1, 0, %r5; st.global.u32 [%d1], %r6;", "shl.b32 %r6, %r1, %r5; st.global.u32 [%d1], %r6;",
+          "setp.eq.u32 %p1, %r5, 3; selp.b32 %r6, 1, 2, %p1; st.global.u32 [%d1], %r6;",
+          "mov.b64 %d5, {%r1, %r5}; add.u64 %d5, %d5, 1; shr.u64 %d5, %d5, 40; st.global.u64 [%d3], %d5;"}) {
         INFO(use);
         CHECK_THAT(finding(one_byte + use), contains("undefined"));
     }
-    // a vector of floats has no padding
-    CHECK_THAT(finding("ld.shared.u32 %r5, [tile]; mov.b32 %f1, %r5; mov.f32 %f2, 0f3F800000;"
-                       "st.global.v2.f32 [%d3], {%f2, %f1};"),
-               contains("an undefined value is stored to a buffer"));
+    // one element of a vector
+    CHECK_THAT(finding("ld.shared.u32 %r5, [tile]; mov.b32 %f1, %r5; add.f32 %f1, %f1, 0f3F800000; mov.f32 %f2, %f1;"
+                       "mov.f32 %f3, 0f00000000; st.global.v2.f32 [%d3], {%f3, %f2};"),
+               contains("an undefined value is stored to a buffer") && contains("computed here: add"));
     CHECK(finding("ld.shared.u32 %r5, [tile]; st.global.v2.b32 [%d3], {%r1, %r5};") == "no failure");
 }
 
@@ -171,8 +185,8 @@ TEST_CASE("definedness persists from launch to launch") {
     machine.run(threads("st.global.u32 [%d2], %r1;"), {.block = {33, 1, 1}}, x, y, x, 0u);
     CHECK(machine.failure(threads("ld.global.u32 %r5, [%d2]; st.global.u32 [%d1], %r5;"), {.block = {33, 1, 1}}, x, y,
                           x, 0u) == "no failure");
-    CHECK_THAT(machine.failure(threads("ld.global.u32 %r5, [%d2]; st.global.u32 [%d1], %r5;"), {.block = {34, 1, 1}}, x,
-                               y, x, 0u),
+    CHECK_THAT(machine.failure(threads("ld.global.u32 %r5, [%d2]; add.u32 %r5, %r5, 1; st.global.u32 [%d1], %r5;"),
+                               {.block = {34, 1, 1}}, x, y, x, 0u),
                contains("by block (0,0,0) thread (33,0,0)"));
     const std::uint32_t five[] = {5};
     machine.memory.write(y + 33 * 4, std::as_bytes(std::span(five)));
@@ -190,7 +204,7 @@ TEST_CASE("a copy from buffer to buffer copies definedness") {
     const auto reads = [&](std::uint64_t buffer, int offset, std::uint32_t count, int bytes = 4) {
         const std::string text = "mad.wide.u32 %d5, %r1, " + std::to_string(bytes) + ", %d4; ld.global.u" +
                                  std::to_string(8 * bytes) + " %r5, [%d5+" + std::to_string(offset) +
-                                 "]; st.global.u32 [%d1], %r5;";
+                                 "]; add.u32 %r5, %r5, 1; st.global.u32 [%d1], %r5;";
         return machine.failure(threads(text), {.block = {count, 1, 1}}, x, buffer, x, 0u);
     };
     CHECK(reads(z, 24, 9) == "no failure");
@@ -215,7 +229,7 @@ TEST_CASE("definedness is separate for each block's shared memory and for each c
     const auto y = machine.empty<std::uint32_t>("y", 64);
     const std::string first_only = threads(
         "mov.u32 %r6, %ctaid.x; setp.ne.u32 %p1, %r6, 0; @!%p1 st.shared.u32 [%r2], %r1; bar.sync 0;"
-        "ld.shared.u32 %r5, [%r2]; st.global.u32 [%d1], %r5;");
+        "ld.shared.u32 %r5, [%r2]; add.u32 %r5, %r5, 1; st.global.u32 [%d1], %r5;");
     CHECK_THAT(machine.failure(first_only, {.grid = {2, 1, 1}, .block = {32, 1, 1}}, x, y, x, 0u),
                contains("by block (1,0,0)"));
     CHECK(machine.failure(first_only, {.grid = {1, 1, 1}, .block = {32, 1, 1}}, x, y, x, 0u) == "no failure");
@@ -270,7 +284,7 @@ $out: st.param.b32 [result], %r2; ret;
         for (const std::string& argument : arguments)
             body += "{ .param .b32 a; .param .b32 r; st.param.b32 [a], " + argument +
                     "; proto: .callprototype (.param .b32 _) _ (.param .b32 _); call (r), %d6, (a), proto;"
-                    "ld.param.b32 %r5, [r]; } st.global.u32 [%d1], %r5;";
+                    "ld.param.b32 %r5, [r]; } add.u32 %r5, %r5, 1; st.global.u32 [%d1], %r5;";
         Machine machine;
         const auto x = machine.buffer("x", std::vector<std::uint32_t>(64, 3));
         return machine.failure(threads(body, function), {.block = {32, 1, 1}}, x, x, x, 0u);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <set>
 
 #include "tests/catch.hpp"
 #include "tests/unit/runtime/cuda_fixture.hpp"
@@ -75,7 +76,7 @@ TEST_CASE("the order of warps: by the launch's number, or as set by options or t
     const Environment schedule("IKAT_SCHEDULE", "5");
     CHECK(last_warps("", 8, 8) == fixed);
     CHECK(last_warps("0", 8, 1) == Numbers{7});  // the program goes first
-    for (const char* wrong : {"one", "-1", "1,", "7,lane", "4294967296", "0x1"}) {
+    for (const char* wrong : {"one", "-1", "1,", "7,lane", "7,lanes,", "7,,lanes", "4294967296", "0x1"}) {
         const Environment other("IKAT_SCHEDULE", wrong);
         CHECK_THAT(message_of([] { last_warps("", 2, 1); }),
                    contains("there is no schedule '" + std::string(wrong) + "' (from IKAT_SCHEDULE)"));
@@ -94,7 +95,8 @@ TEST_CASE("a finding says how to repeat its order of warps") {
     };
     CHECK_THAT(failure("0"), contains("; IKAT_SCHEDULE=0 repeats this order of warps"));
     CHECK_THAT(failure("0"), contains("thread (0,0,0)"));
-    CHECK_THAT(failure("7,lanes"), contains("; IKAT_SCHEDULE=7,lanes repeats this order of warps"));
+    for (const std::string_view words : {"7", "7,lanes", "7,moved-shared", "7,lanes,moved-shared,any-leader"})
+        CHECK_THAT(failure(words), contains("; IKAT_SCHEDULE=" + std::string(words) + " repeats this order of warps"));
     const std::string first = failure("");
     const auto at = first.find("IKAT_SCHEDULE=") + std::string_view("IKAT_SCHEDULE=").size();
     CHECK(failure(first.substr(at, first.find(' ', at) - at)) == first);
@@ -128,13 +130,95 @@ TEST_CASE("uninitialised registers are found if options or the environment ask f
         CHECK_THAT(result(several), contains("note: a register that nothing has assigned"));
     CHECK(result("no-barrier-fences") == "");
     CHECK(result("registers,no-registers") == "");
-    CHECK_THAT(result("all"), contains("error: there is no check 'all'\n"));
-    for (const char* const wrong : {"registers,all", "no-all", "all,registers"})
-        CHECK_THAT(result(wrong), contains("error: there is no check 'all'\n"));
+    for (const char* const all : {"all", "all=error", "no-all,registers", "registers=error,strict,registers"})
+        CHECK_THAT(result(all), contains("note: a register that nothing has assigned"));
+    for (const char* const none : {"registers,no-all", "registers=off", "registers=warning", "registers,strict"})
+        CHECK(result(none) == "");
+    for (const char* const wrong : {"register", "registers,,all", "no-no-all", "no-strict"})
+        CHECK_THAT(result(wrong),
+                   contains("error: there is no check '") && contains("hint: checks are all, strict, bounds,"));
+    CHECK_THAT(result("bounds=fatal"), contains("error: there is no severity 'fatal'\n") &&
+                                           contains("hint: severities are error, warning, note and off"));
     const Environment registers("IKAT_CHECK", "registers");
     CHECK_THAT(result(""), contains("note: a register that nothing has assigned"));
-    const Environment wrong("IKAT_CHECK", "all");
-    CHECK_THAT(result(""), contains("error: there is no check 'all' (from IKAT_CHECK)"));
+    const Environment wrong("IKAT_CHECK", "register");
+    CHECK_THAT(result(""), contains("error: there is no check 'register' (from IKAT_CHECK)"));
+}
+
+TEST_CASE("foreign PTX is only warned of what hardware lets pass, and sees the orders that it shows") {
+    constexpr const char* tail = R"(.version 8.0
+.target sm_90
+.address_size 64
+.extern .shared .align 16 .b8 dynamic[];
+.visible .entry k(.param .u64 out)
+{
+    .reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %d<2>;
+    ld.param.u64 %d1, [out]; ld.shared.u32 %r1, [dynamic+32]; elect.sync %r2|%p1, -1; mov.u32 %r3, dynamic;
+    and.b32 %r3, %r3, 1023; st.global.v4.u32 [%d1], {%r1, %r2, %r3, %r3}; ret;
+}
+)";
+    struct Outcome {
+        std::string error;
+        std::vector<Diagnostic> warnings;
+        std::set<std::uint32_t> leaders, bases;
+    };
+    const auto run = [&](std::string_view check, std::string_view words) {
+        const Environment nothing("IKAT_CHECK", "");
+        Outcome out;
+        for (std::uint32_t seed = 1; seed < 20; ++seed) {
+            const std::string schedule = std::to_string(seed) + std::string(words);
+            const Device device =
+                Device::open({.device = "emulator", .schedule = schedule, .check = check, .warnings = &out.warnings});
+            const Module module = device.load(tail, "tail.ptx");
+            Buffer<std::uint32_t> y = device.buffer<std::uint32_t>(4, "y");
+            const Argument list[] = {{.type = ir::Type::U32, .memory = &y.memory()}};
+            const Grid grid{.blocks = {1}, .threads = {32}, .dynamic_shared_bytes = 32};
+            out.error = message_of([&] {
+                for (int i = 0; i < 2; ++i) device.launch(module, "k", grid, pack(list));
+            });
+            if (!out.error.empty()) continue;
+            const std::vector<std::uint32_t> found = y.download();
+            out.leaders.insert(found[1]), out.bases.insert(found[2]);
+        }
+        return out;
+    };
+    const Outcome foreign = run("", "");
+    CHECK(foreign.error.empty());
+    CHECK(foreign.warnings.size() == 19);  // one for each device, though there are two launches
+    CHECK(to_string(foreign.warnings.front()).find("warning: shared load of 4 bytes") != std::string::npos);
+    CHECK(foreign.leaders == std::set<std::uint32_t>{0});
+    CHECK(foreign.bases == std::set<std::uint32_t>{0});
+    CHECK_THAT(run("strict", "").error, contains("error: shared load of 4 bytes"));
+    const Outcome strict = run("strict,shared-tail=off", ""), asked = run("", ",moved-shared,any-leader");
+    for (const Outcome& out : {strict, asked}) {
+        CHECK(out.leaders.size() > 5);
+        CHECK(out.bases.size() > 1);
+    }
+    CHECK(strict.warnings.empty());
+}
+
+TEST_CASE("a download of what nothing has written is a note") {
+    const auto downloads = [](std::string_view check, std::vector<Diagnostic>& warnings) {
+        return message_of([&] {
+            const Device device = Device::open({.device = "emulator", .check = check, .warnings = &warnings});
+            Buffer<std::uint32_t> y = device.buffer<std::uint32_t>(600, "y");
+            const std::vector<std::uint32_t> some(595);
+            y.upload(some);
+            for (int i = 0; i < 2; ++i) y.download();
+            y.upload(std::vector<std::uint32_t>(600));
+            y.download();
+        });
+    };
+    std::vector<Diagnostic> warnings;
+    CHECK(downloads("", warnings) == "");
+    REQUIRE(warnings.size() == 1);
+    CHECK_THAT(to_string(warnings[0]),
+               contains("note: 20 of the 2400 bytes that are copied to the host from buffer 'y' have been written by "
+                        "nothing, the first of them at offset 2380"));
+    CHECK_THAT(downloads("undefined-downloads", warnings), contains("error: 20 of the 2400 bytes"));
+    warnings.clear();
+    CHECK(downloads("no-undefined-downloads", warnings) == "");
+    CHECK(warnings.empty());
 }
 
 TEST_CASE("PTX text: mistakes found before anything runs are errors, but not kernel errors") {

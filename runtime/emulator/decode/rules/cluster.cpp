@@ -12,8 +12,10 @@ void cluster_barrier(Lowering& code, Modifiers& modifiers, Operands) {
     modifiers.take(Modifier::Cluster);
     const bool arrives = modifiers.take(Modifier::Arrive);
     if (!arrives && !modifiers.take(Modifier::Wait)) code.unsupported("barrier.cluster needs .arrive or .wait");
-    modifiers.take_any({Modifier::Release, Modifier::Relaxed, Modifier::Acquire});
-    const std::uint32_t bits = BarrierCluster | (modifiers.take(Modifier::Aligned) ? BarrierAligned : 0);
+    const bool releases = arrives && !modifiers.take(Modifier::Relaxed);
+    modifiers.take_any({Modifier::Release, Modifier::Acquire});
+    const std::uint32_t bits =
+        BarrierCluster | (modifiers.take(Modifier::Aligned) ? BarrierAligned : 0) | (releases ? BarrierReleases : 0);
     code.count_here();
     code.emit(barrier, 0, 0, {0, 0, 0, 0, bits | (arrives ? BarrierArrive : 0)}).apart = true;
 }

@@ -220,8 +220,7 @@ void store_fragment(Lowering& code, Modifiers& modifiers, Operands operands) {
                       code.apply(select_integer(Operation::Shr, Type::U32), upper, {from, code.constant(16, 4)});
                       from = upper;
                   }
-                  code.tell_observers(
-                      at, {.bytes = fragment.unit(), .direction = Direction::Write, .of_numbers = fragment.is_float});
+                  code.tell_observers(at, {.bytes = fragment.unit(), .direction = Direction::Write});
                   code.emit(select_store(at.space, code.values[index(at.base)].slot, fragment.unit(), 1), 0,
                             std::uint8_t(Field::A | Field::D),
                             {index(from), index(at.base), 0, 0, std::uint32_t(at.offset)});

@@ -109,10 +109,9 @@ void load_elements(Lowering& code, const Access& access, std::span<const VReg> e
 
 void store_elements(Lowering& code, const Access& access, std::span<const VReg> elements) {
     const unsigned bytes = ir::info(access.type).bytes;
-    code.tell_observers(access.at, {.bytes = bytes * std::uint32_t(elements.size()),
-                                    .direction = Direction::Write,
-                                    .cached = access.cached,
-                                    .of_numbers = ir::is_float(access.type)});
+    code.tell_observers(
+        access.at,
+        {.bytes = bytes * std::uint32_t(elements.size()), .direction = Direction::Write, .cached = access.cached});
     in_parts(code, access, elements,
              [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
                  code.emit(select_store(at.space, code.values[index(at.base)].slot, size, count), 0,
@@ -291,7 +290,10 @@ void red(Lowering& code, Modifiers& modifiers, Operands operands) {
 void membar(Lowering& code, Modifiers& modifiers, Operands operands) {
     const bool is_noted = code.kernel.has_products || code.kernel.has_bulk_copies;
     std::uint32_t shown = 0;
-    if (modifiers.has(Modifier::MbarrierInit)) shown = bit(Shown::Barriers);
+    const bool is_of_proxies = modifiers.has(Modifier::Proxy) || modifiers.has(Modifier::TensormapGeneric);
+    const bool is_of_cluster = modifiers.has(Modifier::Cluster) || modifiers.has(Modifier::Gpu) ||
+                               modifiers.has(Modifier::Sys) || modifiers.has(Modifier::Gl);
+    if (modifiers.has(Modifier::MbarrierInit) || (is_of_cluster && !is_of_proxies)) shown = bit(Shown::Barriers);
     if (modifiers.has(Modifier::Proxy) && modifiers.has(Modifier::Async)) {
         if (!modifiers.has(Modifier::Global)) shown |= bit(Shown::Shared);
         if (!modifiers.has(Modifier::SharedCta) && !modifiers.has(Modifier::SharedCluster)) shown |= bit(Shown::Global);

@@ -104,9 +104,11 @@ void setmaxnreg(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (operands[0].kind != nvptx::Operand::Kind::Integer || count < least || count > most || count % unit)
         code.refuse(FaultCode::WrongImmediate,
                     fmt::format("setmaxnreg needs a multiple of {} from {} to {}", unit, least, most));
-    if (!code.kernel.registers) code.refuse(FaultCode::UnknownRegisters, info(FaultCode::UnknownRegisters).message);
     code.count_here();
-    code.emit(change_registers, 0, 0, {is_more, 0, 0, 0, BarrierRegisters | BarrierAligned, std::uint32_t(count)});
+    if (!code.kernel.registers)
+        code.emit(ignore_registers, 0, 0, {});
+    else
+        code.emit(change_registers, 0, 0, {is_more, 0, 0, 0, BarrierRegisters | BarrierAligned, std::uint32_t(count)});
 }
 
 constexpr RuleRow warpgroup_rows[] = {

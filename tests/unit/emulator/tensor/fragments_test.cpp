@@ -110,7 +110,8 @@ bool is_undefined(const Form& form, Unwritten a, Unwritten b, Unwritten c, int e
     body += "wmma.mma" + form.types + " " + in_c + ", " + in_a + ", " + in_b + ", " + in_c + ";\n";
     body += "wmma.store.d.sync.aligned.row." + form.shape + ".shared." + form.sum + " [tile], " + in_c + ";\n";
     body += "bar.sync 0; mov.u32 %r1, tile; add.u32 %r1, %r1, %r2;\n";
-    body += "ld.shared" + type + " " + in_d + ", [%r1]; st.global" + type + " [%d3], " + in_d + "; ret;";
+    const std::string use = "xor" + type + " " + in_d + ", " + in_d + ", " + in_d + ";";
+    body += "ld.shared" + type + " " + in_d + ", [%r1]; " + use + " st.global" + type + " [%d3], " + in_d + "; ret;";
     const std::string text = kernel(body, ".shared .align 32 .b8 tile[1024];");
     const std::string said =
         machine.failure(text, {.block = {32, 1, 1}}, buffer("a", form.m * form.k * form.bits, a),

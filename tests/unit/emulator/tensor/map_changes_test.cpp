@@ -72,7 +72,7 @@ struct Outcome {
 Outcome outcome(std::string body, std::uint32_t seed = 0, bool zeros = false) {
     Machine machine;
     machine.options.seed = seed;
-    machine.options.check_registers = seed % 2;
+    machine.check_registers(seed % 2);
     const auto x = machine.buffer("x", numbers(100)), z = machine.buffer("z", numbers(500));
     const auto p0 = machine.buffer("maps", std::vector<std::uint64_t>(32)), p1 = machine.empty<std::uint32_t>("y", 16);
     for (std::size_t at; (at = body.find("$z")) != body.npos;) body.replace(at, 2, std::to_string(z));

@@ -346,7 +346,7 @@ const std::string m16n8k8_in_registers =
 std::string failure(const std::string& before, const std::string& behind, std::uint32_t threads = 32,
                     const std::string& product = m16n8k8_in_registers) {
     Machine machine;
-    machine.options.check_registers = true;
+    machine.check_registers(true);
     const auto out = machine.buffer("out", std::vector<std::uint32_t>(64));
     const std::string said = machine.failure(
         kernel("mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 5; setp.ne.u32 %p2, %r1, 5;\n"

@@ -60,11 +60,29 @@ TEST_CASE("registers that are not there") {
                contains("register-count: ") && contains("setmaxnreg.dec to 176 registers of a thread that has 168"));
     CHECK_THAT(finding(known, "setmaxnreg.inc.sync.aligned.u32 160;"),
                contains("register-count: ") && contains("setmaxnreg.inc to 160 registers of a thread that has 168"));
-    for (const char* directives : {"", ".maxntid 384", ".reqntid 384"})
-        CHECK_THAT(finding(directives, specialised(40, 232)), contains("unknown-registers: ") && contains(".maxnreg"));
+    // One block is assumed, as ptxas does.
+    for (const char* directives : {".maxntid 384", ".reqntid 384"}) {
+        CHECK(finding(directives, specialised(40, 232)) == fine);
+        CHECK_THAT(finding(directives, specialised(80, 224)), contains("register-pool: "));
+    }
     for (const char* count : {"16", "264", "44", "-8"})
         CHECK_THAT(finding(known, std::string("setmaxnreg.dec.sync.aligned.u32 ") + count + ";"),
                    contains("wrong-immediate: ") && contains("a multiple of 8 from 24 to 256"));
+}
+
+TEST_CASE("setmaxnreg has no effect, and a note says so, where nothing says how many registers there are") {
+    const std::string text =
+        ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u32 n)\n{\n"
+        "setmaxnreg.dec.sync.aligned.u32 40;\nsetmaxnreg.inc.sync.aligned.u32 232;\nret;\n}\n";
+    Machine machine;
+    CHECK(machine.failure(text, {.grid = {2, 1, 1}, .block = {384, 1, 1}}, 0u) == "no failure");
+    REQUIRE(machine.warnings.size() == 2);
+    CHECK_THAT(to_string(machine.warnings[0]),
+               contains("kernel.ptx:6:1: note: setmaxnreg has no effect: the kernel says neither") &&
+                   contains("hint: give the entry .maxntid"));
+    CHECK(machine.warnings[1].where.line == 7);
+    machine.options.checks.set(emulator::Check::UnknownRegisters, emulator::Action::Error);
+    CHECK_THAT(machine.failure(text, {.block = {384, 1, 1}}, 0u), contains("error: setmaxnreg has no effect"));
 }
 
 TEST_CASE("setmaxnreg by the four warps of a warpgroup") {
