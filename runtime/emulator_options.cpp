@@ -126,13 +126,12 @@ void run(emulator::Program& program, const emulator::Launch& launch, const Emula
         program.run(launch, options);
     } catch (const Error& finding) {
         std::vector<Diagnostic> diagnostics = finding.diagnostics();
-        diagnostics.front().notes.push_back({{},
-                                             fmt::format("in kernel '{}'; IKAT_SCHEDULE={} repeats this order of warps",
-                                                         launch.entry,
-                                                         schedule_text(asked, options.seed, options.lanes))});
+        diagnostics.front().notes.push_back(
+            {{},
+             fmt::format("in kernel '{}'; IKAT_SCHEDULE={} repeats this order of warps", launch.entry,
+                         schedule_text(asked, options.seed, options.lanes))});
         const KernelError error(std::move(diagnostics));
-        log(error.what() + std::string("
-"));
+        log(error.what() + std::string("\n"));
         throw error;
     }
 }

@@ -6,11 +6,20 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
+#include <vector>
 
 #include "runtime/emulator/observe/wording.hpp"
 #include "runtime/emulator/ops/control.hpp"
 
 namespace ikat::emulator {
+
+std::string text_of(const nvptx::Module& module, const nvptx::Instruction& instruction) {
+    constexpr std::size_t most = 160;
+    std::string text = nvptx::print(module, instruction);
+    if (text.size() > most) text.replace(most - 4, text.npos, " ...");
+    return text;
+}
 
 namespace {
 
@@ -33,7 +42,7 @@ void place(Diagnostic& diagnostic, const ThreadBlock& block, const nvptx::Instru
     const LaunchState& state = block.launch_state();
     if (!instruction) return;
     diagnostic.where = location(state.module, instruction->where);
-    diagnostic.excerpt = "    " + nvptx::print(state.module, *instruction);
+    diagnostic.excerpt = "    " + text_of(state.module, *instruction);
     const std::uint32_t line = instruction->where.line;
     if (line < state.source_lines.size() && state.source_lines[line].known())
         diagnostic.notes.push_back({state.source_lines[line], "from this line of the kernel"});
@@ -46,7 +55,7 @@ void place(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp, s
 std::string place_text(const ThreadBlock& block, const Warp& warp, std::uint32_t pc) {
     const nvptx::Instruction* const instruction = instruction_at(warp, pc);
     if (!instruction) return "the end of the kernel";
-    return fmt::format("line {}: {}", instruction->where.line, nvptx::print(block.launch_state().module, *instruction));
+    return fmt::format("line {}: {}", instruction->where.line, text_of(block.launch_state().module, *instruction));
 }
 
 /// "12 bytes past the end of", for an access of `bytes` at `offset` relative to something of `size` bytes.
@@ -145,8 +154,8 @@ Finding access_finding(const ThreadBlock& block, const Warp& warp) {
 }
 
 /// "lanes 0-15, 20" of a mask.
-std::string lane_list(std::uint32_t mask) {
-    std::string text = std::popcount(mask) == 1 ? "lane " : "lanes ";
+std::string number_list(std::string_view noun, std::uint32_t mask) {
+    std::string text = fmt::format("{}{} ", noun, std::popcount(mask) == 1 ? "" : "s");
     bool first = true;
     for (unsigned lane = 0; lane < warp_size;) {
         if (!(mask >> lane & 1)) {
@@ -162,6 +171,8 @@ std::string lane_list(std::uint32_t mask) {
     }
     return text;
 }
+
+std::string lane_list(std::uint32_t mask) { return number_list("lane", mask); }
 
 /// "mask 0x0000000c, and 0x00000004 in lane 2"
 std::string masks(const Fault& fault) {
@@ -219,15 +230,43 @@ std::string waits_for(const ThreadBlock& block, const ScheduledWarp& warp, const
     return others ? "wait at a barrier for " + lane_list(others) : "wait at a barrier";
 }
 
+/// Where the lanes of warps are, and what they wait for; what is the same of several warps is one note.
+void note_splits(Diagnostic& diagnostic, const ThreadBlock& block, std::span<const ScheduledWarp* const> warps,
+                 std::string_view ready = "can run") {
+    struct Same {
+        Location where;
+        std::string text;
+        std::uint32_t warps = 0;  // as a set
+    };
+    std::vector<Same> all;
+    for (const ScheduledWarp* const warp : warps)
+        for (const Split& split : warp->splits()) {
+            const nvptx::Instruction* const instruction = instruction_at(*warp, split.pc);
+            std::string text = fmt::format("{} {} ({})", lane_list(split.mask), waits_for(block, *warp, split, ready),
+                                           place_text(block, *warp, split.pc));
+            auto found = std::ranges::find(all, text, &Same::text);
+            if (found == all.end())
+                found = all.insert(
+                    found, {instruction ? location(block.launch_state().module, instruction->where) : Location{},
+                            std::move(text)});
+            found->warps |= 1u << warp->index;
+        }
+    for (const Same& each : all)
+        diagnostic.notes.push_back({each.where, fmt::format("{} {}", number_list("warp", each.warps), each.text)});
+}
+
 void note_splits(Diagnostic& diagnostic, const ThreadBlock& block, const ScheduledWarp& warp,
                  std::string_view ready = "can run") {
-    for (const Split& split : warp.splits()) {
-        const nvptx::Instruction* const instruction = instruction_at(warp, split.pc);
-        diagnostic.notes.push_back(
-            {instruction ? location(block.launch_state().module, instruction->where) : Location{},
-             fmt::format("warp {} {} {} ({})", warp.index, lane_list(split.mask), waits_for(block, warp, split, ready),
-                         place_text(block, warp, split.pc))});
-    }
+    const ScheduledWarp* const one[] = {&warp};
+    note_splits(diagnostic, block, one, ready);
+}
+
+/// The warps of a block that have not ended.
+std::vector<const ScheduledWarp*> running_warps(const ThreadBlock& block) {
+    std::vector<const ScheduledWarp*> all;
+    for (const ScheduledWarp& warp : block.warps())
+        if (!block.has_ended(warp)) all.push_back(&warp);
+    return all;
 }
 
 }  // namespace
@@ -246,10 +285,10 @@ void note_origin(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& w
     std::string text = "a register that nothing has assigned";
     if (instruction && from.bytes == 0)
         text = fmt::format("the last undefined value came from lane {}, which is not there or not in the mask: {}",
-                           from.address, nvptx::print(module, *instruction));
+                           from.address, text_of(module, *instruction));
     else if (instruction)
         text = fmt::format("the last undefined value was loaded {}: {}", bytes_text(from, block),
-                           nvptx::print(module, *instruction));
+                           text_of(module, *instruction));
     diagnostic.notes.push_back({instruction ? location(module, instruction->where) : Location{}, text});
 }
 
@@ -259,7 +298,7 @@ void note_maker(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& wa
     if (!maker) return;
     const auto& module = block.launch_state().module;
     diagnostic.notes.push_back(
-        {location(module, maker->where), fmt::format("computed here: {}", nvptx::print(module, *maker))});
+        {location(module, maker->where), fmt::format("computed here: {}", text_of(module, *maker))});
 }
 
 Warp::Unwritten place_of(const Fault& fault) {
@@ -282,9 +321,8 @@ void note_copy(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& bl
     const Flight* const copy = flight_of(fault, block);
     if (!copy) return;
     const auto& module = block.launch_state().module;
-    diagnostic.notes.push_back(
-        {location(module, copy->instruction->where),
-         fmt::format("the copy, by {}: {}", who(*copy), nvptx::print(module, *copy->instruction))});
+    diagnostic.notes.push_back({location(module, copy->instruction->where),
+                                fmt::format("the copy, by {}: {}", who(*copy), text_of(module, *copy->instruction))});
     if (copy->is_bulk && fault.code == FaultCode::CopyNotAwaited)
         diagnostic.hint =
             "wait for the phase of the barrier that counts the bytes of the copy; other threads, too, wait for "
@@ -462,8 +500,7 @@ Error deadlock_error(const ThreadBlock& block) {
                                      exited ? fmt::format("; {} have exited", plural(exited, "thread")) : "");
     if (exited && code == FaultCode::Deadlock)
         diagnostic.hint = "threads that return early never reach the barrier: guard the work, not the barrier";
-    for (const ScheduledWarp& warp : block.warps())
-        if (!block.has_ended(warp)) note_splits(diagnostic, block, warp);
+    note_splits(diagnostic, block, running_warps(block));
     return Error(std::move(diagnostic));
 }
 
@@ -513,8 +550,8 @@ Error waiting_error(const ThreadBlock& block) {
         const bool is_free = !block.barrier_of(warp);
         if (!first && is_free) first = &warp;
         reads |= is_free && !warp.only_polls();
-        note_splits(diagnostic, block, warp, "read the same memory again and again");
     }
+    note_splits(diagnostic, block, running_warps(block), "read the same memory again and again");
     const ScheduledWarp& shown = first ? *first : block.warps().front();
     place(diagnostic, block, shown, shown.splits().front().pc);
     if (!reads) {

@@ -34,6 +34,8 @@ void check_launch(const nvptx::Module& module, const DecodedKernel& kernel, cons
 Diagnostic diagnostic_of(FaultCode code);
 
 Location location(const nvptx::Module& module, const nvptx::Position& where);
+/// An instruction as PTX, cut to 160 characters.
+std::string text_of(const nvptx::Module& module, const nvptx::Instruction& instruction);
 
 /// "at offset 12 of buffer 'x' (64 bytes)"
 std::string bytes_text(const Warp::Unwritten& at, const ThreadBlock& block);

@@ -79,7 +79,7 @@ void describe_mbarrier(Diagnostic& diagnostic, const Fault& fault, const ThreadB
     if (!barrier) return;
     const nvptx::Module& module = block.launch_state().module;
     diagnostic.notes.push_back(
-        {location(module, barrier->made->where), fmt::format("the barrier: {}", nvptx::print(module, *barrier->made))});
+        {location(module, barrier->made->where), fmt::format("the barrier: {}", text_of(module, *barrier->made))});
 }
 
 std::string thread_text(const ThreadBlock& block, std::uint32_t number) {
@@ -95,7 +95,7 @@ void note_write(Diagnostic& diagnostic, const ThreadBlock& block) {
     diagnostic.notes.push_back(
         {location(module, write.instruction->where),
          fmt::format("the write, by block {} {}: {}", tuple(write.by->coordinates()),
-                     thread_text(*write.by, write.thread), nvptx::print(module, *write.instruction))});
+                     thread_text(*write.by, write.thread), text_of(module, *write.instruction))});
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ void describe_warpgroup(Diagnostic& diagnostic, const Fault& fault, const Thread
     if (!other) return;
     const nvptx::Module& module = block.launch_state().module;
     diagnostic.notes.push_back(
-        {location(module, other->where), fmt::format("{}: {}", block.products.found_is, nvptx::print(module, *other))});
+        {location(module, other->where), fmt::format("{}: {}", block.products.found_is, text_of(module, *other))});
 }
 
 void describe_bulk_copy(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& block) {

@@ -80,7 +80,7 @@ TEST_CASE("waiting for memory that no thread can change any more is found immedi
     const std::string global = run(poll + "ret;");
     CHECK_THAT(global,
                contains("block (0,0,0) waits for memory to change, and no thread is left that could change it"));
-    CHECK_THAT(global, contains("warp 1 lanes 0-31 read the same memory again and again"));
+    CHECK_THAT(global, contains("warps 0-1 lanes 0-31 read the same memory again and again"));
     CHECK_THAT(run(".shared .u32 s; mov.u32 %r3, 0; st.shared.u32 [s], %r3; bar.sync 0; setp.lt.u32 %p1, %r1, 32;"
                    "@%p1 bra $barrier; $wait: ld.volatile.shared.u32 %r3, [s]; setp.eq.u32 %p2, %r3, 0;"
                    "@%p2 bra $wait; $barrier: bar.sync 0; ret;"),
