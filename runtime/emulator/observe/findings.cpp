@@ -65,7 +65,7 @@ bool passes(Warp* w, const MicroOp* op, const Fault& fault) {
     const Action action = action_of(block.launch_state().options.checks, refined.code, *w);
     if (action == Action::Error) return fail(w, op, refined) != nullptr;
     const nvptx::Instruction* const instruction = w->kernel->instructions[w->index_of(op)];
-    const std::uint32_t line = instruction ? instruction->where.line : 0;
+    const std::uint32_t line = instruction ? location(block.launch_state(), *instruction).line : 0;
     if (action != Action::Off && !block.launch_state().findings.has(info(refined.code).name, line, block.index())) {
         const auto before = std::tuple(w->leave, w->pc);
         fail(w, op, refined);

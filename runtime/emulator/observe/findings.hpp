@@ -14,7 +14,7 @@ namespace ikat::emulator {
 
 class Findings {
 public:
-    /// Whether this block or an earlier one has found the code at a line of the PTX.
+    /// Whether this block or an earlier one has found the code at a line.
     bool has(std::string_view code, std::uint32_t line, std::uint64_t block) const;
     void add(std::uint64_t block, Diagnostic diagnostic);
     /// Calls f for each of these blocks and those before, in the order of lines.

@@ -37,15 +37,14 @@ const nvptx::Instruction* instruction_at(const Warp& warp, std::uint32_t pc) {
     return pc < instructions.size() ? instructions[pc] : nullptr;
 }
 
-/// The PTX line, and the line of the kernel's source if there is a table for it.
+/// The line of the kernel's source if there is a table for it, and that of the PTX.
 void place(Diagnostic& diagnostic, const ThreadBlock& block, const nvptx::Instruction* instruction) {
-    const LaunchState& state = block.launch_state();
     if (!instruction) return;
-    diagnostic.where = location(state.module, instruction->where);
+    const LaunchState& state = block.launch_state();
+    const Location ptx = location(state.module, instruction->where);
+    diagnostic.where = location(state, *instruction);
     diagnostic.excerpt = "    " + text_of(state.module, *instruction);
-    const std::uint32_t line = instruction->where.line;
-    if (line < state.source_lines.size() && state.source_lines[line].known())
-        diagnostic.notes.push_back({state.source_lines[line], "from this line of the kernel"});
+    if (diagnostic.where != ptx) diagnostic.notes.push_back({ptx, "this instruction of the PTX"});
 }
 
 void place(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp, std::uint32_t pc) {
@@ -247,8 +246,7 @@ void note_splits(Diagnostic& diagnostic, const ThreadBlock& block, std::span<con
             auto found = std::ranges::find(all, text, &Same::text);
             if (found == all.end())
                 found = all.insert(
-                    found, {instruction ? location(block.launch_state().module, instruction->where) : Location{},
-                            std::move(text)});
+                    found, {instruction ? location(block.launch_state(), *instruction) : Location{}, std::move(text)});
             found->warps |= 1u << warp->index;
         }
     for (const Same& each : all)
@@ -275,6 +273,12 @@ Location location(const nvptx::Module& module, const nvptx::Position& where) {
     return {module.file, where.line, where.column};
 }
 
+Location location(const LaunchState& state, const nvptx::Instruction& instruction) {
+    const std::uint32_t line = instruction.where.line;
+    const bool is_known = line < state.source_lines.size() && state.source_lines[line].known();
+    return is_known ? state.source_lines[line] : location(state.module, instruction.where);
+}
+
 namespace {
 
 /// Where an undefined value came from, if known.
@@ -289,7 +293,7 @@ void note_origin(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& w
     else if (instruction)
         text = fmt::format("the last undefined value was loaded {}: {}", bytes_text(from, block),
                            text_of(module, *instruction));
-    diagnostic.notes.push_back({instruction ? location(module, instruction->where) : Location{}, text});
+    diagnostic.notes.push_back({instruction ? location(block.launch_state(), *instruction) : Location{}, text});
 }
 
 /// The op that has made what is stored of undefined values.
@@ -298,7 +302,7 @@ void note_maker(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& wa
     if (!maker) return;
     const auto& module = block.launch_state().module;
     diagnostic.notes.push_back(
-        {location(module, maker->where), fmt::format("computed here: {}", text_of(module, *maker))});
+        {location(block.launch_state(), *maker), fmt::format("computed here: {}", text_of(module, *maker))});
 }
 
 Warp::Unwritten place_of(const Fault& fault) {
@@ -321,7 +325,7 @@ void note_copy(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& bl
     const Flight* const copy = flight_of(fault, block);
     if (!copy) return;
     const auto& module = block.launch_state().module;
-    diagnostic.notes.push_back({location(module, copy->instruction->where),
+    diagnostic.notes.push_back({location(block.launch_state(), *copy->instruction),
                                 fmt::format("the copy, by {}: {}", who(*copy), text_of(module, *copy->instruction))});
     if (copy->is_bulk && fault.code == FaultCode::CopyNotAwaited)
         diagnostic.hint =

@@ -34,6 +34,8 @@ void check_launch(const nvptx::Module& module, const DecodedKernel& kernel, cons
 Diagnostic diagnostic_of(FaultCode code);
 
 Location location(const nvptx::Module& module, const nvptx::Position& where);
+/// Of an instruction: its line in the kernel's source if that is known, else in the PTX.
+Location location(const LaunchState& state, const nvptx::Instruction& instruction);
 /// An instruction as PTX, cut to 160 characters.
 std::string text_of(const nvptx::Module& module, const nvptx::Instruction& instruction);
 

@@ -78,8 +78,8 @@ void describe_mbarrier(Diagnostic& diagnostic, const Fault& fault, const ThreadB
     }();
     if (!barrier) return;
     const nvptx::Module& module = block.launch_state().module;
-    diagnostic.notes.push_back(
-        {location(module, barrier->made->where), fmt::format("the barrier: {}", text_of(module, *barrier->made))});
+    diagnostic.notes.push_back({location(block.launch_state(), *barrier->made),
+                                fmt::format("the barrier: {}", text_of(module, *barrier->made))});
 }
 
 std::string thread_text(const ThreadBlock& block, std::uint32_t number) {
@@ -93,7 +93,7 @@ void note_write(Diagnostic& diagnostic, const ThreadBlock& block) {
     const GenericWrites::Found& write = block.generic_writes.found;
     const nvptx::Module& module = block.launch_state().module;
     diagnostic.notes.push_back(
-        {location(module, write.instruction->where),
+        {location(block.launch_state(), *write.instruction),
          fmt::format("the write, by block {} {}: {}", tuple(write.by->coordinates()),
                      thread_text(*write.by, write.thread), text_of(module, *write.instruction))});
 }
@@ -116,8 +116,8 @@ void describe_warpgroup(Diagnostic& diagnostic, const Fault& fault, const Thread
     const nvptx::Instruction* const other = block.products.found;
     if (!other) return;
     const nvptx::Module& module = block.launch_state().module;
-    diagnostic.notes.push_back(
-        {location(module, other->where), fmt::format("{}: {}", block.products.found_is, text_of(module, *other))});
+    diagnostic.notes.push_back({location(block.launch_state(), *other),
+                                fmt::format("{}: {}", block.products.found_is, text_of(module, *other))});
 }
 
 void describe_bulk_copy(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& block) {

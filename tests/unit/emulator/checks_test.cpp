@@ -49,7 +49,8 @@ TEST_CASE("findings carry the line of the kernel's source") {
     machine.source_lines[11] = {"saxpy.cpp", 12, 5};
     const std::string message =
         machine.failure(accessing("ld.global.u32 %r5, [%d1+12];", 1), {.block = {32, 1, 1}}, x, x, x, 0u);
-    CHECK_THAT(message, contains("saxpy.cpp:12:5"));
+    CHECK(message.starts_with("saxpy.cpp:12:5: error: global load of 4 bytes"));
+    CHECK_THAT(message, contains("\nkernel.ptx:11:5: note: this instruction of the PTX\n"));
 }
 
 TEST_CASE("out of bounds in every pattern: contiguous, uniform, strided, half a warp, vectors, stores") {
