@@ -25,6 +25,7 @@
 
 #include "runtime/emulator/emulator.hpp"
 #include "runtime/emulator/machine/host_memory.hpp"
+#include "runtime/emulator/machine/written.hpp"
 #include "runtime/emulator/observe/faults.hpp"
 
 namespace ikat::emulator {
