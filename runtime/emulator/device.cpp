@@ -152,11 +152,10 @@ void Device::check_download(std::uint64_t from, std::size_t bytes) const {
     if (options_.sets.strict.of(emulator::Check::Downloads) == emulator::Action::Off) return;
     const emulator::Memory::Unwritten gap = memory_.unwritten(from, bytes);
     if (gap.count == 0) return;
-    report(
-        options_, emulator::FaultCode::UndefinedDownload, gap.name,
-        fmt::format("{} of the {} bytes that are copied to the host from buffer '{}' have been written by nothing, the "
-                    "first of them at offset {}",
-                    gap.count, bytes, gap.name, gap.first));
+    report(options_, emulator::FaultCode::UndefinedDownload, gap.name,
+           fmt::format(
+               "nothing has written {} of the {} bytes of buffer '{}' that are copied to the host, from offset {} on",
+               gap.count == bytes ? "any" : std::to_string(gap.count), bytes, gap.name, gap.first));
 }
 
 void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle) {
