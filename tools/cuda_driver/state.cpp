@@ -43,7 +43,10 @@ void refuse(CUresult result, std::string reason, std::string hint) {
     throw Refusal{result, std::move(reason), std::move(hint)};
 }
 
-Driver::Driver() : target(device_target()), options(runtime::emulator_options(runtime::OpenOptions{})), properties(device_properties(target, options)) {
+Driver::Driver()
+    : target(device_target()),
+      options(runtime::emulator_options(runtime::OpenOptions{})),
+      properties(device_properties(target, options)) {
     const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
     blocking_launches = blocking && std::string_view(blocking) == "1";
     primary_handle = new_handle();

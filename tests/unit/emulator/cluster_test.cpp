@@ -256,15 +256,18 @@ TEST_CASE("a block that has exited takes its shared memory with it") {
 TEST_CASE("what no block has written in shared memory is undefined to all") {
     const std::string mapped = "mapa.shared::cluster.u32 %r13, tile, %r11;\n";
     const std::string own = "add.u32 %r11, %r4, 1; and.b32 %r11, %r11, 3; mov.u32 %r12, 5; mov.u32 %r10, tile;\n";
-    CHECK_THAT(found(own + mapped + "ld.shared::cluster.u32 %r20, [%r13]; add.u32 %r20, %r20, 1; st.global.u32 [%d1], %r20;" + meet),
+    CHECK_THAT(found(own + mapped +
+                     "ld.shared::cluster.u32 %r20, [%r13]; add.u32 %r20, %r20, 1; st.global.u32 [%d1], %r20;" + meet),
                contains("undefined-store: ") && contains("in shared memory of block (1,0,0) (256 bytes)"));
     CHECK_THAT(found(own + mapped + meet + "red.shared::cluster.add.u32 [%r13], 1;" + meet),
                contains("unwritten: ") && contains("in shared memory of block (1,0,0)"));
     // without the barrier some order finds it, here that a block runs before the one of the rank below
     const std::string below = "sub.u32 %r11, %r4, 1; setp.gt.u32 %p1, %r4, 0; @!%p1 mov.u32 %r11, 0;" + mapped;
-    CHECK_THAT(found(fill + below + "ld.shared::cluster.u32 %r20, [%r13]; add.u32 %r20, %r20, 1; st.global.u32 [%d1], %r20;" + meet),
+    CHECK_THAT(found(fill + below +
+                     "ld.shared::cluster.u32 %r20, [%r13]; add.u32 %r20, %r20, 1; st.global.u32 [%d1], %r20;" + meet),
                contains("undefined-store: "));
-    CHECK(found(fill + meet + mapped + "ld.shared::cluster.u32 %r20, [%r13]; add.u32 %r20, %r20, 1; st.global.u32 [%d1], %r20;" + meet) ==
+    CHECK(found(fill + meet + mapped +
+                "ld.shared::cluster.u32 %r20, [%r13]; add.u32 %r20, %r20, 1; st.global.u32 [%d1], %r20;" + meet) ==
           "no failure");
     // another block's store defines it, also for its own block
     CHECK(found(own + mapped + meet + "st.shared::cluster.u32 [%r13], %r12;" + meet +

@@ -60,15 +60,16 @@ TEST_CASE("an undefined value is found where it is used, whichever memory it com
         CHECK_THAT(after("setp.eq.u32 %p1, %r5, 0; vote.sync.ballot.b32 %r9, %p1, -1;"),
                    contains("a warp-wide instruction is given an undefined value"));
         CHECK_THAT(after("red.global.add.u32 [%d1], %r5;"), contains("an atomic is given an undefined value"));
-        for (const std::string move : {"shfl.sync.bfly.b32 %r9, %r5, 1, 31, -1;",
-                                       "st.local.u32 [own+16], %r5; ld.local.u32 %r9, [own+16];",
-                                       "add.u32 %r9, %r5, 1; st.local.u32 [own+16], %r9; ld.local.u32 %r9, [own+16];"}) {
+        for (const std::string move :
+             {"shfl.sync.bfly.b32 %r9, %r5, 1, 31, -1;", "st.local.u32 [own+16], %r5; ld.local.u32 %r9, [own+16];",
+              "add.u32 %r9, %r5, 1; st.local.u32 [own+16], %r9; ld.local.u32 %r9, [own+16];"}) {
             CHECK(after(move + "st.global.u32 [%d1], %r9;") == "no failure");
             CHECK_THAT(after(move + "xor.b32 %r9, %r9, 1; st.global.u32 [%d1], %r9;"),
                        contains("an undefined value is stored to a buffer"));
         }
-        CHECK_THAT(after("neg.s32 %r9, %r5; shfl.sync.bfly.b32 %r9, %r9, 1, 31, -1; st.global.u32 [%d1], %r9;"),
-                   contains("an undefined value is stored to a buffer") && contains("computed here: neg.s32 %r9, %r5;"));
+        CHECK_THAT(
+            after("neg.s32 %r9, %r5; shfl.sync.bfly.b32 %r9, %r9, 1, 31, -1; st.global.u32 [%d1], %r9;"),
+            contains("an undefined value is stored to a buffer") && contains("computed here: neg.s32 %r9, %r5;"));
         CHECK(after("add.u32 %r9, %r5, 1; st.shared.u32 [tile+256], %r9;") == "no failure");
     }
 }
@@ -130,8 +131,7 @@ TEST_CASE("copying padding is no finding, and definedness is tracked by byte") {
           "shr.u32 %r6, %r5, 8; st.global.u32 [%d1], %r6;", "bfe.u32 %r6, %r5, 8, 8; st.global.u32 [%d1], %r6;",
           "prmt.b32 %r6, %r5, 0, 0x1111; st.global.u32 [%d1], %r6;", "or.b32 %r6, %r5, 3; st.global.u32 [%d1], %r6;",
           "mov.b64 %d5, {%r1, %r5}; shr.u64 %d5, %d5, 40; st.global.u64 [%d3], %d5;",
-          "selp.b32 %r6, %r5, %r1, 1; st.global.u32 [%d1], %r6;",
-          "cvt.s64.s32 %d5, %r5; st.global.u64 [%d3], %d5;",
+          "selp.b32 %r6, %r5, %r1, 1; st.global.u32 [%d1], %r6;", "cvt.s64.s32 %d5, %r5; st.global.u64 [%d3], %d5;",
           "shr.u32 %r6, %r5, 8; shl.b32 %r6, %r6, 24; shr.u32 %r7, %r5, 0; and.b32 %r7, %r7, 15; st.global.u32 [%d1], "
           "%r7;",
           "cvt.u16.u32 %h2, %r5; mov.b32 %r6, {%h2, %h2}; and.b32 %r6, %r6, 0xff00ff; st.global.u32 [%d1], %r6;",
@@ -145,7 +145,8 @@ TEST_CASE("copying padding is no finding, and definedness is tracked by byte") {
           "and.b32 %r6, %r5, 511;"
           "setp.eq.u32 %p1, %r6, 3; @%p1 bra $end;",
           "cvt.u32.u16 %r6, %r5; setp.eq.u32 %p1, %r6, 3; @%p1 bra $end;",
-          "bfe.u32 %r6, %r5, 8, 8; popc.b32 %r6, %r6; st.global.u32 [%d1], %r6;", "cvt.rn.f32.u32 %f1, %r5; st.global.f32 [%d1], %f1;",
+          "bfe.u32 %r6, %r5, 8, 8; popc.b32 %r6, %r6; st.global.u32 [%d1], %r6;",
+          "cvt.rn.f32.u32 %f1, %r5; st.global.f32 [%d1], %f1;",
           // what is moved, or where to, is undefined
           "prmt.b32 %r6, %r1, 0, %r5; st.global.u32 [%d1], %r6;", "shl.b32 %r6, %r1, %r5; st.global.u32 [%d1], %r6;",
           "setp.eq.u32 %p1, %r5, 3; selp.b32 %r6, 1, 2, %p1; st.global.u32 [%d1], %r6;",

@@ -126,8 +126,10 @@ TEST_CASE("reading what is being copied is a finding with both lines") {
                          contains("cp.async.cg.shared.global [%r3], [%d1], 16;") && contains("thread (0,0,0)"));
     // each thread waits for its own copies only: what others copy is there behind a barrier
     const std::string neighbour = "xor.b32 %r20, %r2, 512; mov.u32 %r21, tile; add.u32 %r3, %r21, %r20;\n";
-    CHECK_THAT(finding(copy + wait + neighbour + "ld.shared.b32 %r10, [%r3]; not.b32 %r10, %r10; st.global.b32 [%d2], %r10;", 64),
-               contains("copy-not-awaited: ") || contains("undefined-store: "));
+    CHECK_THAT(
+        finding(copy + wait + neighbour + "ld.shared.b32 %r10, [%r3]; not.b32 %r10, %r10; st.global.b32 [%d2], %r10;",
+                64),
+        contains("copy-not-awaited: ") || contains("undefined-store: "));
     CHECK(result_of(copy + wait + "bar.sync 0;\n" + neighbour + store, 64)[0] == 1128);
     CHECK_THAT(finding(copy + "ld.shared.u16 %h1, [%r3+14];"), contains("2 bytes at offset 14 of 'tile'"));
     CHECK_THAT(finding(copy + "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r10}, [%r3];"),

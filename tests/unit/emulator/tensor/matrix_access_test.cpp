@@ -145,7 +145,8 @@ TEST_CASE("matrices of uninitialised elements") {
         "@%p1 st.shared.b32 [%r21], %r1; shl.b32 %r23, %r1, 4; add.u32 %r23, %r20, %r23; bar.warp.sync -1;\n";
     const auto uses = [&](const std::string& trans, int lane, const std::string& before_use = "") {
         return failure(fill + "ldmatrix.sync.aligned.m8n8.x1" + trans + ".shared.b16 {%r10}, [%r23];\n" + before_use +
-                       "setp.eq.u32 %p2, %r1, " + std::to_string(lane) + "; xor.b32 %r10, %r10, 1; @%p2 st.global.b32 [%d2], %r10;");
+                       "setp.eq.u32 %p2, %r1, " + std::to_string(lane) +
+                       "; xor.b32 %r10, %r10, 1; @%p2 st.global.b32 [%d2], %r10;");
     };
     for (const int lane : {0, 3, 8, 31}) CHECK(uses("", lane) == ": no failure");
     CHECK_THAT(uses("", 5), contains("undefined-store: ") && contains("loaded at offset 16 of 'fresh'"));

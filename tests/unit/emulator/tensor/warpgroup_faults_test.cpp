@@ -344,8 +344,9 @@ TEST_CASE("what nothing has written, in a product") {
     CHECK_THAT(finding(begin + columns + hole(11, 0) + whole + "@!%p5 " + store, 128, scope),
                contains("undefined-store: "));
     // registers
-    CHECK_THAT(finding(begin + "ld.global.f32 %f1, [%d2];\n" + whole + "add.f32 %f1, %f1, %f1; st.global.f32 [%d2], %f1;"),
-               contains("undefined-store: "));
+    CHECK_THAT(
+        finding(begin + "ld.global.f32 %f1, [%d2];\n" + whole + "add.f32 %f1, %f1, %f1; st.global.f32 [%d2], %f1;"),
+        contains("undefined-store: "));
     CHECK(finding(begin + "ld.global.f32 %f1, [%d2];\n" + whole + store) == fine);
     const std::string unadded =
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d10, %d11, 0, 1, 1, 0, 0;\n";
