@@ -91,6 +91,7 @@ struct Check {
     void type(std::size_t i);
     void contract(std::size_t i);
     void alignment(std::size_t i);
+    void expectation(const ast::Expectation& expected);
     std::string words(std::size_t i) const;
     void overlaps(std::size_t i);
     void home(std::size_t i, const Backend& device);
@@ -145,6 +146,21 @@ void Check::alignment(std::size_t i) {
     else if (has_elements && argument.address() % element != 0)
         report_unaligned(element, fmt::format("its elements are {}: start at a multiple of their size",
                                               info(parameter.element).name));
+}
+
+void Check::expectation(const ast::Expectation& expected) {
+    const std::string& name = kernel.parameters[expected.parameter].name;
+    const Argument& argument = arguments[expected.parameter];
+    for (const ast::View& view : kernel.views)
+        for (std::uint32_t d = 0; d + 1 < view.rank; ++d)
+            if (view.pitch(d) == expected.parameter && arguments[view.extent(d)].bits <= 1) return;
+    const std::uint64_t given = argument.is_buffer() ? argument.address() : magnitude(argument);
+    if (given % expected.multiple == 0) return;
+    report(argument.is_buffer()
+               ? fmt::format("buffer '{}' is not aligned to {} bytes", name, expected.multiple)
+               : fmt::format("'{}' is {}, which is not a multiple of {}", name, given, expected.multiple),
+           expected.hint);
+    findings.back().notes.push_back({expected.where, expected.what + " here"});
 }
 
 std::string Check::words(std::size_t i) const {
@@ -266,6 +282,7 @@ void check_launch(const ast::KernelTree& kernel, const LaunchPoint& point, std::
         check.home(i, device);
     }
     for (const ast::View& view : kernel.views) check.view(view);
+    for (const ast::Expectation& expected : kernel.expectations) check.expectation(expected);
     check.limits(point.grid, device.properties());
     check.bounds(point.grid.threads, point.grid.blocks);
     check.shared_memory(point.grid);

@@ -11,8 +11,8 @@ namespace {
 std::uint64_t address_of(const runtime::BufferPart& part) { return part.memory->address() + part.offset; }
 
 bool overlap(const runtime::BufferPart& a, const runtime::BufferPart& b) {
-    return a.bytes > 0 && b.bytes > 0 && address_of(a) < address_of(b) + b.bytes &&
-           address_of(b) < address_of(a) + a.bytes;
+    return a.bytes > 0 && b.bytes > 0 && a.memory->device() == b.memory->device() &&
+           address_of(a) < address_of(b) + b.bytes && address_of(b) < address_of(a) + a.bytes;
 }
 
 /// Arguments of a recipe have no life of their own to look at: their buffers are there.

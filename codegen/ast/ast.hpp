@@ -128,6 +128,14 @@ struct BlockShape {
     std::uint32_t threads = 0;      // exactly that many; 0: any number
 };
 
+/// What the body expects of a parameter; each launch checks it. Unlike by a contract, nothing is optimised by it.
+struct Expectation {
+    std::uint32_t parameter = 0;
+    std::uint64_t multiple = 1;  // of a number; of an address, in bytes
+    std::string what, hint;      // "a TileSource copies 16 bytes at once"
+    Location where{};
+};
+
 /// A kernel, or a function that kernels call.
 struct KernelTree {
     std::string name;
@@ -141,6 +149,7 @@ struct KernelTree {
     std::vector<std::string> texts;
     ir::LaunchBounds bounds;
     BlockShape block{};
+    std::vector<Expectation> expectations{};
     bool checked = false;  // capture has already checked it: check() need not run again
     Location where{};
 

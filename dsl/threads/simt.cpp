@@ -68,6 +68,33 @@ void complain(std::string message, std::string hint, const Where& where, std::ve
     recorder.complain(std::move(message), std::move(hint), recorder.here(), std::move(notes));
 }
 
+namespace {
+
+void expect(Recorder& recorder, std::uint32_t parameter, const Expected& expected, const Where& where) {
+    const Location place = Location::of(where);
+    const auto is_same = [&](const ast::Expectation& other) {
+        return other.parameter == parameter && other.multiple == expected.multiple && other.where == place;
+    };
+    auto& all = recorder.kernel.expectations;
+    if (std::ranges::none_of(all, is_same))
+        all.push_back({parameter, expected.multiple, expected.what, expected.hint, place});
+}
+
+}  // namespace
+
+void expect_multiple(const Recorded& number, const Expected& expected, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    if (!is_leaf(number.tree) || number.capture != recorder.capture()) return;
+    const ast::NodeInfo& node = recorder.kernel[node_of_leaf(number.tree)];
+    if (node.kind == ast::Kind::Operation && node.op == ir::Op::Param)
+        expect(recorder, ir::parameter_of(node.attribute), expected, where);
+}
+void expect_aligned(const Array& array, const Expected& expected, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    if (!array.symbol && !array.sliced && array.capture == recorder.capture())
+        expect(recorder, array.index, expected, where);
+}
+
 void require_threads(std::uint32_t count) { Recorder::active().kernel.block.threads = count; }
 
 Recorded exchange(const Operation& what, RecordedValues arguments, const Where& where) {

@@ -61,12 +61,12 @@ public:
     /// empty. By all threads of the block, tile.threads(). A and B are as they are stored: k x m and n x k by columns.
     /// A block that goes on to another tile, in a loop, meets at a sync_block() before that.
     BlockProduct(const In<T, 2>& A, const In<T, 2>& B, const Word& row, const Word& column, const ProductAccess& access,
-                 const std::optional<PartOfK>& part = {})
+                 const std::optional<PartOfK>& part = {}, const trace::Where& where = trace::Where::current())
         : row_(word(row)), column_(word(column)) {
         require_linear_blocks();
         require_threads(threads);
-        const Source<major_a, tile.m> from_a(A, row_, {transposes_a ? 0 : access.a, transposes_a});
-        const Source<major_b, tile.n> from_b(B, column_, {transposes_b ? 0 : access.b, transposes_b});
+        const Source<major_a, tile.m> from_a(A, row_, {transposes_a ? 0 : access.a, transposes_a}, where);
+        const Source<major_b, tile.n> from_b(B, column_, {transposes_b ? 0 : access.b, transposes_b}, where);
         const LeftFactor<ProductOf<T>, Tile<major_a, tile.m>, major_a> left(a_, warp_row_);
         const RightFactor<ProductOf<T>, Tile<major_b, tile.n>, major_b> right(b_, warp_column_);
         pipeline<tile.stages>(

@@ -17,10 +17,12 @@
 #pragma once
 #include <algorithm>
 #include <bit>
+#include <string>
 #include <vector>
 
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/memory/async.hpp"
+#include "dsl/record/complaint.hpp"
 #include "dsl/threads/simt.hpp"
 #include "stdlib/tile/shared_tile.hpp"
 
@@ -47,10 +49,12 @@ class TileSource {
 
 public:
     /// The tiles begin at row `first` of x, or, Along::Rows, at column `first`. x is not empty.
-    TileSource(const In<T, 2>& x, const Word& first, const TileAccess& access)
+    TileSource(const In<T, 2>& x, const Word& first, const TileAccess& access,
+               const trace::Where& where = trace::Where::current())
         : x_(x), first_(word(first)), access_(access), start_(start()) {
         if (is_by_elements()) return;
         const std::uint32_t width = access.bytes / sizeof(T);
+        expect_access(where);
         const auto column = value(start_.unit * width);
         for (std::uint32_t pass = 0; pass < std::min(passes(), period()); ++pass)
             places_.push_back(Tile::place(value(start_.row + pass * rows_of_pass()), column));
@@ -100,6 +104,18 @@ public:
     }
 
 private:
+    /// An error of a launch whose matrix cannot be accessed by so many bytes.
+    void expect_access(const trace::Where& where) const {
+        trace::Expected expected{
+            .multiple = access_.bytes,
+            .what = "a TileSource copies " + std::to_string(access_.bytes) + " bytes of a row at once",
+            .hint = "rows begin at such multiples, and are as long: otherwise copy by fewer bytes, or, 0, by elements"};
+        trace::expect_aligned(x_.array(), expected, where);
+        expected.multiple /= sizeof(T);
+        trace::expect_multiple(x_.pitch().recorded(), expected, where);
+        trace::expect_multiple(x_.extent(1).recorded(), expected, where);
+    }
+
     UnitOfRow start() const {
         const auto thread = value(thread_id().x);
         return is_by_elements() ? UnitOfRow{thread, thread} : unit_of_row<Tile>(thread, access_.bytes, rows_of_pass());

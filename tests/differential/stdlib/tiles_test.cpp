@@ -114,6 +114,8 @@ TEST_CASE("tiles: one with conflicts is not captured, unless they are allowed") 
 
 namespace {
 
+constexpr TensorTile tensor_tile_of_test{.m = 64, .n = 64, .warp_m = 32, .warp_n = 32, .stages = 2};
+
 /// That a message is an error in line `first` of this file, with a note that names line `second`.
 void check_both_lines(const std::string& message, const std::string& text, int first, int second) {
     INFO(message);
@@ -187,6 +189,37 @@ TEST_CASE("tiles: boxes and products that swizzle them differently are not captu
                      "k_major() of a matrix that is swizzled within 32 bytes, in an array of boxes that are swizzled "
                      "within 64 bytes",
                      line + 5, line);
+}
+
+TEST_CASE("tiles: a matrix that cannot be accessed by so many bytes is not launched") {
+    using Product = BlockProduct<half, tensor_tile_of_test, MatrixOrder::Rows, MatrixOrder::Columns>;
+    constexpr int line = __LINE__ + 2;
+    const auto k = kernel("products", params("A", "B", "y"), [](In<half, 2> A, In<half, 2> B, Out<float> y) {
+        const Product product(A, B, 0, 0, {16, 4});
+        product.each<4>(
+            [&](const auto& i, const auto& j, const auto& v) { if_(i * 64u + j < 1u, [&] { y[0] = v.lane(0); }); });
+    });
+    const runtime::Device device = test::open_device();
+    const auto x = device.upload(std::vector<half>(4096, half(1.0f)), "x");
+    auto y = device.buffer<float>(1, "y");
+    int launch = 0;
+    const auto message = [&](const auto& A, const auto& B) {
+        launch = __LINE__ + 1;
+        return tests::message_of([&] { device.launch(k, {{{1}, {tensor_tile_of_test.threads()}}}, A, B, y); });
+    };
+    CHECK(message(x.view(4, 16), x.view(4, 16)) == "");
+    CHECK(y.download()[0] == 16);
+    CHECK(message(x.view(4, 16).pitched(24), x.view(4, 16).pitched(18)) == "");
+    CHECK(message(x.view(1, 16).pitched(17), x.slice(2, 100).view(4, 16)) == "");  // there is no second row
+    const auto check = [&](const std::string& found, const std::string& text) {
+        check_both_lines(found, text, launch, line);
+        CHECK(found.find("a TileSource copies 16 bytes of a row at once here") != std::string::npos);
+    };
+    check(message(x.view(4, 16).pitched(20), x.view(4, 16)), "'A_pitch' is 20, which is not a multiple of 8");
+    check(message(x.view(4, 12).pitched(16), x.view(4, 12)), "'A_extent1' is 12, which is not a multiple of 8");
+    check(message(x.slice(4, 100).view(4, 16), x.view(4, 16)), "buffer 'A' is not aligned to 16 bytes");
+    CHECK_THAT(message(x.view(4, 16), x.view(4, 16).pitched(17)),
+               Catch::Contains("'B_pitch' is 17, which is not a multiple of 2"));
 }
 
 // ---- slices
