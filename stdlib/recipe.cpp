@@ -189,9 +189,9 @@ void run(const Queue& queue, const Recipe& recipe, std::size_t type, std::initia
         arguments.push_back(operand.as_argument(handle.ast(), arguments.size(), where));
     const Call call(handle.ast(), arguments, 0, {recipe.function(), where});
     runtime::check_arguments(call.kernel(), arguments, where);
-    check_memory(call, options.workspace);
     const Sizes sizes = checked_sizes(recipe, variant, call);
     check_buffers(call, sizes);
+    check_memory(call, options.workspace);
     if (writes_nothing(call, sizes)) return;
     Steps steps(queue, recipe, call, handle, options.workspace);
     if (recipe.steps)

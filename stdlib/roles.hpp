@@ -2,6 +2,7 @@
 // What a function does with the memory of its operands, and that they may lie where they do: what it writes is nobody
 // else's. Checked before kernels are chosen, whose parameters need not tell it.
 #pragma once
+#include <cstdint>
 #include <span>
 #include <string_view>
 

@@ -79,7 +79,7 @@ TEST_CASE("what goes wrong comes on a stream with its synchronisation, on a devi
     CHECK_THAT(message, contains("saxpy: 'x' has 5000 elements"));
     const std::string of_launch = message_of([&] { stdlib::elementwise(stream, stdlib::Unary::relu, y, y); });
     CHECK_THAT(of_launch, contains("queue_test.cpp:"));
-    CHECK_THAT(of_launch, contains("'x' (read) and 'y' (written) are the same memory"));
+    CHECK_THAT(of_launch, contains("elementwise: 'x' (read) and 'y' (written) are the same memory"));
     fake.fail("cuStreamSynchronize", 0);
     fake.fail("cuCtxSynchronize", 0);
 }
