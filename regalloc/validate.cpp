@@ -12,9 +12,7 @@ struct Validator {
     const Flow& flow;
     Bitset defined{problem.values.size()};
 
-    void require(bool holds, const char* promise) const {
-        IKAT_ASSERT(holds, promise + ('\n' + to_string(problem)));
-    }
+    void require(bool holds, const char* promise) const { IKAT_ASSERT(holds, promise + ('\n' + to_string(problem))); }
     Class class_of(LiveRange v) const { return problem.values[index(v)].register_class; }
 
     void uses(std::span<const LiveRange> values) const {

@@ -82,9 +82,9 @@ struct AttentionOptions {
 /// the same extents, K and V, too; Q has as many heads as they, or a multiple: then several heads, one behind the
 /// other, share one of K and V. Numbers of queries and keys, also 0, are free. O is 0 where a query sees no keys.
 ///
-/// What K has where a query does not see a key does not matter. V is multiplied with 0 there, which makes NaN of NaN and
-/// of infinities: so it is for all queries of a block where the block reads the key, that is, in whole tiles of keys,
-/// counted from the first key, from the first one that one of its queries sees to the last. Blocks are of
+/// What K has where a query does not see a key does not matter. V is multiplied with 0 there, which makes NaN of NaN
+/// and of infinities: so it is for all queries of a block where the block reads the key, that is, in whole tiles of
+/// keys, counted from the first key, from the first one that one of its queries sees to the last. Blocks are of
 /// queries_of_block queries, tiles of AttentionTile::keys or WgmmaAttentionTile::keys keys. Keep V finite, also where
 /// it is padding.
 /// Throws Error for sizes and types that do not fit.

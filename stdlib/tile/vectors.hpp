@@ -107,8 +107,8 @@ auto place_in_line(const auto& i) {
 }
 
 /// The columns, in vectors of N elements, that thread number `thread` of `threads` takes of a row of `length` vectors
-/// that begins at vector number `first` of its array. A round to a trip: a kernel has this loop in three widths, and its
-/// registers decide how many blocks hide each other's waits.
+/// that begins at vector number `first` of its array. A round to a trip: a kernel has this loop in three widths, and
+/// its registers decide how many blocks hide each other's waits.
 template <int N, class E>
 auto columns_of(const auto& first, const auto& length, const auto& thread, const auto& threads) {
     const auto before = value(min(place_in_line<N, E>(first), threads - 1u));
