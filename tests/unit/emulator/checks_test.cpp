@@ -353,3 +353,16 @@ TEST_CASE("of several failing blocks the first is reported, with any number of h
                    contains("by block (20,0,0) thread (0,0,0)"));
     }
 }
+
+TEST_CASE("an instruction of more than 160 characters is cut") {
+    const auto excerpt = [](std::size_t length) {
+        const std::string name = "%" + std::string(length, 'r');
+        const std::string said =
+            finding(accessing(".reg .b32 " + name + "; ld.global.u32 " + name + ", [%d1+1024];", 1));
+        const std::size_t begin = said.find("    ld.global.u32") + 4;
+        return said.substr(begin, said.find('\n', begin) - begin);
+    };
+    CHECK(excerpt(100).ends_with("r, [%d1+1024];"));
+    CHECK(excerpt(200).size() == 160);
+    CHECK(excerpt(200).ends_with("rrr ..."));
+}
