@@ -86,8 +86,7 @@ bool GenericWrites::find(const Issuer& issuer, Fault fault, std::string what, st
     const nvptx::Instruction* const writes = code.instructions[place & (checked_place - 1)];
     reader.generic_writes.found = {&block_, thread_of(word), writes};
     const bool is_visibility = fault.code == FaultCode::BulkNotVisible || fault.code == FaultCode::ProductNotVisible;
-    if (is_visibility && nvptx::print(state.module, *writes).find("cp.async") != std::string::npos)
-        fault.code = FaultCode::CopyNotVisible;
+    if (is_visibility && writes->opcode == nvptx::Opcode::Cp) fault.code = FaultCode::CopyNotVisible;
     reader.finding = std::move(what);
     fault.lane = issuer.lane.value_or(0);
     return passes(issuer.w, issuer.op, fault);

@@ -96,9 +96,9 @@ public:
     SharedPlace shared_place(std::uint64_t address) const;
     /// The generic address, in this block, of a place in the shared memory of a block of the cluster.
     std::uint64_t address_of(const ThreadBlock& owner, std::uint64_t place) const;
-    /// The variable of its shared memory at a place.
     /// Whether all blocks of its cluster have started, as far as barriers tell.
     bool has_met_cluster() const { return has_met_; }
+    /// The variable of its shared memory at a place.
     View shared_view(std::uint64_t place) const { return cells_of(shared_views_.data(), shared_variables_).at(place); }
     std::uint32_t peers() const { return std::uint32_t(peers_.size()); }
     ThreadBlock& peer(std::uint32_t rank) const { return peers_[rank]; }
