@@ -9,6 +9,16 @@
 // walk the dominator tree in pre-order with one table. An entry stays valid as long as we are below its block: a
 // subtree is an interval of the walk, so an entry that no longer dominates never will again and may be overwritten.
 //
+//     branch %0, ^1, ^2                %3 = mul.u32 %n, %n
+//   ^1:                                branch %0, ^1, ^2
+//     %3 = mul.u32 %n, %n      ==>   ^1:
+//     …                                …
+//   ^2:                              ^2:
+//     %4 = mul.u32 %n, %n              …
+// Of two that stand beside each other, the first goes up to where both come from, if that is near: behind the same
+// branch or, in loops, also in the arm of one and behind it the arm of another. From farther away it would be kept in a
+// register for too long. Into or out of a loop nothing goes here. Loads stay.
+//
 // Needs: nothing. Keeps: blocks and edges. Removes the duplicates themselves, and leaves what only they used: run
 // dead_code after.
 #include <bit>
@@ -24,18 +34,26 @@ using namespace ir;
 
 class Cse {
 public:
-    Cse(Function& fn, const analysis::Dominators& dominators)
+    Cse(Function& fn, Context& context)
         : fn_(fn),
-          dominators_(dominators),
+          dominators_(context.dominators()),
+          loops_(context.loops()),
           table_(std::bit_ceil(fn.inst_count() * 2 + 2), no_inst),
-          block_of_(fn.inst_count()) {}
+          block_of_(fn.inst_count(), analysis::no_block) {}
 
     bool run() {
         for (Block block : dominators_.preorder()) {
-            std::erase_if(fn_[block].instructions, [&](Inst inst) { return is_duplicate(inst, block); });
+            std::erase_if(fn_[block].instructions, [&](Inst inst) {
+                if (is_duplicate(inst, block)) return true;
+                block_of_[index(inst)] = block;
+                return false;
+            });
             replacement_.apply(fn_[block].terminator);
         }
         if (replacement_.empty()) return false;
+        if (any_up_)
+            for (Block block : dominators_.preorder())
+                std::erase_if(fn_[block].instructions, [&](Inst inst) { return block_of_[index(inst)] != block; });
         replacement_.apply(fn_);  // the walk has rewritten all uses except those in unreachable blocks
         return true;
     }
@@ -46,14 +64,44 @@ private:
         if (!effects(fn_[inst]).none() && !analysis::reads_constant_memory(fn_, inst)) return false;
         if (fn_[inst].results.count == 0) return false;
         Inst& found = entry(inst);
-        if (found == no_inst || !dominators_.dominates(block_of_[index(found)], block)) {
+        if (found == no_inst || !(dominators_.dominates(block_of_[index(found)], block) || goes_up(found, block))) {
             found = inst;
-            block_of_[index(inst)] = block;
             return false;
         }
         const auto results = fn_.results(inst), leaders = fn_.results(found);
         for (std::size_t i = 0; i < results.size(); ++i) replacement_.replace(results[i], leaders[i]);
         return true;
+    }
+
+    /// Moves an instruction to a block from which another one with an equal instruction comes, too.
+    bool goes_up(Inst inst, Block other) {
+        const Block from = block_of_[index(inst)];
+        if (!effects(fn_[inst]).speculated() || fn_[inst].guard != no_value) return false;
+        const Block to = above(from, other);
+        if (to == analysis::no_block || loops_.innermost(to) != loops_.innermost(from) ||
+            loops_.innermost(to) != loops_.innermost(other))
+            return false;
+        bool reaches = true;
+        std::as_const(fn_).each_use(inst, [&](Value operand) {
+            const Definition& definition = fn_[operand];
+            const Block at =
+                definition.instruction == no_inst ? definition.block : block_of_[index(definition.instruction)];
+            reaches &= dominators_.dominates(at, to);
+        });
+        if (!reaches) return false;
+        any_up_ = true;
+        fn_[to].instructions.push_back(inst);
+        block_of_[index(inst)] = to;
+        return true;
+    }
+    /// The block above the first, if it is near above the second, too: in a loop, which repeats them, within two
+    /// blocks.
+    Block above(Block first, Block second) const {
+        const Block to = dominators_.parent(first);
+        const int farthest = loops_.depth(second) > 0 ? 2 : 1;
+        for (int up = 0; up < farthest && second != to && second != analysis::no_block; ++up)
+            second = dominators_.parent(second);
+        return second == to ? to : analysis::no_block;
     }
 
     /// The entry of the table that holds an equal instruction, or an empty one.
@@ -95,15 +143,17 @@ private:
 
     Function& fn_;
     const analysis::Dominators& dominators_;
+    const analysis::Loops& loops_;
     Replacement replacement_;
     std::vector<Inst> table_;      // open addressing
-    std::vector<Block> block_of_;  // of the instructions in the table
+    std::vector<Block> block_of_;  // by instruction, of those that the walk has passed
+    bool any_up_ = false;          // those are still in the blocks that they came from, too
 };
 
 }  // namespace
 
 Changed common_subexpressions(Function& fn, Context& context) {
-    return analysis::instructions_if(Cse(fn, context.dominators()).run());
+    return analysis::instructions_if(Cse(fn, context).run());
 }
 
 }  // namespace ikat::passes
