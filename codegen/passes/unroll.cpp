@@ -1,30 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops a trip of which makes several rounds: where the language asks for it, by `.unroll(n)`, which lowering hands on
-// at the branch back, and four in small loops of which it says nothing.
+// at the branch back, and in small loops of which it says nothing.
 //
 //     ^1: …                                   ^1: …
 //       jump ^2(%0)                             jump ^4(%0)
 //     ^2(%i: u32):                            ^4(%a: u32):                     are there n rounds?
 //       body of %i                              branch %a < %limit - (n - 2) * %step, ^5, ^8(%a)
-//       %m = lt.u32 %i, %limit         ==>    ^5:
-//       %j = add.u32 %i, %step                  jump ^6(%a)
+//       %m = lt.u32 %i, %limit         ==>    ^5:                              does no index wrap? (strides.hpp)
+//       %j = add.u32 %i, %step                  branch …, ^6(%a), ^8(%a)
 //       branch %m, ^2(%j), ^3 unroll n        ^6(%b: u32):
-//                                               bodies of %b, %b + %step … %c = %b + (n - 1) * %step
-//                                               branch %b < %limit - (2n - 2) * %step, ^6(%b + n * %step), ^7
+//                                               bodies of %b, %b + %step … %b + (n - 1) * %step
+//                                               %c = %b + n * %step
+//                                               branch %b < %limit - (2n - 2) * %step, ^6(%c), ^7
 //                                             ^7:                              is there another?
-//                                               branch %c < %limit, ^8(%b + n * %step), ^3
+//                                               branch %c <= %limit + (%step - 1), ^8(%c), ^3
 //                                             ^8(%d: u32):
 //                                               jump ^2(%d)
 //                                             ^2(%i: u32): …                   the loop as it was
 //
-// No difference falls below the lowest number of the type: nothing is below that. What is asked at the end of a round
-// stays true while steps are added, so that a trip makes the rounds that the loop would, be it one that wraps.
-// Convergent operations are repeated as the rounds are. Threads that make equally many rounds stay together.
+// No difference falls below the lowest number of the type: nothing is below that. No counter of ^6 passes the highest:
+// for that, the limit is lowered where it is near it, and what is left is for the loop as it was. So a trip makes the
+// rounds that the loop would, be it one that wraps. Behind the trips all is asked of %c, so that no other counter has
+// to be kept in a register. Convergent operations are repeated as the rounds are. Threads that make equally many rounds
+// stay together.
 //
-// A small loop is one path of few operations, loads and stores. It gains the tests and branches of three rounds, and
-// the assembler can begin the loads of all four before it waits for one. What communicates, orders memory, or is about
-// copies in flight was placed by hand, and is left alone; so are kernels of very many loops. Values are computed in
-// their order, so that sums keep their bits.
+// A small loop is one path of few operations, loads and stores. It gains the tests and branches of its rounds, and the
+// assembler can begin the loads of all rounds before it waits for one. Four make a trip, and eight where they are tiny;
+// four of what is left then make one, too. What communicates, orders memory, or is about copies in flight was placed by
+// hand, and is left alone; so are kernels of very many loops. Values are computed in their order, so that sums keep
+// their bits.
 //
 // Needs: loops as lowering leaves them, of one branch back, with a constant step, and a way past them, so that what
 // follows is no part of them. Leaves alone: others. Leaves: blocks that only jump on, for clean_up_control_flow, and
@@ -36,6 +40,7 @@
 #include "codegen/ir/edit/split.hpp"
 #include "codegen/ir/edit/uses.hpp"
 #include "codegen/passes/passes.hpp"
+#include "codegen/passes/strides.hpp"
 
 namespace ikat::passes {
 namespace {
@@ -52,25 +57,26 @@ struct Counted {
 };
 
 constexpr std::uint32_t small_rounds = 4;     // of a trip, in loops that do not ask
-constexpr std::size_t small_operations = 20;  // fewer: a small loop
+constexpr std::size_t small_operations = 40;  // fewer: a small loop
+constexpr std::size_t tiny_operations = 12;   // fewer: a tiny one
 constexpr std::size_t many_loops = 64;        // more small ones: all are left alone
 
 bool asks(const Function& fn, Block block) { return fn[block].terminator.unroll > 1; }
 
-/// Whether the loop may be unrolled unasked: one path of few operations.
-bool is_small(const Function& fn, const analysis::Loop& loop) {
+/// The operations of a loop that may be unrolled unasked, one path of few; small_operations of others.
+std::size_t operations_of(const Function& fn, const analysis::Loop& loop) {
     std::size_t operations = 0;
     for (Block block : loop.blocks) {
         const Terminator& end = fn[block].terminator;
-        if (block == loop.latches[0] ? end.unroll != 0 : end.kind != Terminator::Kind::Jump) return false;
+        if (block == loop.latches[0] ? end.unroll != 0 : end.kind != Terminator::Kind::Jump) return small_operations;
         for (Inst inst : fn[block].instructions) {
             const Effects does = effects(fn[inst]);
             const bool accesses = fn[inst].op == Op::Load || fn[inst].op == Op::Store;
-            if (!does.none() && !(accesses && !does.orders && is_weak(fn[inst].memory))) return false;
+            if (!does.none() && !(accesses && !does.orders && is_weak(fn[inst].memory))) return small_operations;
             operations += fn[inst].op != Op::Const;
         }
     }
-    return operations < small_operations;
+    return operations;
 }
 
 /// The steps of two trips must be a number of the type.
@@ -142,48 +148,58 @@ public:
         }
         const Block head = rounds[0](loop_.header);
         counter_ = fn_[head].parameters[loop_.counter];
-        for (Word round = 0; round + 1 < loop_.rounds; ++round) {
+        const Block before = fn_.add_block();
+        build_.set_block(before);
+        Strides strides(fn_, loop_.region, fn_[loop_.header].parameters[loop_.counter], loop_.step, build_);
+        std::vector<Value> moving = enter(choice, before, head, strides);
+        for (Word round = 0; round < loop_.rounds; ++round) {
+            strides.rewrite(rounds[round], moving);
             const Block end = rounds[round](loop_.latch);
             build_.set_block(end);
+            moving = strides.next(moving);
+            if (round + 1 == loop_.rounds) break;
             Jump on = rounds[round](back.targets[0]);
             on.to = rounds[round + 1](loop_.header);
             on.arguments[loop_.counter] = advanced(round + 1);
             fn_[end].terminator = {.kind = Terminator::Kind::Jump, .targets = {std::move(on)}, .where = back.where};
         }
-        enter(choice, head);
-        leave(rounds.back(), back);
+        leave(rounds.back(), back, moving);
     }
 
 private:
-    /// As many rounds as one trip makes, or one by one.
-    void enter(Block choice, Block head) {
+    /// As many rounds as one trip makes, or one by one, as where an index would wrap. Gives the addresses that go from
+    /// round to round, as they are in the first one.
+    std::vector<Value> enter(Block choice, Block before, Block head, Strides& strides) {
         const std::vector<Value> first = fn_[choice].parameters;
-        const Block before = fn_.add_block();
+        bound_ = below(2 * loop_.rounds - 2);
+        Jump in{head, first};
+        const Value exact = strides.asks() ? strides.exact(below(0)) : no_value;
+        std::ranges::copy(strides.begin(first[loop_.counter]), std::back_inserter(in.arguments));
+        std::vector<Value> moving;
+        while (fn_[head].parameters.size() < in.arguments.size()) moving.push_back(fn_.add_parameter(head, Type::U64));
+        if (exact == no_value)
+            build_.jump(in.to, in.arguments);
+        else
+            end_with(exact, std::move(in), {rest_, first});
         build_.set_block(choice);
         branch(first[loop_.counter], loop_.rounds - 2, {before}, {rest_, first});
-        build_.set_block(before);
-        bound_ = below(2 * loop_.rounds - 2);
-        build_.jump(head, first);
+        return moving;
     }
     /// Another trip; or what is left of the rounds, if there is any.
-    void leave(const Copy& last, const Terminator& back) {
+    void leave(const Copy& last, const Terminator& back, std::span<const Value> moving) {
         const Block end = last(loop_.latch), done = fn_.add_block();
-        const auto on = [&](Block to) {
-            Jump jump = last(back.targets[0]);
-            jump.to = to;
-            jump.arguments[loop_.counter] = advanced(loop_.rounds);
-            return jump;
-        };
         build_.set_block(end);
         // The test comes first, as in the loop that lowering makes.
-        const Value more = build_.make(Op::Lt, type_, {counter_, bound_});
-        const Block head = fn_[counter_].block;
-        end_with(more, on(head), {done});
+        const Value more = build_.make(Op::Lt, type_, {counter_, bound_}), next = advanced(loop_.rounds);
+        Jump again = last(back.targets[0]);
+        again.arguments[loop_.counter] = next;
+        Jump onward = again;
+        again.to = fn_[counter_].block, onward.to = rest_;
+        again.arguments.insert(again.arguments.end(), moving.begin(), moving.end());
+        end_with(more, std::move(again), {done});
         build_.set_block(done);
-        const Value last_counter = last(fn_[loop_.header].parameters[loop_.counter]);
-        const Value others = build_.make(Op::Lt, type_, {last_counter, loop_.limit});
-        const Jump onward = on(rest_);
-        end_with(others, onward, last(back.targets[1]));
+        // Asked of the next counter, so that the loop need not keep the last one.
+        end_with(build_.make(Op::Le, type_, {next, last_counter()}), std::move(onward), last(back.targets[1]));
     }
 
     void branch(Value counter, Word rounds, Jump then, Jump otherwise) {
@@ -194,13 +210,25 @@ private:
         fn_[build_.block()].terminator.targets = {std::move(then), std::move(otherwise)};
     }
 
-    /// What the counter must be below for that many steps more to stay below the limit.
+    /// What the counter must be below for that many steps more to stay below the limit, and for the next round's
+    /// counter to be a number of the type.
     Value below(Word rounds) {
-        if (rounds == 0) return loop_.limit;
+        const Value limit = at_most(2 * loop_.step);
+        if (rounds == 0) return limit;
         const Word lowest = is_signed(type_) ? Word{1} << (bits(type_) - 1) : 0;
         const Value distance = build_.constant(type_, rounds * loop_.step);
         const Value least = lowest ? build_.make(Op::Add, type_, {build_.constant(type_, lowest), distance}) : distance;
-        return build_.make(Op::Sub, type_, {build_.make(Op::Max, type_, {loop_.limit, least}), distance});
+        return build_.make(Op::Sub, type_, {build_.make(Op::Max, type_, {limit, least}), distance});
+    }
+    /// Up to here, the counter of a next round follows one below the limit.
+    Value last_counter() {
+        if (loop_.step == 1) return loop_.limit;
+        return build_.make(Op::Add, type_, {at_most(loop_.step - 1), build_.constant(type_, loop_.step - 1)});
+    }
+    /// The limit, but so far below the highest number of the type.
+    Value at_most(Word below_highest) {
+        const Word highest = (~Word{0} >> (64 - bits(type_))) >> is_signed(type_);
+        return build_.make(Op::Min, type_, {loop_.limit, build_.constant(type_, highest - below_highest)});
     }
     Value advanced(Word rounds) {
         return build_.make(Op::Add, type_, {counter_, build_.constant(type_, rounds * loop_.step)});
@@ -226,15 +254,18 @@ std::optional<Counted> next(const Function& fn, Context& context) {
     return {};
 }
 
-/// The small loops of which nothing is said. None of their values is used elsewhere, so that one after another can be
-/// unrolled.
+/// The small loops of which nothing is said, tiny ones twice. None of their values is used elsewhere, so that one after
+/// another can be unrolled.
 std::vector<Counted> small_loops(const Function& fn, Context& context) {
     std::vector<Counted> out;
     std::size_t count = 0;
     for (const analysis::Loop& loop : context.loops().all()) {
-        if (!is_small(fn, loop)) continue;
+        const std::size_t operations = operations_of(fn, loop);
+        if (operations >= small_operations) continue;
         if (++count > many_loops) return {};
-        if (auto found = counted(fn, loop, small_rounds, context.dominators())) out.push_back(std::move(*found));
+        for (std::uint32_t rounds = operations < tiny_operations ? 2 * small_rounds : small_rounds;
+             rounds >= small_rounds; rounds /= 2)
+            if (auto found = counted(fn, loop, rounds, context.dominators())) out.push_back(std::move(*found));
     }
     return out;
 }
