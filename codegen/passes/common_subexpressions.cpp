@@ -15,9 +15,9 @@
 //     …                                …
 //   ^2:                              ^2:
 //     %4 = mul.u32 %n, %n              …
-// Of two that stand beside each other, the first goes up to where both come from, if that is near: behind the same
-// branch or, in loops, also in the arm of one and behind it the arm of another. From farther away it would be kept in a
-// register for too long. Into or out of a loop nothing goes here. Loads stay.
+// Of two that stand beside each other, the first goes up to where both come from, if that is near: out of short arms of
+// the same branch or, in loops, also out of that of one and that of another behind it. From farther away it would be
+// kept in a register for too long. Into or out of a loop nothing goes here. Loads stay.
 //
 // Needs: nothing. Keeps: blocks and edges. Removes the duplicates themselves, and leaves what only they used: run
 // dead_code after.
@@ -31,6 +31,8 @@ namespace ikat::passes {
 namespace {
 
 using namespace ir;
+
+constexpr std::size_t short_arms = 64;  // instructions of the two together
 
 class Cse {
 public:
@@ -77,6 +79,7 @@ private:
     bool goes_up(Inst inst, Block other) {
         const Block from = block_of_[index(inst)];
         if (!effects(fn_[inst]).speculated() || fn_[inst].guard != no_value) return false;
+        if (fn_[from].instructions.size() + fn_[other].instructions.size() > short_arms) return false;
         const Block to = above(from, other);
         if (to == analysis::no_block || loops_.innermost(to) != loops_.innermost(from) ||
             loops_.innermost(to) != loops_.innermost(other))
