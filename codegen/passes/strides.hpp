@@ -2,17 +2,18 @@
 // Addresses of a loop whose index grows evenly with the loop's counter, for unroll, which makes two loops of one: in
 // the one that makes several rounds a trip their indices do not wrap, so that 64-bit addresses can take their place.
 //
-//     ^3(%i: u32):                                  ^1: …                     of the loop that unroll makes:
-//       %1 = mul.u32 %row, %n                         %1 = mul.u32 %row, %n
-//       %2 = add.u32 %1, %i                           %a = at.u64.u32 4, %A, %1
-//       %3 = at.u64.u32 4, %A, %2                     …                       no index wraps, or on to the loop as it
-//       was %4 = mul.u32 %i, %n              ==>        ^3(%i: u32, %b: u64): %5 = at.u64.u32 4, %B, %4 %3 = at.u64.u32
-//       4, %a, %i %next = add.u32 %i, 1                         %5 = at.u64.u32 4, %b, 0
-//                                                     %c = at.u64.u32 4, %b, %n         of the next round
+//     ^3(%i: u32):                        ^1:                               in front of the trips
+//       %1 = mul.u32 %row, %n               %1 = mul.u32 %row, %n
+//       %2 = add.u32 %1, %i                 %a = at.u64.u32 4, %A, %1
+//       %3 = at.u64.u32 4, %A, %2           …                               does no index wrap?
+//       %4 = mul.u32 %i, %n         ==>   ^3(%i: u32, %b: u64):
+//       %5 = at.u64.u32 4, %B, %4           %3 = at.u64.u32 4, %a, %i
+//       %next = add.u32 %i, 1               %5 = at.u64.u32 4, %b, 0
+//                                           %c = at.u64.u32 4, %b, %n       of the next round
 //
 // An index is first + factor * counter, modulo 2^32, where first and factor do not change in the loop. It does not wrap
 // if it does not at the last counter. A factor that is a constant becomes part of the address's; else the address
-// itself goes from round to round. Indices that differ by constants, which may be negative, are left alone, and so is
+// itself goes from round to round. An index that a constant may bring below 0 is left alone, and so is
 // what has the counter alone as its index: of that, use_ranges knows. So are loops with convergent operations: threads
 // whose indices wrap leave the others.
 #pragma once
