@@ -56,9 +56,9 @@ bool is_only_read(const Function& fn, Object object) {
 bool disjoint_objects(const Function& fn, Object a, Object b) {
     if (a == b || a.kind == Object::Unknown || b.kind == Object::Unknown) return false;
     if (a.kind == Object::Symbol || b.kind == Object::Symbol) {
-        // All dynamic symbols begin at the start of the dynamic part.
+        // Dynamic symbols that begin at one place share their memory.
         const auto dynamic = [&](Object o) { return o.kind == Object::Symbol && fn.symbols[o.number].dynamic; };
-        return !(dynamic(a) && dynamic(b));
+        return !(dynamic(a) && dynamic(b) && fn.symbols[a.number].offset == fn.symbols[b.number].offset);
     }
     return is_only_read(fn, a) || is_only_read(fn, b);
 }

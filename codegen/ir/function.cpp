@@ -105,10 +105,11 @@ std::uint64_t symbol_bytes(std::span<const Symbol> symbols, Space space) {
 }
 
 std::uint64_t own_dynamic_bytes(std::span<const Symbol> symbols) {
+    constexpr std::uint64_t unit = 16;
     std::uint64_t out = 0;
     for (const Symbol& symbol : symbols)
-        if (symbol.dynamic) out = std::max(out, symbol.count * info(symbol.element).bytes);
-    return out;
+        if (symbol.dynamic) out = std::max(out, symbol.offset + symbol.count * info(symbol.element).bytes);
+    return (out + unit - 1) / unit * unit;
 }
 
 std::optional<Word> constant(const Function& fn, Value value) {

@@ -125,7 +125,8 @@ struct Symbol {
     Type element = Type::U8;
     std::uint64_t count = 0;      // elements; of dynamic shared memory: those that the kernel itself needs
     std::uint32_t alignment = 0;  // bytes
-    bool dynamic = false;         // begins at the start of dynamic shared memory
+    bool dynamic = false;         // in dynamic shared memory
+    std::uint32_t offset = 0;     // ... where it begins there, in bytes
     std::vector<Word> values{};   // of a constant array: each element's bits
     bool operator==(const Symbol&) const = default;
 };

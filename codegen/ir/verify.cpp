@@ -122,8 +122,10 @@ private:
         if (symbol.space == Space::None || symbol.space == Space::Generic || symbol.space == Space::Param ||
             symbol.space == Space::Peer)
             at_function(name + " is in a space that has no symbols");
-        if (symbol.dynamic && (symbol.space != Space::Shared || (symbol.count && symbol.element != Type::U8)))
-            at_function(name + " is dynamic: it must be in shared memory, without a size unless of bytes");
+        if (symbol.dynamic && symbol.space != Space::Shared)
+            at_function(name + " is dynamic: it must be in shared memory");
+        if (symbol.offset && !symbol.dynamic) at_function(name + " has a place, which only dynamic ones have");
+        if (symbol.offset % info(symbol.element).bytes) at_function(name + ": its place is not aligned");
         if (!symbol.dynamic && !symbol.count) at_function(name + " has no elements");
         if (symbol.values.size() != (symbol.space == Space::Const ? symbol.count : 0))
             at_function(name + ": constant arrays have a value for each element, others have none");

@@ -23,7 +23,7 @@ analysis::Changed expand_stores_of_matrices(ir::Function& fn);
 /// removed, the rest is put in the order of emission.
 analysis::Changed lay_out(ir::Function& fn, analysis::Context& context);
 
-/// shared.cpp. Shared arrays of more than `most` bytes together become parts of one dynamic array.
+/// shared.cpp. Shared arrays of more than `most` bytes together become parts of dynamic shared memory.
 analysis::Changed merge_shared(ir::Function& fn, std::uint64_t most);
 
 /// vectors.cpp. Vectors of more than `most` small elements become vectors of words.

@@ -194,11 +194,29 @@ std::uint32_t registers_of(const nvptx::Module& module, const nvptx::Function& e
     return std::uint32_t(std::min(most, of_multiprocessor / (threads * blocks) / unit * unit));
 }
 
+/// Dynamic shared memory begins behind the static variables. The arrays whose part of it is known are variables, too.
+DynamicPlaces place_dynamic(const Lowering& lowering, DecodedKernel& kernel, bool moves) {
+    Variables& shared = kernel.shared;
+    const std::uint64_t alignment = lowering.dynamic_alignment ? lowering.dynamic_alignment : 1;
+    shared.packed = rounded_up(shared.packed, alignment);
+    kernel.shared_bytes = std::uint32_t(shared.packed);
+    if (moves && shared.packed % (2 * alignment) == 0) shared.packed += alignment;
+    const std::uint64_t begin = shared.packed;
+    DynamicPlaces places;
+    for (const auto& [offset, array] : lowering.dynamic_arrays) {
+        shared.packed = begin + offset;
+        places.arrays[offset] = shared.add(array.name, array.bytes, 1).address;
+    }
+    shared.packed = begin + kernel.own_dynamic_bytes;
+    places.rest = shared.next_address();
+    return places;
+}
+
 }  // namespace
 
 DecodedKernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
                      Observers observers, const std::array<std::uint32_t, 3>& cluster, bool moves_dynamic) {
-    std::uint64_t dynamic_base = 0;
+    DynamicPlaces dynamic;
     for (;;) {
         DecodedKernel kernel;
         kernel.name = module.text(entry.name);
@@ -223,14 +241,11 @@ DecodedKernel decode(const nvptx::Module& module, const nvptx::Function& entry, 
             kernel.cluster = cluster;
             kernel.names_cluster = true;
         }
-        Lowering lowering(module, variables, kernel, dynamic_base);
+        Lowering lowering(module, variables, kernel, dynamic);
         lowering.run(entry);
-        const std::uint64_t alignment = lowering.dynamic_alignment ? lowering.dynamic_alignment : 1;
-        kernel.shared.packed = rounded_up(kernel.shared.packed, alignment);
-        kernel.shared_bytes = std::uint32_t(kernel.shared.packed);
-        if (moves_dynamic && kernel.shared.packed % (2 * alignment) == 0) kernel.shared.packed += alignment;
-        if (lowering.dynamic_alignment && kernel.shared.next_address() != dynamic_base) {
-            dynamic_base = kernel.shared.next_address();
+        DynamicPlaces found = place_dynamic(lowering, kernel, moves_dynamic);
+        if (lowering.dynamic_alignment && found != dynamic) {
+            dynamic = std::move(found);
             continue;
         }
         prepare_stack(module, lowering, kernel);
@@ -380,7 +395,7 @@ struct GridWorkspace {
 Statistics Program::run(const Launch& launch, const Options& options) {
     check(launch);
     const Observers observers = options.traffic ? observes_traffic : 0;
-    const bool has_dynamic = !state_->kernel(launch.entry, 0, launch.cluster).dynamic_name.empty();
+    const bool has_dynamic = state_->kernel(launch.entry, 0, launch.cluster).has_dynamic();
     const bool moves_dynamic = has_dynamic && options.moved_shared && options.seed && mixed(options.seed, 0) % 2;
     const DecodedKernel& kernel = state_->kernel(launch.entry, observers, launch.cluster, moves_dynamic);
     Memory::State& memory = state_->memory.state();

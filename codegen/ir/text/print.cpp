@@ -92,6 +92,7 @@ private:
         if (symbol.count) number(symbol.count);
         out_ += ']';
         keyword("align", symbol.alignment, 0);
+        keyword("at", symbol.offset, 0);
         if (!symbol.values.empty()) out_ += " = ";
         list(symbol.values, [&](Word value) { out_ += literal_text(symbol.element, value); });
         out_ += '\n';

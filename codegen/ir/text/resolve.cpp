@@ -134,8 +134,10 @@ private:
         for (const Keyword& keyword : tree.keywords)
             if (keyword.word.text() == "align")
                 symbol.alignment = number<std::uint32_t>(keyword.number);
+            else if (keyword.word.text() == "at")
+                symbol.offset = number<std::uint32_t>(keyword.number);
             else
-                fail(keyword.word, "a symbol has no " + std::string(keyword.word.text()), "it has align");
+                fail(keyword.word, "a symbol has no " + std::string(keyword.word.text()), "it has align, at");
         for (const Token value : tree.values) {
             const auto bits = literal_bits(symbol.element, value.text());
             if (!bits) fail(value, std::string(value.text()) + " is no " + std::string(info(symbol.element).name), {});

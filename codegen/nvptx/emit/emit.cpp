@@ -98,7 +98,8 @@ void Emitter::bound(std::string_view name, std::initializer_list<std::uint32_t> 
     function_.directives.push_back({.name = module_.intern(name), .operands = module_.add_operands(operands)});
 }
 
-/// `.shared .align 16 .b8 tile[4096];` in the body; before the entry, dynamic shared memory as an external array and
+/// `.shared .align 16 .b8 tile[4096];` in the body; before the entry, dynamic shared memory as external arrays, which
+/// all begin at one place, with a comment that tells what part of it each stands for, and
 /// `.const .align 16 .f32 table[2] = {0f3F800000, 0f40000000};`.
 void Emitter::declare(const ir::Symbol& symbol, std::string_view name) {
     const std::uint32_t size = ir::info(symbol.element).bytes;
@@ -111,6 +112,9 @@ void Emitter::declare(const ir::Symbol& symbol, std::string_view name) {
         initialise(out, symbol);
     } else if (symbol.dynamic) {
         out.linkage = {module_.intern(".extern")};
+        if (ir::own_dynamic_bytes(fn_.symbols)) out.part = {symbol.offset, symbol.count * size};
+        for (const ir::Symbol& each : fn_.symbols)
+            if (each.dynamic && out.part) out.alignment = std::max(out.alignment, each.alignment);
     } else {
         return writer_.variable(std::move(out));
     }

@@ -428,7 +428,12 @@ Operand InstructionEmitter::operand(Value value) {
     if (registers_.ranges[index(value)] != no_id<regalloc::LiveRange>)
         return writer_.register_operand(pool_of(fn_.type(value)), registers_.of(value));
     const ir::Instruction& definition = fn_[fn_[value].instruction];
-    if (definition.op == Op::Symbol) return writer_.name(names_.symbols[definition.attribute]);
+    if (definition.op == Op::Symbol) {
+        Operand name = writer_.name(names_.symbols[definition.attribute]);
+        name.value = fn_.symbols[definition.attribute].offset;
+        name.has_offset = name.value != 0;
+        return name;
+    }
     IKAT_ASSERT(definition.op == Op::Const, "a value that is in no register: " + ir::print(fn_, value));
     return literal(writer_, definition.type, definition.attribute);
 }

@@ -23,8 +23,8 @@ Operand Writer::register_operand(regalloc::Class pool, regalloc::Register number
 }
 
 Operand Writer::address(Operand base, std::int64_t offset) {
-    base.has_offset = offset != 0;
-    base.value = std::uint64_t(offset);
+    base.value += std::uint64_t(offset);
+    base.has_offset = base.value != 0;
     return group(Operand::Kind::Address, {&base, 1});
 }
 

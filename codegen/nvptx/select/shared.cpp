@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory beyond what a block has without asking: one dynamic array (codegen/legalise/shared.cpp), of at most
-// what the target has.
+// Shared memory beyond what a block has without asking: parts of dynamic shared memory (codegen/legalise/shared.cpp),
+// of at most what the target has.
 #include "codegen/legalise/legalise.hpp"
 #include "codegen/nvptx/select/steps.hpp"
 #include "codegen/support/diagnostic.hpp"

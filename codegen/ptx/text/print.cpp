@@ -44,6 +44,7 @@ private:
     void parameters(const Function& function);
     void body(const Function& function, std::vector<std::uint32_t>* lines);
     void variable(const Variable& variable);
+    void part(const Variable& variable);
     void declarator(const Variable::Declarator& declarator);
     void raw(std::string_view text);
     void directive(const Directive& directive);
@@ -89,6 +90,7 @@ void Printer::whole(std::vector<std::vector<std::uint32_t>>* lines) {
             case Kind::Variable:
                 variable(module_.variables[item.index]);
                 put(";");
+                part(module_.variables[item.index]);
                 end_line();
                 break;
             case Kind::Directive: directive(module_.directives[item.index]); break;
@@ -197,6 +199,16 @@ void Printer::variable(const Variable& variable) {
         declarator(each);
         separator = ", ";
     }
+}
+
+void Printer::part(const Variable& variable) {
+    if (!variable.part) return;
+    put("  // ");
+    if (variable.part->bytes)
+        number(variable.part->bytes), put(" bytes at ");
+    else
+        put("the rest, at ");
+    number(variable.part->offset);
 }
 
 void Printer::declarator(const Variable::Declarator& declarator) {

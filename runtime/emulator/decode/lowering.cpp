@@ -65,11 +65,11 @@ void Lowering::refuse(FaultCode code, std::string message) const {
 }
 
 Lowering::Lowering(const nvptx::Module& module, const ModuleMemory& variables, DecodedKernel& kernel,
-                   std::uint64_t dynamic_base)
+                   const DynamicPlaces& dynamic)
     : module(module),
       variables(variables),
       kernel(kernel),
-      dynamic_base_(dynamic_base),
+      dynamic_(dynamic),
       known_modifiers_(module),
       rules_(std::make_unique<Rules>(module)),
       observers_(attach(kernel.observers)) {}
@@ -132,6 +132,20 @@ void Lowering::declare_registers(const nvptx::Variable& variable) {
     }
 }
 
+/// What its name stands for: the start of dynamic shared memory, from which offsets lead to its part.
+std::uint64_t Lowering::dynamic_place(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator) {
+    const auto part = variable.part.value_or(nvptx::Variable::Part{});
+    if (part.bytes == 0) {
+        kernel.dynamic_name = module.text(declarator.name);
+        kernel.own_dynamic_bytes = std::max(kernel.own_dynamic_bytes, std::uint32_t(part.offset));
+        return dynamic_.rest - part.offset;
+    }
+    dynamic_arrays[part.offset] = {module.text(declarator.name), part.bytes};
+    kernel.own_dynamic_bytes = std::max(kernel.own_dynamic_bytes, std::uint32_t(part.offset + part.bytes));
+    const auto found = dynamic_.arrays.find(part.offset);
+    return (found == dynamic_.arrays.end() ? 0 : found->second) - part.offset;
+}
+
 Binding Lowering::declare_memory(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator) {
     const bool shared = module.text(variable.space) == ".shared";
     const std::uint64_t bytes = variable_bytes(module, variable, declarator);
@@ -154,8 +168,7 @@ Binding Lowering::declare_memory(const nvptx::Variable& variable, const nvptx::V
         binding.address = rounded_up(frame_used, alignment);
         frame_used = std::uint32_t(binding.address + bytes);
     } else if (dynamic) {
-        binding.address = dynamic_base_;
-        kernel.dynamic_name = module.text(declarator.name);
+        binding.address = dynamic_place(variable, declarator);
     } else {
         binding.address = all.add(module.text(declarator.name), bytes, alignment).address;
     }

@@ -8,6 +8,7 @@
 // and called (call.cpp).
 #pragma once
 #include <array>
+#include <map>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -137,6 +138,13 @@ struct AddressOperand {
     bool fixed = false;  // without a register: only `offset`, in `space`
 };
 
+/// Where dynamic shared memory is: what the launch gives, and by their offsets the arrays whose part of it is known.
+struct DynamicPlaces {
+    std::uint64_t rest = 0;
+    std::map<std::uint64_t, std::uint64_t> arrays{};
+    bool operator==(const DynamicPlaces&) const = default;
+};
+
 class Lowering;
 class Rules;
 /// Lowers the instruction `current`: emits its ops.
@@ -145,10 +153,10 @@ using Rule = void (*)(Lowering&, Modifiers&, Operands);
 /// A kernel under construction: the interface for rules (rules.hpp).
 class Lowering {
 public:
-    /// Dynamic shared memory begins at `dynamic_base`, after the static part, whose size is known only after a first
+    /// Dynamic shared memory is after the static part, whose size, as what the kernel uses, is known only after a first
     /// run.
     Lowering(const nvptx::Module& module, const ModuleMemory& variables, DecodedKernel& kernel,
-             std::uint64_t dynamic_base);
+             const DynamicPlaces& dynamic);
     ~Lowering();
     void run(const nvptx::Function& entry);
 
@@ -223,6 +231,11 @@ public:
     bool first = false;                   // the next micro is the first of its instruction
     std::optional<VReg> carry_flag;       // the carry flag, once there is one
     std::uint64_t dynamic_alignment = 0;  // of dynamic shared memory; 0: the kernel has none
+    struct DynamicArray {
+        std::string_view name;
+        std::uint64_t bytes = 0;
+    };
+    std::map<std::uint64_t, DynamicArray> dynamic_arrays;  // those used whose part is known, by offset
 
 private:
     void open_scope(std::span<const nvptx::Statement> statements, const nvptx::Function& function);
@@ -237,7 +250,8 @@ private:
     void note_offsets(Operands operands);
     void use_offset(const nvptx::Operand& operand);
 
-    const std::uint64_t dynamic_base_;
+    const DynamicPlaces& dynamic_;
+    std::uint64_t dynamic_place(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator);
     KnownModifiers known_modifiers_;
     const std::unique_ptr<Rules> rules_;
     std::vector<Observer> observers_;

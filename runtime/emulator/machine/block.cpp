@@ -53,8 +53,8 @@ ThreadBlock::ThreadBlock(LaunchState& state, std::uint32_t rank, std::deque<Thre
     threads_ = x * y * z;
     const unsigned count = (threads_ + warp_size - 1) / warp_size;
     shared_variables_ = kernel.shared;
-    const std::uint32_t dynamic = state.launch.dynamic_shared_bytes;
-    if (dynamic || !kernel.dynamic_name.empty())
+    const std::uint32_t dynamic = state.launch.dynamic_shared_bytes - kernel.own_dynamic_bytes;
+    if ((dynamic && !kernel.own_dynamic_bytes) || !kernel.dynamic_name.empty())
         shared_variables_.add(kernel.dynamic_name.empty() ? "dynamic" : kernel.dynamic_name, dynamic, 1);
     const auto asks = [](const DecodedKernel::SpecialSlot& slot) {
         return slot.special.kind == Special::Kind::ReservedShared;

@@ -83,9 +83,11 @@ struct DecodedKernel {
 
     std::vector<Program::Parameter> parameters;
     std::size_t parameter_bytes = 0;
-    Variables shared, local;         // static; local memory is each thread's, with the stack
-    std::uint32_t shared_bytes = 0;  // on a device, rounded up to the start of dynamic shared memory
-    std::string dynamic_name;        // of dynamic shared memory; empty if the kernel has none
+    Variables shared, local;         // of known size; local memory is each thread's, with the stack
+    std::uint32_t shared_bytes = 0;  // of the static ones on a device, rounded up to the start of dynamic shared memory
+    std::uint32_t own_dynamic_bytes = 0;  // at its start, of arrays whose part of it is known
+    std::string dynamic_name;             // of what is behind them; empty if the kernel does not use it
+    bool has_dynamic() const { return own_dynamic_bytes || !dynamic_name.empty(); }
     std::uint64_t stack_base = 0, stack_end = 0;
     std::uint64_t max_threads = 0;                  // .maxntid, 0: not given
     std::array<std::uint32_t, 3> required_block{};  // .reqntid, 0: not given

@@ -60,6 +60,10 @@ void check_launch(const nvptx::Module& module, const DecodedKernel& kernel, cons
             fmt::format("ptxas takes at most {}; dynamic shared memory (.extern .shared), which the launch gives, may "
                         "be more",
                         most_static));
+    if (launch.dynamic_shared_bytes < kernel.own_dynamic_bytes)
+        reject(fmt::format("{} bytes of dynamic shared memory where its own arrays take up {}",
+                           launch.dynamic_shared_bytes, kernel.own_dynamic_bytes),
+               "the launch gives what they take up, and what the kernel is to use besides");
     const std::uint64_t shared = std::uint64_t(kernel.shared_bytes) + launch.dynamic_shared_bytes;
     if (shared > most_shared)
         reject(fmt::format("{} bytes of shared memory ({} of them dynamic)", shared, launch.dynamic_shared_bytes),

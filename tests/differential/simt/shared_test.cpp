@@ -21,6 +21,17 @@ const auto large = kernel("large", params("x", "y", "n"), [](In<float> x, Out<fl
     y[66 * 256] = cast<f32>(dynamic_shared_bytes());
 });
 
+/// Writes element `at` of the first of two arrays.
+const auto overrun = kernel("overrun", params("y", "at"), [](Out<float> y, u32 at) {
+    Shared<float, 16384> a;
+    Shared<float, 1024> b;
+    u32 t = thread_id().x;
+    b[t] = 1.0f;
+    a[at + t] = 2.0f;
+    sync_block();
+    y[t] = a[at + t] + b[t];
+});
+
 }  // namespace
 
 TEST_CASE("shared arrays beyond 48 KiB") {
@@ -42,6 +53,23 @@ TEST_CASE("shared arrays beyond 48 KiB") {
     check_assembled(large, 80);
     CHECK(compile(large.ast(), {.target = "sm_80"}).own_dynamic_shared_bytes == 72 * 1024);
     CHECK_THROWS_WITH(compile(large.ast(), {.target = "sm_75"}), Catch::Matchers::Contains("at most 65536"));
+}
+
+TEST_CASE("an index beyond one of several arrays beyond 48 KiB is found, with its name") {
+    if (simt_device().properties().kind != runtime::DeviceKind::Emulator) return;
+    for (const char* target : {"sm_80", "sm_90a"}) {
+        INFO(target);
+        runtime::Device device = open_device({.target = target});
+        auto y = device.buffer<float>(32, "y");
+        device.launch(overrun, runtime::Grid{{1}, {32}}, y, 16352u);
+        CHECK(y.download() == std::vector<float>(32, 3.0f));
+        CHECK_THROWS_WITH(
+            device.launch(overrun, runtime::Grid{{1}, {32}}, y, 16384u - 31),
+            Catch::Matchers::Contains("shared store of 4 bytes, right past the end of 'shared0' in shared "
+                                      "memory (65536 bytes), by block (0,0,0) thread (31,0,0)"));
+        CHECK_THROWS_WITH(device.launch(overrun, runtime::Grid{{1}, {32}}, y, ~0u),
+                          Catch::Matchers::Contains("4 bytes before the start of 'shared0'"));
+    }
 }
 
 }  // namespace ikat::test

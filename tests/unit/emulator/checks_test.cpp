@@ -317,6 +317,42 @@ TEST_CASE("trap, and the lines of instructions that cannot run") {
         contains("the stack of a thread is full"));
 }
 
+TEST_CASE("arrays that are parts of dynamic shared memory have bounds") {
+    const std::string parts =
+        ".extern .shared .align 16 .b8 first[];  // 128 bytes at 0\n"
+        ".extern .shared .align 16 .b8 second[];  // 64 bytes at 128\n"
+        ".extern .shared .align 16 .b8 more[];  // the rest, at 192\n";
+    // Each of them is used, so that all are laid out.
+    const std::string bases =
+        "mov.u32 %r6, first; mov.u32 %r7, second+128; mov.u32 %r8, more+192; mov.u32 %r1, %tid.x;\n";
+    const auto run = [&](const std::string& body, const std::string& scope, std::uint32_t bytes = 256) {
+        Machine machine;
+        const auto x = machine.empty<std::uint32_t>("x", 32);
+        return machine.failure(kernel(bases + body + " ret;", scope),
+                               {.block = {32, 1, 1}, .dynamic_shared_bytes = bytes}, x, x, x, 0u);
+    };
+    const auto finding = [&](const std::string& body, std::uint32_t bytes = 256) { return run(body, parts, bytes); };
+
+    CHECK_THAT(finding("mul.lo.u32 %r2, %r1, 8; add.u32 %r2, %r2, %r6; st.shared.u32 [%r2], 0;"),
+               contains("shared store of 4 bytes, right past the end of 'first' in shared memory (128 bytes), by block "
+                        "(0,0,0) thread (16,0,0)"));
+    CHECK_THAT(finding("st.shared.u32 [%r7-4], 0;"), contains("4 bytes before the start of 'second' in shared memory"));
+    CHECK_THAT(finding("st.shared.u32 [second+192], 0;"), contains("right past the end of 'second'"));
+    CHECK_THAT(finding("cvta.shared.u64 %d1, second+128; st.u32 [%d1+64], 0;"),
+               contains("right past the end of 'second'"));
+    CHECK_THAT(finding("st.shared.u32 [%r8+64], 0;"),
+               contains("right past the end of 'more' in shared memory (64 bytes)"));
+    CHECK(finding("st.shared.u32 [%r6+124], 0; st.shared.u32 [second+188], 0; st.shared.u32 [%r8+60], 0;"
+                  "mov.u32 %r3, %dynamic_smem_size; setp.ne.u32 %p1, %r3, 256; @%p1 trap;") == "no failure");
+    CHECK_THAT(finding("", 188),
+               contains("kernel 'k' cannot be launched: 188 bytes of dynamic shared memory where its own "
+                        "arrays take up 192"));
+    // Without the comments, all begin at one place and end where the launch says.
+    CHECK(run("st.shared.u32 [%r6+252], 0; st.shared.u32 [first+128], 0;",
+              ".extern .shared .align 16 .b8 first[];\n.extern .shared .align 16 .b8 second[];\n"
+              ".extern .shared .align 16 .b8 more[];  // of something else\n") == "no failure");
+}
+
 TEST_CASE("launches that do not fit") {
     Machine machine;
     const std::string text = kernel("ret;");

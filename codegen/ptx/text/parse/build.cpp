@@ -2,6 +2,7 @@
 #include "codegen/ptx/text/parse/build.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace ikat::nvptx {
@@ -9,6 +10,24 @@ namespace {
 
 constexpr std::size_t deepest_operand = 32;   // brackets within brackets; real PTX has two
 constexpr std::uint32_t deepest_scope = 256;  // braces within braces in a body
+
+/// What the comment behind the declaration of an array in dynamic shared memory tells; see Variable::Part.
+std::optional<Variable::Part> part_of(std::string_view comment) {
+    const auto take = [&](std::string_view text) {
+        const bool is_there = comment.starts_with(text);
+        if (is_there) comment.remove_prefix(text.size());
+        return is_there;
+    };
+    const auto take_number = [&](std::uint64_t& number) {
+        const auto [rest, error] = std::from_chars(comment.data(), comment.data() + comment.size(), number);
+        comment.remove_prefix(std::size_t(rest - comment.data()));
+        return error == std::errc{} && number <= ~0u;
+    };
+    Variable::Part part;
+    const bool begins = take("the rest, at ") || (take_number(part.bytes) && part.bytes > 0 && take(" bytes at "));
+    if (!begins || !take_number(part.offset) || !comment.empty()) return {};
+    return part;
+}
 
 }  // namespace
 
@@ -169,6 +188,10 @@ Variable Build::take_variable() {
 void Build::module_variable() {
     module.items.push_back({Module::Item::Kind::Variable, std::uint32_t(module.variables.size())});
     module.variables.push_back(take_variable());
+    Variable& made = module.variables.back();
+    const bool is_dynamic = module.text(made.space) == ".shared" && made.declarators.size() == 1 &&
+                            made.declarators[0].extents == std::vector<std::int64_t>{-1};
+    if (is_dynamic) made.part = part_of(source.comment_behind());
 }
 
 void Build::body_variable() {

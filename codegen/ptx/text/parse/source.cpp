@@ -28,6 +28,18 @@ const char* Source::skip_blanks(const char* place) {
     }
 }
 
+std::string_view Source::comment_behind() const {
+    std::string_view line(last_end_, end());
+    line = line.substr(0, line.find('\n'));
+    const auto skip = [&](std::string_view characters) {
+        line.remove_prefix(std::min(line.find_first_not_of(characters), line.size()));
+    };
+    skip("; \t");
+    if (!line.starts_with("//")) return {};
+    skip("/ \t");
+    return line;
+}
+
 bool Source::on_new_line(const char* place) const {
     return place > last_end_ && std::memchr(last_end_, '\n', std::size_t(place - last_end_)) != nullptr;
 }
