@@ -12,6 +12,7 @@
 #include "runtime/emulator/decode/vector_registers.hpp"
 #include "runtime/emulator/machine/block.hpp"
 #include "runtime/emulator/observe/messages.hpp"
+#include "runtime/emulator/observe/wording.hpp"
 
 namespace ikat::emulator {
 
@@ -258,6 +259,7 @@ struct Program::State {
     State(nvptx::Module m, Memory& memory, std::vector<Location> lines)
         : module(without_vector_registers(std::move(m))),
           memory(memory),
+          vocabulary(lines.empty() ? Vocabulary::Ptx : Vocabulary::Language),
           source_lines(lines.empty() ? nvptx::source_lines(module) : std::move(lines)),
           variables(place_variables(module, memory)) {}
     ~State() {
@@ -293,6 +295,7 @@ struct Program::State {
 
     const nvptx::Module module;
     Memory& memory;
+    const Vocabulary vocabulary;  // of messages
     const std::vector<Location> source_lines;
     ModuleMemory variables;
     struct Known {
@@ -390,6 +393,12 @@ struct GridWorkspace {
     std::uint64_t address = 0;
 };
 
+Diagnostic in_words(Vocabulary vocabulary, Diagnostic finding) {
+    for (std::string* const text : {&finding.message, &finding.hint}) *text = in_words(vocabulary, *text);
+    for (Diagnostic::Note& note : finding.notes) note.message = in_words(vocabulary, note.message);
+    return finding;
+}
+
 }  // namespace
 
 Statistics Program::run(const Launch& launch, const Options& options) {
@@ -414,15 +423,19 @@ Statistics Program::run(const Launch& launch, const Options& options) {
                       .parameters = {launch.parameters.begin(), launch.parameters.end()}};
     const GridWorkspace workspace(state_->memory, kernel);
     state.grid_workspace = workspace.address;
+    const Vocabulary vocabulary = state_->vocabulary;
     const auto warn = [&](std::uint64_t last) {
-        if (options.warning) state.findings.each(last, options.warning);
+        if (!options.warning) return;
+        state.findings.each(last, [&](const Diagnostic& finding) { options.warning(in_words(vocabulary, finding)); });
     };
     Statistics statistics;
     try {
         statistics = run_grid(state);
-    } catch (...) {
+    } catch (const Error& error) {
         warn(state.failed_block);
-        throw;
+        std::vector<Diagnostic> diagnostics = error.diagnostics();
+        for (Diagnostic& each : diagnostics) each = in_words(vocabulary, each);
+        throw Error(std::move(diagnostics));
     }
     warn(~std::uint64_t{0});
     if (options.traffic)

@@ -152,11 +152,11 @@ bool AsyncProducts::may_take(const MicroOp* op, Warp* w, const OfWarp& mine, con
                     its.used_by, "the product in flight");
     if (its.touched_by && its.touched_at == mine.fences)
         return find(op, w, FaultCode::ProductNotFenced,
-                    "a product uses a register that another instruction has used since the last wgmma.fence",
+                    "a product uses a register that another instruction has used since the last `wgmma.fence`",
                     its.touched_by, "that instruction");
     if (is_new && its.used_by && its.used_at == mine.fences)
         return find(op, w, FaultCode::ProductNotFenced,
-                    "a product uses a register that a product of another shape has used since the last wgmma.fence",
+                    "a product uses a register that a product of another shape has used since the last `wgmma.fence`",
                     its.used_by, "that product");
     return true;
 }
@@ -164,7 +164,7 @@ bool AsyncProducts::may_take(const MicroOp* op, Warp* w, const OfWarp& mine, con
 bool AsyncProducts::take_registers(const MicroOp* op, Warp* w, const WarpgroupProduct& form) {
     OfWarp& mine = of(w);
     if (mine.fences == 0 &&
-        !find(op, w, FaultCode::ProductNotFenced, "the first product of a warp, without wgmma.fence before it"))
+        !find(op, w, FaultCode::ProductNotFenced, "the first product of a warp, without `wgmma.fence` before it"))
         return false;
     const ListedOperands registers{w->lists + op->d};
     const nvptx::Instruction* const instruction = instruction_of(w, op);

@@ -107,7 +107,7 @@ bool GenericWrites::is_shown(const Issuer& issuer, FaultCode code, const char* d
         const Fault fault{.code = code, .space = space, .bytes = word_bytes, .address = address + i};
         return find(
             issuer, fault,
-            fmt::format("{} {} {}, which {} has written without fence.proxy.async before it", does,
+            fmt::format("{} {} {}, which {} has written without `fence.proxy.async` before it", does,
                         plural(word_bytes, "byte"),
                         bytes_text({.space = space, .address = address + i, .bytes = word_bytes}, *issuer.w->block),
                         thread_text(block_, thread_of(word))),
@@ -136,7 +136,7 @@ bool GenericWrites::is_shown_global(const Issuer& issuer, Shown shown, const cha
         if (is_released && is_acquired && is_shown_word(issuer, shown, thread, when)) continue;
         const Fault fault{
             .code = FaultCode::BulkNotVisible, .space = Space::Global, .bytes = word_bytes, .address = at};
-        const char* const fence = !is_map       ? "fence.proxy.async"
+        const char* const fence = !is_map       ? "`fence.proxy.async`"
                                   : is_released ? "fence.proxy.tensormap::generic.acquire"
                                                 : "fence.proxy.tensormap::generic.release";
         return find(
@@ -159,9 +159,9 @@ bool GenericWrites::is_shown_barrier(const Issuer& issuer, std::uint32_t thread,
     const bool is_own = &block_ == &reader;
     reader.generic_writes.found = {&block_, thread, made};
     reader.finding = fmt::format(
-        "a bulk copy arrives at the barrier {}, which {} has made without fence.mbarrier_init or {} behind it",
+        "a bulk copy arrives at the barrier {}, which {} has made without `fence.mbarrier_init` or {} behind it",
         bytes_text({.space = Space::Generic, .address = address, .bytes = 8}, reader), thread_text(block_, thread),
-        is_own ? "fence.proxy.async" : "a release at the cluster's barrier");
+        is_own ? "`fence.proxy.async`" : "a release at the cluster's barrier");
     return passes(issuer.w, issuer.op,
                   {.code = is_own ? FaultCode::BulkBarrierNotFenced : FaultCode::ClusterBarrierNotFenced,
                    .space = Space::Generic,

@@ -30,20 +30,20 @@ bool RegisterPool::agrees(const MicroOp* op, Warp* w, const nvptx::Instruction* 
     const std::size_t number = warps_[w->index].changes;
     if (first + warps_of_group > warps_.size())
         return find(FaultCode::PartialWarpgroup,
-                    fmt::format("setmaxnreg in a warpgroup of {} warps", warps_.size() - first));
+                    fmt::format("`setmaxnreg` in a warpgroup of {} warps", warps_.size() - first));
     for (unsigned i = first; i < first + warps_of_group; ++i) {
         if (warps_[i].changes <= number && w->block->has_ended(w->block->warps()[i]))
             return find(FaultCode::PartialWarpgroup,
-                        fmt::format("setmaxnreg in a warpgroup of which warp {} has exited", i));
+                        fmt::format("`setmaxnreg` in a warpgroup of which warp {} has exited", i));
         if (warps_[i].changes < number)
             return find(
                 FaultCode::RegistersNotMet,
-                fmt::format("a second setmaxnreg, of warp {}, when warp {} has not executed the first", w->index, i));
+                fmt::format("a second `setmaxnreg`, of warp {}, when warp {} has not executed the first", w->index, i));
     }
     if (number == changes.size()) changes.push_back(instruction);
     if (changes[number] == instruction) return true;
     return find(FaultCode::DivergentWarpgroup,
-                fmt::format("warp {} comes to another setmaxnreg than the others of its warpgroup", w->index));
+                fmt::format("warp {} comes to another `setmaxnreg` than the others of its warpgroup", w->index));
 }
 
 RegisterPool::Change RegisterPool::change(const MicroOp* op, Warp* w) {
@@ -52,8 +52,8 @@ RegisterPool::Change RegisterPool::change(const MicroOp* op, Warp* w) {
     if (mine.wants == 0) {
         if (!agrees(op, w, w->kernel->instructions[w->index_of(op)])) return Change::Finding;
         if (is_more ? op->y < mine.owns : op->y > mine.owns) {
-            w->block->finding = fmt::format("setmaxnreg.{} to {} registers of a thread that has {}",
-                                            is_more ? "inc" : "dec", op->y, mine.owns);
+            w->block->finding = fmt::format("{} to {} registers of a thread that has {}",
+                                            is_more ? "`setmaxnreg.inc`" : "`setmaxnreg.dec`", op->y, mine.owns);
             fail(w, op, {.code = FaultCode::RegisterCount});
             return Change::Finding;
         }
@@ -72,7 +72,7 @@ void RegisterPool::end(const ThreadBlock& block, const ScheduledWarp& warp) cons
     if (number < changes.size())
         throw product_error(
             block, warp, FaultCode::PartialWarpgroup,
-            fmt::format("warp {} has exited and does not come to a setmaxnreg of its warpgroup", warp.index),
+            fmt::format("warp {} has exited and does not come to a `setmaxnreg` of its warpgroup", warp.index),
             changes[number]);
 }
 

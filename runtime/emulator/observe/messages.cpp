@@ -114,7 +114,7 @@ Finding window_finding(const Fault& fault, Space space, std::uint64_t address, c
     const auto [owner, offset] = place_of(space, address, block);
     const std::string memory = memory_name(space, owner, block);
     if (fault.space == Space::Shared && offset != address)
-        return {FaultCode::WrongSpace, fmt::format("at 0x{:x}, an address that mapa gave", address),
+        return {FaultCode::WrongSpace, fmt::format("at 0x{:x}, an address that `mapa` gave", address),
                 "use .shared::cluster, or a generic address"};
     if (owner.has_ended())
         return {FaultCode::ExitedBlock, fmt::format("at 0x{:x} of {}, which has exited", offset, memory)};
@@ -563,7 +563,7 @@ Error waiting_error(const ThreadBlock& block) {
         diagnostic.message = fmt::format("deadlock in block {}: no warp can continue; warp {} {}",
                                          tuple(block.coordinates()), shown.index, awaited_phase(block, shown));
         diagnostic.hint =
-            "a phase ends with as many arrivals as mbarrier.init says and as many bytes as are expected; "
+            "a phase ends with as many arrivals as `mbarrier.init` says and as many bytes as are expected; "
             "is the parity that is asked for the phase's?";
         return Error(std::move(diagnostic));
     }

@@ -56,7 +56,7 @@ private:
 
     bool missing(std::string_view how) {
         w_->block->finding =
-            "vprintf asks for argument " + std::to_string(asked_) + " (" + conversion_ + ")" + std::string(how);
+            "`vprintf` asks for argument " + std::to_string(asked_) + " (" + conversion_ + ")" + std::string(how);
         return passes(w_, op_, {.code = FaultCode::PrintArguments, .lane = lane_});
     }
 

@@ -117,6 +117,19 @@ const auto bulk_sums = kernel("bulk_sums", params("y", "z"), [](InOut<std::int32
     });
 });
 
+/// Without a fence between the stores and the copy.
+const auto unfenced_bulk = kernel("unfenced_bulk", params("y"), [](Out<float> y) {
+    Shared<float, tile> s;
+    u32 t = thread_id().x;
+    s[t] = cast<f32>(t);
+    sync_block();
+    if_(t == 0, [&] {
+        bulk_store(y[0], s[0], 4 * tile);
+        bulk_commit();
+        bulk_wait<0>();
+    });
+});
+
 std::vector<float> numbers() {
     std::vector<float> out(tile * tiles);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = float(i * i % 97);
@@ -143,6 +156,16 @@ TEST_CASE("rings of tiles that some threads copy for others") {
     under_seeds("sm_90", run(bulk_ring, tile));
     check_assembled(copied_ring, 80);
     check_assembled(bulk_ring, 90);
+}
+
+TEST_CASE("what is missing before a bulk copy has the language's name") {
+    if (simt_device().properties().kind != runtime::DeviceKind::Emulator) return;
+    runtime::Device device = open_device({.target = "sm_90"});
+    auto y = device.buffer<float>(tile, "y");
+    CHECK_THROWS_WITH(device.launch(unfenced_bulk, runtime::Grid{{1}, {tile}}, y),
+                      Catch::Matchers::Contains("has written without fence_async() before it") &&
+                          Catch::Matchers::Contains("execute fence_async() behind its stores") &&
+                          Catch::Matchers::Contains("of 'shared0' in shared memory"));
 }
 
 TEST_CASE("sums and maxima of blocks in bulk") {
