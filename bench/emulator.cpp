@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The emulator's speed in 1e9 lane instructions per second with all checks on: per kind of instruction on one host
-// thread, and for a tiled GEMM on one and on two.
+// thread, and for a tiled GEMM on one and on two. Checks may be set as in `ikat run --check`.
 //
-//     build/release/bench/bench_emulator [filter]
+//     build/release/bench/bench_emulator [filter] [checks]
 #include <time.h>
 
 #include <algorithm>
@@ -31,12 +31,17 @@ std::string repeat(unsigned count, auto&& text) {
 
 std::string number(unsigned n) { return std::to_string(n); }
 
-/// Registers: %r1 thread, %r2 its byte offset in a row of words, %d1 the buffer, %d2 its word there.
+/// Registers: %r1 thread, %r2 its byte offset in a row of words, %d1 the buffer, %d2 its word there; others begin as 0.
 std::string program(const Case& c) {
+    const std::string zeros = repeat(128, [](unsigned i) {
+        return "    mov.u32 %r" + number(i) + ", 0; mov.f32 %f" + number(i) + ", 0f00000000;\n";
+    });
     return ".version 8.0\n.target " + std::string(c.target) +
            "\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 n)\n{\n" + c.scope +
            R"(
     .reg .pred %p<8>; .reg .b32 %r<128>; .reg .b64 %d<64>; .reg .f32 %f<128>;
+)" + zeros +
+           R"(
     ld.param.u64 %d1, [p]; ld.param.u32 %r90, [n]; mov.u32 %r91, 0; mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 2;
     mad.wide.u32 %d2, %r1, 4, %d1;
 )" + c.setup +
@@ -203,13 +208,15 @@ double seconds(unsigned threads) {
 }
 
 /// Runs for about half a second, three times; prints the best.
-void measure(const Case& c) {
+void measure(const Case& c, const emulator::Checks& checks) {
     emulator::Memory memory;
     const std::uint64_t buffer = memory.allocate(1 << 20, "buffer");
     memory.write(buffer, std::vector<std::byte>(1 << 20));
     emulator::Program kernel(nvptx::parse(program(c), "bench.ptx"), memory);
     emulator::Options options;
     options.threads = c.threads;
+    options.checks = checks;
+    if (const auto reads = kernel.entry("k").unassigned_reads) std::printf("%u unassigned registers\n", reads);
     struct {
         std::uint64_t buffer;
         std::uint32_t n;
@@ -241,6 +248,8 @@ void measure(const Case& c) {
 
 int main(int argc, char** argv) {
     std::printf("instruction set: %.*s\n", int(emulator::instruction_set().size()), emulator::instruction_set().data());
+    emulator::CheckSets sets;
+    if (argc > 2) emulator::apply(sets, argv[2], "");
     for (const Case& c : cases())
-        if (argc < 2 || c.name.find(argv[1]) != c.name.npos) measure(c);
+        if (argc < 2 || c.name.find(argv[1]) != c.name.npos) measure(c, sets.strict);
 }

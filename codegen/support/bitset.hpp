@@ -38,6 +38,17 @@ public:
         return changed;
     }
 
+    /// Removes what other (of equal size) does not have; true if that was anything.
+    bool keep(const Bitset& other) {
+        bool changed = false;
+        for (std::size_t w = 0; w < words_.size(); ++w) {
+            const std::uint64_t kept = words_[w] & other.words_[w];
+            changed |= kept != words_[w];
+            words_[w] = kept;
+        }
+        return changed;
+    }
+
     std::size_t count() const {
         std::size_t total = 0;
         for (std::uint64_t word : words_) total += std::size_t(std::popcount(word));

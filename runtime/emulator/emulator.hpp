@@ -140,6 +140,7 @@ public:
         std::uint64_t shared_bytes = 0, local_bytes = 0, constant_bytes = 0;
         std::size_t parameter_bytes = 0;                // of all parameters, each at its offset
         std::uint32_t registers = 0;                    // of 32 bits that the emulator needs for each thread
+        std::uint32_t unassigned_reads = 0;             // registers that may be read before they are assigned
         std::uint64_t max_threads = 0;                  // .maxntid or .reqntid, 0: neither is given
         std::array<std::uint32_t, 3> cluster{0, 0, 0};  // .reqnctapercluster, 0: not given
         bool needs_cluster = false;                     // .explicitcluster without it: the launch gives one

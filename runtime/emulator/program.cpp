@@ -331,6 +331,7 @@ Program::Entry Program::entry(std::string_view name) const {
             .constant_bytes = state_->variables.constants.packed,
             .parameter_bytes = kernel.parameter_bytes,
             .registers = std::uint32_t(kernel.register_bytes / (4 * warp_size)),
+            .unassigned_reads = kernel.unassigned_reads,
             .max_threads = required[0] ? std::uint64_t(required[0]) * required[1] * required[2] : kernel.max_threads,
             .cluster = kernel.names_cluster ? kernel.cluster : std::array<std::uint32_t, 3>{},
             .needs_cluster = kernel.needs_cluster && !kernel.names_cluster};

@@ -11,21 +11,11 @@
 #include <queue>
 
 #include "codegen/support/bitset.hpp"
-#include "runtime/emulator/decode/lowering.hpp"
+#include "runtime/emulator/decode/blocks.hpp"
 
 namespace ikat::emulator {
 
 namespace {
-
-constexpr std::uint32_t nowhere = ~0u;
-
-struct BasicBlock {
-    std::uint32_t begin = 0, end = 0;  // of micros
-    std::vector<std::uint32_t> successors{};
-    std::uint32_t predecessors = 0;
-    bool falls = false;  // into the next block of the text: the first successor
-    std::uint32_t op = nowhere;
-};
 
 struct Interval {
     std::uint32_t begin = nowhere, end = 0;
@@ -40,6 +30,7 @@ public:
     void run() {
         find_blocks();
         order_blocks();
+        find_unassigned_reads();
         const std::vector<Interval> live = intervals();
         assign_slots(live);
         for (std::size_t i = 0; i < order_.size(); ++i)
@@ -130,24 +121,14 @@ private:
         std::reverse(order_.begin(), order_.end());
     }
 
-    // ---- slots
+    void find_unassigned_reads() {
+        if (kernel_.is_checked()) return;  // where warps begin, the plain code says
+        std::vector<std::uint32_t> entries{0};
+        for (const Lowering::Root& root : lowering_.roots) entries.push_back(block_at(root.label));
+        kernel_.unassigned_reads = count_unassigned_reads(lowering_, blocks_, order_, entries);
+    }
 
-    template <class F>
-    static void each_field(std::uint8_t set, F f) {
-        for (unsigned i = 0; i < 6; ++i)
-            if (set >> i & 1) f(i);
-    }
-    template <class F>
-    void each_source(const Micro& micro, F f) const {
-        each_field(micro.reads, [&](unsigned i) { f(micro.fields[i]); });
-        for (std::uint32_t i = micro.list.results; i < micro.list.count; ++i)
-            f(index(lowering_.listed[micro.list.first + i]));
-    }
-    template <class F>
-    void each_result(const Micro& micro, F f) const {
-        each_field(micro.writes, [&](unsigned i) { f(micro.fields[i]); });
-        for (std::uint32_t i = 0; i < micro.list.results; ++i) f(index(lowering_.listed[micro.list.first + i]));
-    }
+    // ---- slots
 
     std::vector<Interval> intervals() {
         const std::size_t count = lowering_.values.size();
@@ -159,11 +140,11 @@ private:
                 const auto read = [&](std::uint32_t v) {
                     if (!def[b].test(v)) use[b].set(v);
                 };
-                each_source(micro, read);
+                each_source(lowering_, micro, read);
                 if (micro.partial)
-                    each_result(micro, read);
+                    each_result(lowering_, micro, read);
                 else
-                    each_result(micro, [&](std::uint32_t v) { def[b].set(v); });
+                    each_result(lowering_, micro, [&](std::uint32_t v) { def[b].set(v); });
             }
         for (bool changed = true; changed;) {
             changed = false;
@@ -183,8 +164,8 @@ private:
             for (std::uint32_t i = blocks_[b].begin; i < blocks_[b].end; ++i) {
                 const Micro& micro = micros_[i];
                 if (micro.checks) continue;  // ignored, so that the plain code has the same frame
-                each_source(micro, [&](std::uint32_t v) { result[v].include(2 * position + micro.apart); });
-                each_result(micro, [&](std::uint32_t v) { result[v].include(2 * position + 1); });
+                each_source(lowering_, micro, [&](std::uint32_t v) { result[v].include(2 * position + micro.apart); });
+                each_result(lowering_, micro, [&](std::uint32_t v) { result[v].include(2 * position + 1); });
                 ++position;
             }
             live_out[b].each([&](std::size_t v) { result[v].include(2 * position); });

@@ -193,7 +193,8 @@ void ThreadBlock::start_warp(ScheduledWarp& warp) {
     const std::uint32_t lanes = std::min(threads_ - warp.index * warp_size, warp_size);
     warp.load(state_.kernel);
     warp.start(lanes == warp_size ? all_lanes : (1u << lanes) - 1, frame, state_.kernel.entry);
-    if (state_.options.checks.of(Check::Registers) != Action::Off) start_checking(warp, false);
+    if (state_.kernel.unassigned_reads && state_.options.checks.of(Check::Registers) != Action::Off)
+        start_checking(warp, false);
 }
 
 void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {

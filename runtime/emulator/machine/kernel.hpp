@@ -67,6 +67,8 @@ struct DecodedKernel {
 
     std::vector<std::uint32_t> checked_of, plain_of;  // checked code only: its ops by plain op, and the reverse
 
+    std::uint32_t unassigned_reads = 0;  // registers that may be read before they are assigned
+
     std::uint32_t predicate_bytes = 0;  // of the frame
     std::uint32_t register_bytes = 0;   // with the other registers; then come constants and special registers
     std::uint32_t frame_bytes = 0;

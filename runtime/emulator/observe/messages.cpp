@@ -293,6 +293,8 @@ void note_origin(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& w
     else if (instruction)
         text = fmt::format("the last undefined value was loaded {}: {}", bytes_text(from, block),
                            text_of(module, *instruction));
+    else
+        diagnostic.hint = "assign the register on every path that leads here, under every guard";
     diagnostic.notes.push_back({instruction ? location(block.launch_state(), *instruction) : Location{}, text});
 }
 

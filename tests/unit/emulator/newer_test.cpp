@@ -187,7 +187,8 @@ TEST_CASE("every thread waits exactly once at a cluster barrier for each arrival
     // exited warps are no longer waited for
     CHECK(failure("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; @%p1 exit; barrier.cluster.arrive;"
                   "barrier.cluster.wait;") == "no failure");
-    CHECK_THAT(failure("mapa.shared::cluster.u32 %r1, %r2, 1;"), contains("a block that the cluster does not have"));
+    CHECK_THAT(failure("mov.u32 %r2, 0; mapa.shared::cluster.u32 %r1, %r2, 1;"),
+               contains("a block that the cluster does not have"));
 }
 
 TEST_CASE("cache policies are accepted and ignored") {

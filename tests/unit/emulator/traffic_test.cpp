@@ -152,9 +152,10 @@ TEST_CASE("atomics are counted separately and move each time") {
         return buffers.at(0).atomic;
     };
     CHECK(atomic("atom.global.add.u32 %r5, [%d3], 1; red.global.add.u32 [%d3], 1;") == Traffic{2, 256, 8, 256, 128});
-    CHECK(atomic("red.global.add.noftz.f16x2 [%d3], %r5;") == Traffic{1, 128, 4, 128, 128});
+    CHECK(atomic("mov.u32 %r5, 0; red.global.add.noftz.f16x2 [%d3], %r5;") == Traffic{1, 128, 4, 128, 128});
     CHECK(atomic("red.global.add.u32 [%d1], 1;") == Traffic{1, 4, 1, 32, 32});
-    CHECK(atomic(lanes(16) + "red.global.add.v4.f32 [%d3], {%r5, %r6, %r7, %r8};") == Traffic{1, 512, 16, 512, 512});
+    CHECK(atomic(lanes(16) + "mov.u32 %r5, 0; red.global.add.v4.f32 [%d3], {%r5, %r5, %r5, %r5};") ==
+          Traffic{1, 512, 16, 512, 512});
 }
 
 TEST_CASE("other spaces are not counted") {
