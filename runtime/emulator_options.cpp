@@ -69,6 +69,10 @@ bool set_schedule(EmulatorOptions& options, std::string_view asked) {
     return true;
 }
 
+const emulator::Checks& checks_of(const EmulatorOptions& options, Origin origin) {
+    return origin == Origin::Own ? options.sets.strict : options.sets.foreign;
+}
+
 }  // namespace
 
 /// Which lines of which kernels have been warned of.
@@ -109,7 +113,7 @@ void run(emulator::Program& program, const emulator::Launch& launch, const Emula
     static std::atomic<std::uint32_t> launches = 0;
     emulator::Options options = asked;
     const bool is_strict = origin == Origin::Own || asked.sets.all_strict;
-    options.checks = origin == Origin::Own ? asked.sets.strict : asked.sets.foreign;
+    options.checks = checks_of(asked, origin);
     options.moved_shared = is_strict || asked.asks_moved_shared;
     options.any_leader = is_strict || asked.asks_any_leader;
     options.warning = [&](const Diagnostic& warning) {
@@ -136,15 +140,22 @@ void run(emulator::Program& program, const emulator::Launch& launch, const Emula
     }
 }
 
-void report(const EmulatorOptions& options, emulator::FaultCode code, std::string_view subject, std::string message) {
-    const emulator::Action action = options.sets.strict.of(code);
+void check_download(const EmulatorOptions& options, Origin origin, const emulator::Memory& memory, std::uint64_t from,
+                    std::size_t bytes) {
+    constexpr emulator::FaultCode code = emulator::FaultCode::UndefinedDownload;
+    const emulator::Action action = checks_of(options, origin).of(code);
     if (action == emulator::Action::Off) return;
-    Diagnostic diagnostic{.severity = emulator::severity_of(action),
-                          .message = std::move(message),
-                          .hint = emulator::info(code).hint,
-                          .code = emulator::info(code).name};
+    const emulator::Memory::Unwritten gap = memory.unwritten(from, bytes);
+    if (gap.count == 0) return;
+    Diagnostic diagnostic{
+        .severity = emulator::severity_of(action),
+        .message =
+            fmt::format("nothing has written {} of the {} bytes of {} that are copied to the host, from offset {} on",
+                        gap.count == bytes ? "any" : std::to_string(gap.count), bytes, gap.buffer, gap.first),
+        .hint = emulator::info(code).hint,
+        .code = emulator::info(code).name};
     if (action == emulator::Action::Error) throw KernelError(std::vector{std::move(diagnostic)});
-    if (options.warned->is_new(subject, diagnostic)) options.warning(diagnostic);
+    if (options.warned->is_new(gap.buffer, diagnostic)) options.warning(diagnostic);
 }
 
 }  // namespace ikat::runtime

@@ -32,7 +32,9 @@ EmulatorOptions emulator_options(const OpenOptions& asked);
 /// warps.
 void run(emulator::Program& program, const emulator::Launch& launch, const EmulatorOptions& asked, Origin origin);
 
-/// A finding outside of launches, of a kernel of this process: thrown, or said once for each subject.
-void report(const EmulatorOptions& options, emulator::FaultCode code, std::string_view subject, std::string message);
+/// Finds bytes that nothing has written in what is copied to the host. Throws KernelError, or says it once for each
+/// buffer.
+void check_download(const EmulatorOptions& options, Origin origin, const emulator::Memory& memory, std::uint64_t from,
+                    std::size_t bytes);
 
 }  // namespace ikat::runtime

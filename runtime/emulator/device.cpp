@@ -56,7 +56,7 @@ public:
     void write(std::uint64_t to, std::span<const std::byte> from, StreamHandle) override { memory_.write(to, from); }
     void read(std::uint64_t from, std::span<std::byte> to, StreamHandle) override {
         memory_.read(from, to);
-        check_download(from, to.size());
+        check_download(options_, Origin::Own, memory_, from, to.size());
     }
     void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, StreamHandle) override {
         memory_.copy(to, from, bytes);
@@ -110,7 +110,6 @@ private:
         return *modules_.at(module);
     }
     void check(const Loaded& loaded, const RawLaunch& launch) const;
-    void check_download(std::uint64_t from, std::size_t bytes) const;
 
     emulator::Memory memory_;  // outlives the programs
     DeviceProperties properties_;
@@ -145,17 +144,6 @@ void Device::check(const Loaded& loaded, const RawLaunch& launch) const {
                                 launch.entry, shared, fixed, launch.grid.dynamic_shared_bytes),
                     newer ? fmt::format("a block of {} has at most {}", loaded.target->name, most)
                           : fmt::format("this device gives a block at most {}", most));
-}
-
-/// Bytes that nothing has written.
-void Device::check_download(std::uint64_t from, std::size_t bytes) const {
-    if (options_.sets.strict.of(emulator::Check::Downloads) == emulator::Action::Off) return;
-    const emulator::Memory::Unwritten gap = memory_.unwritten(from, bytes);
-    if (gap.count == 0) return;
-    report(options_, emulator::FaultCode::UndefinedDownload, gap.name,
-           fmt::format(
-               "nothing has written {} of the {} bytes of buffer '{}' that are copied to the host, from offset {} on",
-               gap.count == bytes ? "any" : std::to_string(gap.count), bytes, gap.name, gap.first));
 }
 
 void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle) {

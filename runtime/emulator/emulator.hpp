@@ -52,10 +52,10 @@ public:
     void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
     void name(std::uint64_t address, std::string_view name);
     /// The bytes of a range inside a buffer that neither a kernel nor the host has written: how many, and the first,
-    /// counted from the buffer's begin. The buffer's name.
+    /// counted from the buffer's begin. What the buffer is called in messages.
     struct Unwritten {
         std::uint64_t count = 0, first = 0;
-        std::string name{};
+        std::string buffer{};
     };
     Unwritten unwritten(std::uint64_t address, std::size_t bytes) const;
     /// The live buffer that an address is in or right behind; its bytes are 0 if there is none.

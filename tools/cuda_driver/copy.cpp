@@ -26,6 +26,11 @@ void check_range(Driver& its, CUdeviceptr address, std::size_t bytes) {
     require(size && address + bytes <= begin + size && address + bytes >= address);
 }
 
+void download(Driver& its, std::byte* to, CUdeviceptr from, std::size_t bytes) {
+    its.memory.read(from, {to, bytes});
+    runtime::check_download(its.options, runtime::Origin::Foreign, its.memory, from, bytes);
+}
+
 void copy(Driver& its, Place to, Place from, std::size_t bytes) {
     if (bytes == 0) return;
     require((to.host || to.device) && (from.host || from.device));
@@ -34,7 +39,7 @@ void copy(Driver& its, Place to, Place from, std::size_t bytes) {
     if (to.host && from.host)
         std::memcpy(to.host, from.host, bytes);
     else if (to.host)
-        its.memory.read(from.device, {to.host, bytes});
+        download(its, to.host, from.device, bytes);
     else if (from.host)
         its.memory.write(to.device, {from.host, bytes});
     else

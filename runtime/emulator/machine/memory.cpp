@@ -235,6 +235,10 @@ void Memory::State::rename(std::uint64_t address, std::string_view name) {
     found->second.name = name;
 }
 
+std::string Memory::State::Buffer::called() const {
+    return name.empty() ? fmt::format("the buffer at 0x{:x}", address) : fmt::format("buffer '{}'", name);
+}
+
 std::optional<Memory::State::Buffer> Memory::State::describe(std::uint64_t address) const {
     const std::lock_guard lock(mutex_);
     if (address >= address_limit) return {};
@@ -357,7 +361,7 @@ Memory::Unwritten Memory::unwritten(std::uint64_t address, std::size_t bytes) co
     const written::Gap gap = bytes ? state_->unwritten(address, bytes) : written::Gap{};
     if (gap.count == 0) return {};
     const auto buffer = state_->describe(address);
-    return {gap.count, gap.first, buffer ? buffer->name : std::string()};
+    return {gap.count, gap.first, buffer ? buffer->called() : std::string()};
 }
 
 void Memory::read(std::uint64_t address, std::span<std::byte> to) const {

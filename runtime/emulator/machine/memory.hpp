@@ -85,6 +85,8 @@ struct Memory::State {
         bool on_heap = false;  // from a kernel's malloc
         HostMemory host{};
         std::uint8_t* written = nullptr;
+
+        std::string called() const;  // "buffer 'x'", "the buffer at 0x..." if it has no name
     };
     struct HostRange {
         std::byte* begin;

@@ -81,8 +81,7 @@ Finding global_finding(const Fault& fault, const Memory::State& memory) {
     const auto buffer = memory.describe(address);
     if (!buffer) return {FaultCode::NoBuffer, fmt::format("at 0x{:x}, where no buffer is", address)};
     const auto offset = std::int64_t(address - buffer->address);
-    const std::string name = buffer->name.empty() ? fmt::format("the buffer at 0x{:x}", buffer->address)
-                                                  : fmt::format("buffer '{}'", buffer->name);
+    const std::string name = buffer->called();
     if (buffer->freed)
         return {FaultCode::ReleasedBuffer, fmt::format("at offset {} of {} ({}), which has been released", offset, name,
                                                        plural(buffer->bytes, "byte"))};
@@ -189,7 +188,7 @@ std::string bytes_text(const Warp::Unwritten& at, const ThreadBlock& block) {
     if (global) {
         const auto buffer = block.launch_state().memory.describe(at.address);
         if (!buffer) return fmt::format("at 0x{:x}", at.address);
-        return fmt::format("at offset {} of buffer '{}' ({})", at.address - buffer->address, buffer->name,
+        return fmt::format("at offset {} of {} ({})", at.address - buffer->address, buffer->called(),
                            plural(buffer->bytes, "byte"));
     }
     const Space space = at.space == Space::Generic ? Space(id) : at.space;

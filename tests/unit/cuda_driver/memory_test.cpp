@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "tests/catch.hpp"
+#include "tests/unit/cuda_driver/said.hpp"
 #include "tests/unit/cuda_driver/stand_in.hpp"
 
 namespace ikat::tests {
@@ -105,6 +106,31 @@ TEST_CASE("pointers tell what they point into") {
     CHECK(call("cuMemFreeHost", host) == CUDA_ERROR_INVALID_VALUE);
     CHECK(call("cuPointerGetAttribute", static_cast<void*>(&type), CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                CUdeviceptr(reinterpret_cast<std::uintptr_t>(&type))) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("a copy to the host of bytes that nothing has written is said, once for each buffer") {
+    const OwnContext own;
+    const CUdeviceptr a = allocate(64), rows = allocate(4 * 64);
+    CHECK(call("cuMemsetD8_v2", a, static_cast<unsigned char>(1), std::size_t{60}) == CUDA_SUCCESS);
+    std::array<char, 64> back{};
+    const auto download = [&](std::size_t bytes) {
+        return said([&] {
+            CHECK(call("cuMemcpyDtoH_v2", static_cast<void*>(back.data()), a, bytes) == CUDA_SUCCESS);
+            CHECK(call("cuMemcpyDtoHAsync_v2", static_cast<void*>(back.data()), a, bytes, CUstream(nullptr)) ==
+                  CUDA_SUCCESS);
+        });
+    };
+    CHECK(download(60) == "");
+    const std::string text = download(64);
+    CHECK_THAT(text, contains("note: nothing has written 4 of the 64 bytes of the buffer at 0x"));
+    CHECK_THAT(text, contains("that are copied to the host, from offset 60 on"));
+    CHECK(text.rfind("note:") == text.find("note:"));
+    CUDA_MEMCPY2D box{};
+    box.srcMemoryType = CU_MEMORYTYPE_DEVICE, box.srcDevice = rows, box.srcPitch = 64;
+    box.dstMemoryType = CU_MEMORYTYPE_HOST, box.dstHost = back.data();
+    box.WidthInBytes = 16, box.Height = 4;
+    CHECK_THAT(said([&] { call("cuMemcpy2D_v2", static_cast<const CUDA_MEMCPY2D*>(&box)); }),
+               contains("nothing has written any of the 16 bytes of the buffer at"));
 }
 
 TEST_CASE("sizes that are too large are refused and not cut") {
