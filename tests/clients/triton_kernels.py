@@ -88,6 +88,31 @@ def matmul():
 
 
 @triton.jit
+def descriptors_kernel(a, b, c, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    left = tl.make_tensor_descriptor(a, [m, k], [k, 1], [M, K])
+    right = tl.make_tensor_descriptor(b, [k, n], [n, 1], [K, N])
+    out = tl.make_tensor_descriptor(c, [m, n], [n, 1], [M, N])
+    row, column = tl.program_id(0) * M, tl.program_id(1) * N
+    sums = tl.zeros((M, N), tl.float32)
+    for step in range(0, k, K):
+        sums = tl.dot(left.load([row, step]), right.load([step, column]), sums)
+    out.store([row, column], sums.to(tl.float16))
+
+
+def matmul_by_descriptors():
+    m, n, k = 200, 160, 192
+    triton.set_allocator(lambda size, alignment, stream: Array(np.zeros(size // 4, np.int32)))
+    a, b = Array(normal(m, k, dtype=np.float16)), Array(normal(k, n, dtype=np.float16))
+    product = a.numpy.astype(np.float64) @ b.numpy.astype(np.float64)
+    for stages in (1, 3):
+        c = Array(np.zeros((m, n), np.float16))
+        descriptors_kernel[(triton.cdiv(m, 128), triton.cdiv(n, 128))](a, b, c, m, n, k, M=128, N=128, K=64,
+                                                                       num_stages=stages)
+        finish()
+        same(c.numpy, product, 0.05)
+
+
+@triton.jit
 def dropout_kernel(x, y, n, p, seed, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     keep = tl.rand(seed, i) > p
@@ -216,7 +241,9 @@ def extern_functions():
     same(y.numpy, np.arcsin(x.numpy.astype(np.float64)), 1e-6)
 
 
-KERNELS = [vector_add, fused_softmax, matmul, dropout, layer_norm, fused_attention, extern_functions]
+KERNELS = [
+    vector_add, fused_softmax, matmul, matmul_by_descriptors, dropout, layer_norm, fused_attention, extern_functions
+]
 
 if __name__ == "__main__":
     for kernel in KERNELS:

@@ -40,16 +40,13 @@ std::vector<Variable> variables() {
                                     "stand-in for the CUDA driver");
     const std::string folder = library.parent_path().string(), ptxas = beside({"ikat-ptxas"}, "ikat-ptxas").string();
     const std::string before(environment("LD_LIBRARY_PATH"));
-    std::vector<Variable> out = {
+    return {
         {"LD_LIBRARY_PATH", before.empty() ? folder : folder + ":" + before},
         {"NUMBA_CUDA_DRIVER", library.string()},
         {"TRITON_LIBCUDA_PATH", folder},
         {"TRITON_PTXAS_PATH", ptxas},
         {"TRITON_PTXAS_BLACKWELL_PATH", ptxas},
     };
-    // Triton has no fence behind mbarrier.init.
-    if (environment("IKAT_CHECK").empty()) out.push_back({"IKAT_CHECK", "no-barrier-fences"});
-    return out;
 }
 
 /// In single quotes, as a shell reads it.
