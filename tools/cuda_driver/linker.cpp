@@ -22,10 +22,11 @@ namespace {
 
 using CUlinkState = struct CUlinkState_st*;
 
-/// Adds data of any of the kinds that have PTX.
-void add(Driver& its, CUlinkState state, CUjitInputType type, std::string data, std::string name) {
-    Link& link = *its.links.at(state);
+/// Adds data of any of the kinds that have PTX. A library has machine code for functions that no text defines: such a
+/// one is missing when the link is completed.
+void add(Driver& its, Link& link, CUjitInputType type, std::string data, std::string name) {
     require(type <= CU_JIT_INPUT_LIBRARY);
+    if (type == CU_JIT_INPUT_LIBRARY && data.starts_with("!<arch>\n")) return;
     if (data.size() >= 16 && is_fat_binary(data.data())) {
         try {
             return link.inputs.push_back({std::move(name), ptx_for(its.target, data.data())});
@@ -38,6 +39,20 @@ void add(Driver& its, CUlinkState state, CUjitInputType type, std::string data, 
     link.inputs.push_back({std::move(name), std::move(data)});
 }
 
+/// Adds what `read` gives. The program's log has the reason if that is refused.
+template <class Read>
+CUresult add_input(const char* function, CUlinkState state, CUjitInputType type, const char* name, Read read) {
+    return in_context(function, [&](Driver& its, Context&) {
+        Link& link = *its.links.at(state);
+        try {
+            add(its, link, type, read(), name);
+        } catch (const Refusal& refusal) {
+            if (link.log.buffer) link.log.write(refusal.reason + "\n");
+            throw;
+        }
+    });
+}
+
 }  // namespace
 
 API(cuLinkCreate_v2, unsigned count, CUjit_option* options, void** values, CUlinkState* state) {
@@ -48,14 +63,14 @@ API(cuLinkCreate_v2, unsigned count, CUjit_option* options, void** values, CUlin
 ALIAS(cuLinkCreate, cuLinkCreate_v2);
 API(cuLinkAddData_v2, CUlinkState state, CUjitInputType type, void* data, std::size_t size, const char* name, unsigned,
     CUjit_option*, void**) {
-    return in_context("cuLinkAddData", [&](Driver& its, Context&) {
+    return add_input("cuLinkAddData", state, type, name ? name : "input", [&] {
         require(data && size > 0);
-        add(its, state, type, {static_cast<const char*>(data), size}, name ? name : "input");
+        return std::string(static_cast<const char*>(data), size);
     });
 }
 ALIAS(cuLinkAddData, cuLinkAddData_v2);
 API(cuLinkAddFile_v2, CUlinkState state, CUjitInputType type, const char* path, unsigned, CUjit_option*, void**) {
-    return in_context("cuLinkAddFile", [&](Driver& its, Context&) { add(its, state, type, read_file(path), path); });
+    return add_input("cuLinkAddFile", state, type, path ? path : "no file", [&] { return read_file(path); });
 }
 ALIAS(cuLinkAddFile, cuLinkAddFile_v2);
 API(cuLinkComplete, CUlinkState state, void** cubin, std::size_t* size) {

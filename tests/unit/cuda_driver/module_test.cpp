@@ -81,17 +81,18 @@ TEST_CASE("the linker links PTX, and its result is loaded") {
     const std::string user = head + ".extern .func f();\n.visible .entry k() { call.uni f, (); ret; }\n";
     const std::string callee = head + ".visible .func f() { ret; }\n";
     const auto link = [&](std::initializer_list<std::string> texts, std::string* log = nullptr) {
-        std::array<char, 500> buffer{};
+        std::array<char, 1000> buffer{};
         CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
         void* values[] = {buffer.data(), reinterpret_cast<void*>(buffer.size())};
         struct CUlinkState_st* state = nullptr;
         CHECK(call("cuLinkCreate_v2", 2u, &options[0], &values[0], &state) == CUDA_SUCCESS);
         CUresult result = CUDA_SUCCESS;
-        for (const std::string& text : texts)
-            if (result == CUDA_SUCCESS)
-                result = call("cuLinkAddData_v2", state, CU_JIT_INPUT_PTX,
-                              static_cast<void*>(const_cast<char*>(text.data())), text.size(), "a.ptx", 0u,
-                              static_cast<CUjit_option*>(nullptr), static_cast<void**>(nullptr));
+        for (const std::string& text : texts) {
+            if (result != CUDA_SUCCESS) break;
+            const CUjitInputType type = text[0] == '!' || text[0] == '\x7f' ? CU_JIT_INPUT_LIBRARY : CU_JIT_INPUT_PTX;
+            result = call("cuLinkAddData_v2", state, type, static_cast<void*>(const_cast<char*>(text.data())),
+                          text.size(), "a.ptx", 0u, static_cast<CUjit_option*>(nullptr), static_cast<void**>(nullptr));
+        }
         void* cubin = nullptr;
         std::size_t size = 0;
         if (result == CUDA_SUCCESS) result = call("cuLinkComplete", state, &cubin, &size);
@@ -106,6 +107,15 @@ TEST_CASE("the linker links PTX, and its result is loaded") {
     CHECK_THAT(log, Catch::Matchers::Contains("f is declared but has no body"));
     CHECK(link({"nonsense", user}, &log) == CUDA_ERROR_INVALID_PTX);
     CHECK_THAT(log, Catch::Matchers::Contains("a.ptx, line 1; error"));
+    const std::string library = "!<arch>\nmachine code";
+    CHECK(link({user, library, callee}) == CUDA_SUCCESS);
+    CHECK(link({user, library}, &log) == CUDA_ERROR_INVALID_PTX);
+    CHECK_THAT(log, Catch::Matchers::Contains("f is declared but has no body"));
+    CHECK(link({user,
+                "\x7f"
+                "ELF"},
+               &log) == CUDA_ERROR_NO_BINARY_FOR_GPU);
+    CHECK_THAT(log, Catch::Matchers::Contains("'a.ptx' is machine code"));
 }
 
 TEST_CASE("what ikat-ptxas writes is loaded, and what it refuses is named as ptxas does") {
