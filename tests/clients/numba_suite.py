@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 try:
+    import numba.cuda.testing  # noqa: F401
     import numba.cuda.tests.cudapy as suite
 except Exception as error:  # numba's tests need packages of their own
     print(f"skipped: {error}")

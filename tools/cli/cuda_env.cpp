@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <utility>
 
 #include "codegen/support/diagnostic.hpp"
@@ -33,6 +35,20 @@ fs::path beside(std::initializer_list<const char*> candidates, const char* what)
                 "build the targets ikat_cuda_driver and ikat_ptxas, or install ikat");
 }
 
+/// The nvcc that programs run; empty if there is none.
+std::string nvcc() {
+    const std::string_view chosen = environment("IKAT_NVCC");
+    if (!chosen.empty()) return std::string(chosen);
+    std::string folders = std::string(environment("PATH")) + ":/usr/local/cuda/bin";
+    std::ranges::replace(folders, ':', '\n');
+    std::istringstream lines(folders);
+    for (std::string folder; std::getline(lines, folder);) {
+        const fs::path program = fs::path(folder) / "nvcc";
+        if (access(program.c_str(), X_OK) == 0) return program.string();
+    }
+    return {};
+}
+
 using Variable = std::pair<std::string, std::string>;
 
 std::vector<Variable> variables() {
@@ -40,13 +56,18 @@ std::vector<Variable> variables() {
                                     "stand-in for the CUDA driver");
     const std::string folder = library.parent_path().string(), ptxas = beside({"ikat-ptxas"}, "ikat-ptxas").string();
     const std::string before(environment("LD_LIBRARY_PATH"));
-    return {
+    std::vector<Variable> out = {
         {"LD_LIBRARY_PATH", before.empty() ? folder : folder + ":" + before},
         {"NUMBA_CUDA_DRIVER", library.string()},
         {"TRITON_LIBCUDA_PATH", folder},
         {"TRITON_PTXAS_PATH", ptxas},
         {"TRITON_PTXAS_BLACKWELL_PATH", ptxas},
     };
+    if (const std::string program = nvcc(); !program.empty()) {
+        out.push_back({"PATH", folder + "/bin:" + std::string(environment("PATH"))});
+        out.push_back({"IKAT_NVCC", program});
+    }
+    return out;
 }
 
 /// In single quotes, as a shell reads it.
