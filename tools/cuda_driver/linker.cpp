@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tools/cuda_driver/compiler.hpp"
+#include "tools/cuda_driver/device_runtime.hpp"
 #include "tools/cuda_driver/fat_binary.hpp"
 #include "tools/cuda_driver/jit_log.hpp"
 #include "tools/cuda_driver/state.hpp"
@@ -22,11 +23,10 @@ namespace {
 
 using CUlinkState = struct CUlinkState_st*;
 
-/// Adds data of any of the kinds that have PTX. A library has machine code for functions that no text defines: such a
-/// one is missing when the link is completed.
+/// Adds data of any of the kinds that have PTX, or what stands for a library.
 void add(Driver& its, Link& link, CUjitInputType type, std::string data, std::string name) {
     require(type <= CU_JIT_INPUT_LIBRARY);
-    if (type == CU_JIT_INPUT_LIBRARY && data.starts_with("!<arch>\n")) return;
+    if (is_library(data)) return link.inputs.push_back({std::move(name), std::string(device_runtime)});
     if (data.size() >= 16 && is_fat_binary(data.data())) {
         try {
             return link.inputs.push_back({std::move(name), ptx_for(its.target, data.data())});

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "tools/cuda_driver/compiler.hpp"
+#include "tools/cuda_driver/device_runtime.hpp"
 #include "tools/cuda_driver/fat_binary.hpp"
 
 namespace ikat::cuda_driver {
@@ -49,9 +50,10 @@ Result add(Link& link, int type, std::string data, std::string name) {
         return link.fail(invalid_input, "'" + name + "' is intermediate code: the emulator links PTX\n");
     if (data.size() >= 16 && is_fat_binary(data.data())) {
         data = ptx_for(*link.device, data.data());
+    } else if (is_library(data)) {
+        data = device_runtime;
     } else if (data.starts_with("\x7f"
-                                "ELF") ||
-               data.starts_with("!<arch>")) {
+                                "ELF")) {
         return link.fail(invalid_input, "'" + name + "' is machine code: the emulator links PTX\n");
     }
     data.resize(std::min(data.size(), data.find('\0')));

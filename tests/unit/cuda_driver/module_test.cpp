@@ -107,7 +107,7 @@ TEST_CASE("the linker links PTX, and its result is loaded") {
     CHECK_THAT(log, Catch::Matchers::Contains("f is declared but has no body"));
     CHECK(link({"nonsense", user}, &log) == CUDA_ERROR_INVALID_PTX);
     CHECK_THAT(log, Catch::Matchers::Contains("a.ptx, line 1; error"));
-    const std::string library = "!<arch>\nmachine code";
+    const std::string library = "!<arch>\nmachine code";  // the device's runtime
     CHECK(link({user, library, callee}) == CUDA_SUCCESS);
     CHECK(link({user, library}, &log) == CUDA_ERROR_INVALID_PTX);
     CHECK_THAT(log, Catch::Matchers::Contains("f is declared but has no body"));
@@ -116,6 +116,52 @@ TEST_CASE("the linker links PTX, and its result is loaded") {
                 "ELF"},
                &log) == CUDA_ERROR_NO_BINARY_FOR_GPU);
     CHECK_THAT(log, Catch::Matchers::Contains("'a.ptx' is machine code"));
+}
+
+TEST_CASE("the blocks of a cooperative launch meet by the device's runtime") {
+    const OwnContext own;
+    // Each block writes its number, and behind the barrier reads that of the next.
+    const std::string text = R"(.version 8.0
+.target sm_90
+.address_size 64
+.extern .func (.param .b64 r) cudaCGGetIntrinsicHandle(.param .b32 s);
+.extern .func (.param .b32 r) cudaCGSynchronize(.param .b64 h, .param .b32 f);
+.visible .entry k(.param .u64 p) {
+    .reg .b32 %r<5>; .reg .b64 %d<5>;
+    ld.param.u64 %d0, [p]; mov.u32 %r0, %ctaid.x; mov.u32 %r1, %nctaid.x;
+    mad.wide.u32 %d1, %r0, 4, %d0; st.global.u32 [%d1], %r0;
+    { .param .b32 s; .param .b64 r; st.param.b32 [s], 1;
+      call.uni (r), cudaCGGetIntrinsicHandle, (s); ld.param.b64 %d2, [r]; }
+    { .param .b64 h; .param .b32 f; .param .b32 r; st.param.b64 [h], %d2; st.param.b32 [f], 0;
+      call.uni (r), cudaCGSynchronize, (h, f); ld.param.b32 %r4, [r]; }
+    add.u32 %r2, %r0, 1; rem.u32 %r2, %r2, %r1;
+    mad.wide.u32 %d3, %r2, 4, %d0; ld.global.u32 %r3, [%d3]; add.u32 %r3, %r3, %r4; st.global.u32 [%d1+64], %r3;
+    ret;
+}
+)";
+    struct CUlinkState_st* state = nullptr;
+    CHECK(call("cuLinkCreate_v2", 0u, static_cast<CUjit_option*>(nullptr), static_cast<void**>(nullptr), &state) ==
+          CUDA_SUCCESS);
+    const auto add = [&](CUjitInputType type, const std::string& data) {
+        CHECK(call("cuLinkAddData_v2", state, type, static_cast<void*>(const_cast<char*>(data.data())), data.size(),
+                   "a", 0u, static_cast<CUjit_option*>(nullptr), static_cast<void**>(nullptr)) == CUDA_SUCCESS);
+    };
+    add(CU_JIT_INPUT_PTX, text), add(CU_JIT_INPUT_LIBRARY, "!<arch>\n");
+    void* cubin = nullptr;
+    std::size_t size = 0;
+    CHECK(call("cuLinkComplete", state, &cubin, &size) == CUDA_SUCCESS);
+    CUmodule module = nullptr;
+    CHECK(call("cuModuleLoadData", &module, static_cast<const void*>(cubin)) == CUDA_SUCCESS);
+    CUdeviceptr buffer = 0;
+    CHECK(call("cuMemAlloc_v2", &buffer, std::size_t{128}) == CUDA_SUCCESS);
+    void* parameters[] = {&buffer};
+    for (int round = 0; round < 2; ++round)
+        CHECK(call("cuLaunchCooperativeKernel", function(module), 16u, 1u, 1u, 1u, 1u, 1u, 0u, CUstream(nullptr),
+                   &parameters[0]) == CUDA_SUCCESS);
+    std::array<unsigned, 16> next{};
+    CHECK(call("cuMemcpyDtoH_v2", static_cast<void*>(next.data()), buffer + 64, sizeof next) == CUDA_SUCCESS);
+    for (unsigned i = 0; i < 16; ++i) CHECK(next[i] == (i + 1) % 16);
+    CHECK(call("cuLinkDestroy", state) == CUDA_SUCCESS);
 }
 
 TEST_CASE("what ikat-ptxas writes is loaded, and what it refuses is named as ptxas does") {
