@@ -109,6 +109,7 @@ Array declare_array(ir::Space space, Type element, std::uint64_t count, const Wh
     if (space == ir::Space::Shared && bytes > most_shared)
         recorder.complain("the kernel's Shared arrays take up " + std::to_string(bytes) + " bytes",
                           "a block has at most 232448 bytes on any target", recorder.here());
+    recorder.declared[index] = recorder.here();
     return {.index = index, .capture = recorder.capture(), .symbol = true, .element = element};
 }
 
@@ -189,7 +190,9 @@ Position flattened(const Position* indices, const std::uint64_t* extents, std::u
 }
 
 Slot subscript(const Array& array, const Position* indices, const std::uint64_t* extents, std::uint8_t rank) {
-    return subscript(array, flattened(indices, extents, rank));
+    Slot out = subscript(array, flattened(indices, extents, rank));
+    if (rank > 1) out.rows.bytes = extents[rank - 1] * ir::info(array.element).bytes;
+    return out;
 }
 
 // ---- slices

@@ -224,6 +224,15 @@ std::optional<ir::Word> Recorder::remainder(ast::Node node, ir::Word power) cons
     }
 }
 
+std::optional<std::uint64_t> Recorder::byte_in_array(ast::Node address) const {
+    constexpr ir::Word whole = ir::Word{1} << 32;  // indices are u32, and arrays smaller
+    const ast::NodeInfo& at = kernel[address];
+    const auto index = remainder(at.arguments[0], whole);
+    const auto offset = at.place.offset == ast::no_node ? ir::Word{0} : remainder(at.place.offset, whole);
+    if (!index || !offset) return {};
+    return (*index * at.memory.count + *offset) % whole * ir::info(at.operand_type).bytes;
+}
+
 bool Recorder::is_misaligned(ast::Node address, std::uint32_t bytes) const {
     const ast::NodeInfo& at = kernel[address];
     const std::uint32_t size = ir::info(at.operand_type).bytes;

@@ -8,6 +8,7 @@
 #pragma once
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -81,6 +82,7 @@ public:
     std::vector<Diagnostic> diagnostics;
     Callers callers;
     std::vector<SwizzledPlace> swizzled;
+    std::map<std::uint32_t, Location> declared;  // where arrays are, by symbol
 
     std::uint32_t capture() const { return capture_; }
 
@@ -196,6 +198,8 @@ public:
     }
     /// The remainder of an integer that is divided by a power of two, if that can be seen.
     std::optional<ir::Word> remainder(ast::Node node, ir::Word power) const;
+    /// The byte of its array that an address is at, if that is known.
+    std::optional<std::uint64_t> byte_in_array(ast::Node address) const;
     /// Whether an address is surely not a multiple of so many bytes, a power of two, if its array is.
     bool is_misaligned(ast::Node address, std::uint32_t bytes) const;
     /// Adds a symbol, named by its space and its number.

@@ -4,16 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
 
 namespace ikat::trace {
+
+std::string swizzle_text(std::uint32_t swizzle) {
+    return swizzle ? fmt::format("swizzled within {} bytes", swizzle) : "not swizzled";
+}
+
 namespace {
 
 using ast::Kind;
-
-std::string text(std::uint32_t swizzle) {
-    return swizzle ? fmt::format("swizzled within {} bytes", swizzle) : "not swizzled";
-}
 
 bool is_of(const ast::NodeInfo& node, std::uint32_t symbol) {
     return node.place.base == ast::Place::Base::Symbol && node.place.index == symbol;
@@ -48,7 +48,7 @@ std::vector<Diagnostic> wrong_swizzles(const ast::KernelTree& kernel, const std:
         if (!filled || is_right || has_other_writers(kernel, places, read.symbol)) continue;
         Diagnostic found{.where = read.where,
                          .message = fmt::format("{} of a matrix that is {}, in an array of boxes that are {}",
-                                                read.what, text(read.swizzle), text(filled->swizzle)),
+                                                read.what, swizzle_text(read.swizzle), swizzle_text(filled->swizzle)),
                          .hint =
                              "the TensorMap and the matrix have the same swizzle: TensorMap<T, Box<...>, 128> and "
                              "k_major<128>(...)"};

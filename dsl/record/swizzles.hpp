@@ -2,6 +2,7 @@
 // How boxes of tensors fill arrays in shared memory, and how products read them: both sides say by how many bytes rows
 // are swizzled, and it is the same.
 #pragma once
+#include <string>
 #include <vector>
 
 #include "codegen/ast/ast.hpp"
@@ -18,6 +19,9 @@ struct SwizzledPlace {
     const char* what = "";
     Location where{};
 };
+
+/// "swizzled within 128 bytes", "not swizzled".
+std::string swizzle_text(std::uint32_t swizzle);
 
 /// Finds descriptors of arrays that boxes alone fill, none of them with the descriptor's swizzle.
 std::vector<Diagnostic> wrong_swizzles(const ast::KernelTree& kernel, const std::vector<SwizzledPlace>& places);

@@ -17,6 +17,48 @@ ast::TensorMap& map_of(Recorder& recorder, const TensorBox& box) {
     return *std::ranges::find(recorder.kernel.maps, box.map.index, &ast::TensorMap::parameter);
 }
 
+std::vector<Diagnostic::Note> declaration(const Recorder& recorder, std::uint32_t symbol) {
+    const auto found = recorder.declared.find(symbol);
+    if (found == recorder.declared.end()) return {};
+    return {{found->second, "the array is declared here"}};
+}
+
+/// A box that goes beyond the end of its array, as far as it is known where it begins.
+void check_end(Recorder& recorder, const std::string& what, const ast::TensorMap& map, std::uint32_t index,
+               ast::Node address) {
+    const ir::Symbol& symbol = recorder.kernel.symbols[index];
+    const std::uint64_t size = symbol.count * ir::info(symbol.element).bytes;
+    const std::uint64_t begin = recorder.byte_in_array(address).value_or(0);
+    if (symbol.dynamic || begin + map.box_bytes() <= size) return;
+    const std::string place = begin ? " at byte " + std::to_string(begin) : std::string();
+    recorder.complain(what + " of a box of " + std::to_string(map.box_bytes()) + " bytes" + place +
+                          ", and the array has " + std::to_string(size),
+                      "the shared array holds whole boxes", recorder.here(), declaration(recorder, index));
+}
+
+/// Rows of a box lie one behind the other, without padding. Without a swizzle, an array's rows may be cut into several
+/// of the box, or the other way round; with one, the pattern is that of the box's rows.
+bool is_row_of(std::uint64_t box, std::uint64_t array, bool is_swizzled) {
+    return is_swizzled ? box == array : box % array == 0 || array % box == 0;
+}
+
+void check_rows(Recorder& recorder, const std::string& what, const ast::TensorMap& map, const Slot& place) {
+    const KnownRows& rows = place.rows;
+    const auto complain = [&](const std::string& message, const char* hint) {
+        recorder.complain(what + message, hint, recorder.here(), declaration(recorder, place.array.index));
+    };
+    const std::uint64_t row = std::uint64_t{map.box[map.rank - 1]} * ir::info(map.element).bytes;
+    if (rows.bytes && map.rank > 1 && !is_row_of(row, rows.bytes, map.swizzle != 0))
+        complain(" of a box whose rows have " + std::to_string(row) + " bytes, and those of the array have " +
+                     std::to_string(rows.bytes),
+                 "rows of a box follow each other without padding: give the array rows of as many bytes, or, if bytes "
+                 "are meant, name the place by s.flat()[i]");
+    else if (rows.swizzle != ~0u && rows.swizzle != map.swizzle)
+        complain(
+            " of a box that is " + swizzle_text(map.swizzle) + ", and a tile that is " + swizzle_text(rows.swizzle),
+            "the TensorMap and the tile have the same swizzle: TensorMap<T, Box<...>, Tile::swizzle>");
+}
+
 /// Aligns the array as the pattern of the box wants it, and complains about a place where the box cannot be.
 void check_place(Recorder& recorder, const std::string& what, const ast::TensorMap& map, const Slot& place,
                  ast::Node address) {
@@ -27,11 +69,8 @@ void check_place(Recorder& recorder, const std::string& what, const ast::TensorM
             what + " of a box at an element that is not aligned to " + std::to_string(map.alignment()) + " bytes",
             map.swizzle ? "a swizzled box begins where its pattern does" : "boxes begin at such multiples",
             recorder.here());
-    const std::uint64_t size = symbol.count * ir::info(symbol.element).bytes;
-    if (!symbol.dynamic && map.box_bytes() > size)
-        recorder.complain(what + " of a box of " + std::to_string(map.box_bytes()) + " bytes, and the array has " +
-                              std::to_string(size),
-                          "the shared array holds whole boxes", recorder.here());
+    check_end(recorder, what, map, place.array.index, address);
+    check_rows(recorder, what, map, place);
 }
 
 /// Whether the place is in shared memory and all is of this kernel; complains if not.

@@ -149,6 +149,12 @@ struct Position {
 /// A vector has 2, 4, 8 or 16 elements.
 inline constexpr int most_lanes = 16;
 
+/// What is known of the rows of the array that a subscript is in, if it has indices for the row and within it.
+struct KnownRows {
+    std::uint64_t bytes = 0;      // of each; 0: nothing is known
+    std::uint32_t swizzle = ~0u;  // the bytes within which their pieces are swizzled; ~0: not known
+};
+
 /// `count` elements of an array, at a fixed index; for arrays that may be read, their values at the time of the
 /// subscript.
 struct Slot {
@@ -157,6 +163,7 @@ struct Slot {
     Recorded lanes[most_lanes]{};
     std::uint8_t count = 1;
     Where where{};
+    KnownRows rows{};
 };
 
 Array declare_array(ir::Space space, ir::Type element, std::uint64_t count, const Where& where);

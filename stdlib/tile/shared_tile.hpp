@@ -154,8 +154,12 @@ public:
 
     /// Element (i, j), to read or to store.
     auto operator[](const Word& i, const Word& j) const {
-        return tile_->bytes()
-            .template as<element_type>()[(first_ + Tile::place(i, j)) / std::uint32_t(sizeof(element_type))];
+        const auto out =
+            tile_->bytes()
+                .template as<element_type>()[(first_ + Tile::place(i, j)) / std::uint32_t(sizeof(element_type))];
+        trace::Slot slot = out.slot();
+        slot.rows = {.bytes = Tile::panel_row, .swizzle = Tile::swizzle};
+        return Subscript<element_type, trace::Direction::ReadWrite>(slot);
     }
     const Tile& tile() const { return *tile_; }
     /// The byte of the tile's memory at which it begins.

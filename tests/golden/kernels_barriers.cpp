@@ -98,8 +98,17 @@ const auto boxes_of_the_wrong = kernel("boxes_of_the_wrong", params("a", "b", "y
     Shared<half, 16, 64> s;
     Shared<float, 32> r;
     Shared<float, 128> q;
+    Shared<half, 2, 8, 32> narrow;
+    Shared<float, 8, 9> padded;
+    Shared<float, 4, 16> halved;
+    Shared<half, 15, 64> short_;
     Shared<Barrier, 1> full;
     tma_load(s.flat()[64], a[0, 0], full[0]);
+    tma_load(narrow[0, 0, 0], a[0, 0], full[0]);
+    tma_load(narrow.flat()[0], a[0, 0], full[0]);
+    tma_load(padded[0, 0], b[0, 0], full[0]);
+    tma_load(halved[0, 0], b[0, 0], full[0]);
+    tma_load(short_[8, 0], a[0, 0], full[0]);
     tma_load(r[0], b[0, 0], full[0]);
     tma_store(b[0, 0], q[4]);
     tma_store(b[0, 0], y[0]);

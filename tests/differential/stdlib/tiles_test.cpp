@@ -191,6 +191,30 @@ TEST_CASE("tiles: boxes and products that swizzle them differently are not captu
                      line + 5, line);
 }
 
+TEST_CASE("tiles: a box that fits the tile it fills in bytes, but not in rows or in its swizzle, is not captured") {
+    constexpr int line = __LINE__ + 4;
+    const auto made = []<class B, int of_box>(B, std::integral_constant<int, of_box>) {
+        return tests::message_of([&] {
+            const auto k = kernel("filled", [](TensorMap<half, B, of_box> map) {
+                SharedTile<half, 2, 64, 32> a;
+                Shared<Barrier, 1> full;
+                tma_load(a[1][0, 0], map[0, 0], full[0]);
+            });
+            k.check();
+        });
+    };
+    const std::integral_constant<int, 128> by_128;
+    const std::integral_constant<int, 64> by_64;
+    CHECK(made(Box<64, 32>{}, by_64) == "");
+    CHECK(made(Box<8, 32>{}, by_64) == "");
+    check_both_lines(
+        made(Box<64, 32>{}, by_128),
+        "tma_load() of a box that is swizzled within 128 bytes, and a tile that is swizzled within 64 bytes", line + 2,
+        line);
+    check_both_lines(made(Box<32, 64>{}, by_128),
+                     "tma_load() of a box whose rows have 128 bytes, and those of the array have 64", line + 2, line);
+}
+
 TEST_CASE("tiles: a matrix that cannot be accessed by so many bytes is not launched") {
     using Product = BlockProduct<half, tensor_tile_of_test, MatrixOrder::Rows, MatrixOrder::Columns>;
     constexpr int line = __LINE__ + 2;

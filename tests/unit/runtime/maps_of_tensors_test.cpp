@@ -82,6 +82,36 @@ TEST_CASE("a launch makes the map that the kernel's type asks for") {
     CHECK(strided.element_strides == std::array<std::uint32_t, 5>{1, 1, 2, 8});
 }
 
+TEST_CASE("a box that goes beyond its array, from an index on that only the launch knows, is found when it is copied") {
+    const auto loads = kernel("loads", params("a", "n"), [](TensorMap<float, Box<8, 8>> a, u32 n) {
+        Shared<Barrier, 1> full;
+        Shared<float, 2, 8, 8> s;
+        full[0].init(1);
+        fence_barrier_init();
+        full[0].arrive_expect(a.bytes);
+        tma_load(s[n, 4, 0], a[0, 0], full[0]);
+        full[0].wait(0);
+    });
+    const auto stores = kernel("stores", params("a", "n"), [](TensorMap<float, Box<8, 8>> a, u32 n) {
+        Shared<float, 2, 8, 8> s;
+        for (auto i : range(128u)) s.flat()[i] = 0;
+        fence_async_shared();
+        tma_store(a[0, 0], s[n, 4, 0]);
+        bulk_commit();
+        bulk_wait<0>();
+    });
+    const auto says = [&](const auto& k, std::uint32_t n) {
+        runtime::Device device = runtime::Device::open({.device = "emulator", .target = "sm_90"});
+        auto a = device.buffer<float>(64, "a");
+        a.fill(0);
+        return message_of([&] { device.launch(k, Grid{{1}, {1}}, a.view(8, 8), n); });
+    };
+    CHECK(says(loads, 0) == "");
+    CHECK(says(stores, 0) == "");
+    CHECK_THAT(says(loads, 1), contains("128 bytes across the end of 'shared1' in shared memory (512 bytes)"));
+    CHECK_THAT(says(stores, 1), contains("128 bytes across the end of 'shared0' in shared memory (512 bytes)"));
+}
+
 TEST_CASE("what a map cannot be of is refused") {
     runtime::Device device = runtime::Device::open({.device = "emulator", .target = "sm_90"});
     auto a = device.buffer<float>(64 * 64, "a"), b = device.buffer<float>(64 * 64, "b");
