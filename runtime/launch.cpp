@@ -91,6 +91,7 @@ struct Check {
     void type(std::size_t i);
     void contract(std::size_t i);
     void alignment(std::size_t i);
+    void size(const ast::LeastSize& least);
     void expectation(const ast::Expectation& expected);
     std::string words(std::size_t i) const;
     void overlaps(std::size_t i);
@@ -146,6 +147,26 @@ void Check::alignment(std::size_t i) {
     else if (has_elements && argument.address() % element != 0)
         report_unaligned(element, fmt::format("its elements are {}: start at a multiple of their size",
                                               info(parameter.element).name));
+}
+
+void Check::size(const ast::LeastSize& least) {
+    const Argument& buffer = arguments[least.pointer];
+    if (!buffer.memory->device()) return;  // home() tells
+    std::uint64_t product = 1;
+    const auto times = [&](std::uint64_t number) {
+        if (__builtin_mul_overflow(product, number, &product)) product = ~std::uint64_t{0};
+    };
+    for (const std::uint32_t factor : least.factors) {
+        const std::uint64_t number = is_negative(arguments[factor]) ? 0 : magnitude(arguments[factor]);
+        if (number == 0) return;
+        times(number);
+    }
+    product /= least.per;
+    times(least.count);
+    if (buffer.elements() >= product) return;
+    report(fmt::format("buffer '{}' has {} elements, fewer than {} = {}", kernel.parameters[least.pointer].name,
+                       buffer.elements(), ast::product(kernel, least), product),
+           "the kernel requires it: check the numbers against the buffer's size");
 }
 
 void Check::expectation(const ast::Expectation& expected) {
@@ -282,6 +303,7 @@ void check_launch(const ast::KernelTree& kernel, const LaunchPoint& point, std::
         check.home(i, device);
     }
     for (const ast::View& view : kernel.views) check.view(view);
+    for (const ast::LeastSize& least : kernel.sizes) check.size(least);
     for (const ast::Expectation& expected : kernel.expectations) check.expectation(expected);
     check.limits(point.grid, device.properties());
     check.bounds(point.grid.threads, point.grid.blocks);

@@ -128,6 +128,13 @@ struct BlockShape {
     std::uint32_t threads = 0;      // exactly that many; 0: any number
 };
 
+/// A contract; each launch checks it: a buffer has `count` elements for each `per` of the product of these integers.
+struct LeastSize {
+    std::uint32_t pointer = 0;
+    std::uint64_t count = 1, per = 1;
+    std::vector<std::uint32_t> factors{};  // parameters
+};
+
 /// What the body expects of a parameter; each launch checks it. Unlike by a contract, nothing is optimised by it.
 struct Expectation {
     std::uint32_t parameter = 0;
@@ -149,6 +156,7 @@ struct KernelTree {
     std::vector<std::string> texts;
     ir::LaunchBounds bounds;
     BlockShape block{};
+    std::vector<LeastSize> sizes{};
     std::vector<Expectation> expectations{};
     bool checked = false;  // capture has already checked it: check() need not run again
     Location where{};
@@ -175,6 +183,9 @@ struct KernelTree {
         return nullptr;
     }
 };
+
+/// "rows * columns / 32 * 18"
+std::string product(const KernelTree& kernel, const LeastSize& least);
 
 /// The kernel as text, one node per line, by default without locations.
 std::string print(const KernelTree& kernel, bool locations = false);

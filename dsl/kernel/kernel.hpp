@@ -185,24 +185,27 @@ ParameterNames<sizeof...(Name)> params(const Name&... names) {
 // Contracts: promises about arguments that every launch checks and the optimiser may use. A parameter is given by its
 // name in params(), or by its position, from 0.
 template <std::uint64_t n>
-trace::Contract multiple_of(const char* name) {
+trace::Contract multiple_of(const trace::ParameterName& parameter) {
     static_assert(n > 0, "a divisor is at least 1");
-    return {.kind = trace::Contract::Kind::MultipleOf, .value = n, .name = name};
-}
-template <std::uint64_t n, std::integral Position>
-trace::Contract multiple_of(Position position) {
-    static_assert(n > 0, "a divisor is at least 1");
-    return {.kind = trace::Contract::Kind::MultipleOf, .value = n, .position = std::uint32_t(position)};
+    return {.kind = trace::Contract::Kind::MultipleOf, .parameter = parameter, .value = n};
 }
 template <std::uint64_t bytes>
-trace::Contract aligned(const char* name) {
+trace::Contract aligned(const trace::ParameterName& parameter) {
     static_assert(bytes > 0 && (bytes & (bytes - 1)) == 0 && bytes <= 256, "an alignment is a power of two up to 256");
-    return {.kind = trace::Contract::Kind::Aligned, .value = bytes, .name = name};
+    return {.kind = trace::Contract::Kind::Aligned, .parameter = parameter, .value = bytes};
 }
-template <std::uint64_t bytes, std::integral Position>
-trace::Contract aligned(Position position) {
-    static_assert(bytes > 0 && (bytes & (bytes - 1)) == 0 && bytes <= 256, "an alignment is a power of two up to 256");
-    return {.kind = trace::Contract::Kind::Aligned, .value = bytes, .position = std::uint32_t(position)};
+/// A buffer has as many elements as the product of these integers: at_least("x", "rows", "columns"); with <18, 32>, 18
+/// for each 32 of that. It is checked only.
+template <std::uint64_t count = 1, std::uint64_t per = 1>
+trace::Contract at_least(const trace::ParameterName& buffer,
+                         const std::convertible_to<trace::ParameterName> auto&... factors) {
+    static_assert(sizeof...(factors) > 0, "at_least(buffer, n, ...) names the integers that say how many elements");
+    static_assert(count > 0 && per > 0, "at_least<count, per>: count elements for each `per` of the product");
+    return {.kind = trace::Contract::Kind::AtLeast,
+            .parameter = buffer,
+            .value = count,
+            .per = per,
+            .factors = {trace::ParameterName(factors)...}};
 }
 
 /// A kernel with parameters of the types P. Copies share it.

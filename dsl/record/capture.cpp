@@ -165,7 +165,8 @@ struct KernelHandle::State : Counted {
     void check_names(Recorder& recorder) const;
     std::vector<Argument> add_parameters(Recorder& recorder) const;
     void apply_contracts(Recorder& recorder) const;
-    ir::Parameter* promised(Recorder& recorder, const Contract& contract) const;
+    ir::Parameter* promised(Recorder& recorder, const ParameterName& named) const;
+    void apply_size(Recorder& recorder, const Contract& contract) const;
 };
 
 void KernelHandle::State::check_names(Recorder& recorder) const {
@@ -220,28 +221,56 @@ std::vector<Argument> KernelHandle::State::add_parameters(Recorder& recorder) co
     return out;
 }
 
-ir::Parameter* KernelHandle::State::promised(Recorder& recorder, const Contract& contract) const {
+ir::Parameter* KernelHandle::State::promised(Recorder& recorder, const ParameterName& named) const {
     auto& parameters = recorder.kernel.parameters;
-    if (!contract.name && contract.position < positions.size()) return &parameters[positions[contract.position]];
-    if (contract.name)
+    if (!named.name && named.position < positions.size()) return &parameters[positions[named.position]];
+    if (named.name)
         for (ir::Parameter& parameter : parameters)
-            if (parameter.name == contract.name) return &parameter;
+            if (parameter.name == named.name) return &parameter;
     const std::string which =
-        contract.name ? "`" + std::string(contract.name) + "`" : "number " + std::to_string(contract.position);
+        named.name ? "`" + std::string(named.name) + "`" : "number " + std::to_string(named.position);
     recorder.complain("a contract names parameter " + which + ", which the kernel does not have",
                       "contracts name parameters as params(...) does, or by position, from 0", where);
     return nullptr;
 }
 
+namespace {
+
+bool is_pointer(const ir::Parameter& parameter) { return parameter.access != ir::Access::Value; }
+bool is_integer(const ir::Parameter& parameter) {
+    return ir::contains(ir::Int, parameter.type) && !is_pointer(parameter) && !parameter.bytes;
+}
+
+}  // namespace
+
+void KernelHandle::State::apply_size(Recorder& recorder, const Contract& contract) const {
+    const auto position = [&](const ParameterName& named, bool wanted(const ir::Parameter&),
+                              const char* use) -> std::optional<std::uint32_t> {
+        const ir::Parameter* const parameter = promised(recorder, named);
+        if (!parameter) return {};
+        if (wanted(*parameter)) return std::uint32_t(parameter - recorder.kernel.parameters.data());
+        recorder.complain("at_least() " + std::string(use) + ", and `" + parameter->name + "` is not one",
+                          "at_least(buffer, n, ...) takes an In, Out or InOut, and i32, u32, i64 or u64", where);
+        return {};
+    };
+    const auto buffer = position(contract.parameter, is_pointer, "is for pointers");
+    ast::LeastSize least{.pointer = buffer.value_or(0), .count = contract.value, .per = contract.per};
+    for (const ParameterName& factor : contract.factors)
+        if (const auto found = position(factor, is_integer, "multiplies integers")) least.factors.push_back(*found);
+    if (buffer) recorder.kernel.sizes.push_back(std::move(least));
+}
+
 void KernelHandle::State::apply_contracts(Recorder& recorder) const {
     for (const Contract& contract : contracts) {
-        ir::Parameter* parameter = promised(recorder, contract);
+        if (contract.kind == Contract::Kind::AtLeast) {
+            apply_size(recorder, contract);
+            continue;
+        }
+        ir::Parameter* parameter = promised(recorder, contract.parameter);
         if (!parameter) continue;
-        const bool pointer = parameter->access != ir::Access::Value;
-        if (contract.kind == Contract::Kind::Aligned && pointer)
+        if (contract.kind == Contract::Kind::Aligned && is_pointer(*parameter))
             parameter->alignment = std::max(parameter->alignment, std::uint32_t(contract.value));
-        else if (contract.kind == Contract::Kind::MultipleOf && ir::contains(ir::Int, parameter->type) && !pointer &&
-                 !parameter->bytes)
+        else if (contract.kind == Contract::Kind::MultipleOf && is_integer(*parameter))
             parameter->multiple = std::lcm(parameter->multiple, contract.value);
         else
             recorder.complain(contract.kind == Contract::Kind::Aligned

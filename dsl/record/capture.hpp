@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel before and after its capture, without its types: what dsl/kernel/kernel.hpp stores.
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "codegen/ast/tensor_map.hpp"
 #include "codegen/support/reference.hpp"
@@ -45,13 +47,23 @@ struct Code {
     void (*run)(Counted& lambda, const Argument* arguments) = nullptr;
 };
 
-/// A promise about an argument, named by parameter or by position.
-struct Contract {
-    enum class Kind : std::uint8_t { MultipleOf, Aligned };
-    Kind kind{};
-    std::uint64_t value = 1;
+/// A parameter, by its name in params() or by its position, from 0.
+struct ParameterName {
+    ParameterName(const char* name) : name(name) {}
+    template <std::integral Position>
+    ParameterName(Position position) : position(std::uint32_t(position)) {}
+
     const char* name = nullptr;
     std::uint32_t position = 0;
+};
+
+/// A promise about an argument.
+struct Contract {
+    enum class Kind : std::uint8_t { MultipleOf, Aligned, AtLeast };
+    Kind kind{};
+    ParameterName parameter;
+    std::uint64_t value = 1, per = 1;  // AtLeast: so many elements for each `per` of the product of these
+    std::vector<ParameterName> factors{};
 };
 
 /// A shared handle of one kernel: its body, its contracts and, from the first use on, its captured form.

@@ -43,6 +43,8 @@ const Conv2dKernel<T>& conv2d_kernel() {
                        y[i] = cast<T>(sum);
                    }
                })
+            .require(at_least("x", "batch", "channels", "height", "width"))
+            .require(at_least("y", "batch", "filters", "out_h", "out_w"))
             .launch_bounds(threads);
     return made;
 }

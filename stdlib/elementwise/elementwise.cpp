@@ -30,6 +30,12 @@ K finished(K&& made) {
     return std::move(made).require(aligned<16>(0), aligned<16>(1)).launch_bounds(threads);
 }
 
+/// One whose first two arrays have n elements.
+template <class K>
+K of_n(K&& made) {
+    return finished(std::move(made)).require(at_least(0, "n"), at_least(1, "n"));
+}
+
 // ---- the kernels of the table
 
 /// A row of the table of What; it has three kernels, for f32, f16 and bf16.
@@ -66,12 +72,12 @@ constexpr BinaryRow binary_rows[] = {
 
 template <class T>
 UnaryKernel<T> make(const UnaryRow& row, const char* name) {
-    return finished(
+    return of_n(
         kernel(name, params("x", "y", "n"), [f = row.function](In<T> x, Out<T> y, u32 n) { map<T>(y, n, f, x); }));
 }
 template <class T>
 Unary1Kernel<T> make(const Unary1Row& row, const char* name) {
-    return finished(kernel(name, params("x", "y", row.first, "n"), [f = row.function](In<T> x, Out<T> y, f32 p, u32 n) {
+    return of_n(kernel(name, params("x", "y", row.first, "n"), [f = row.function](In<T> x, Out<T> y, f32 p, u32 n) {
         const F first = value(p);
         map<T>(
             y, n, [&](const F& v) { return f(v, first); }, x);
@@ -79,18 +85,18 @@ Unary1Kernel<T> make(const Unary1Row& row, const char* name) {
 }
 template <class T>
 Unary2Kernel<T> make(const Unary2Row& row, const char* name) {
-    return finished(kernel(name, params("x", "y", row.first, row.second, "n"),
-                           [f = row.function](In<T> x, Out<T> y, f32 p, f32 q, u32 n) {
-                               const F first = value(p), second = value(q);
-                               map<T>(
-                                   y, n, [&](const F& v) { return f(v, first, second); }, x);
-                           }));
+    return of_n(kernel(name, params("x", "y", row.first, row.second, "n"),
+                       [f = row.function](In<T> x, Out<T> y, f32 p, f32 q, u32 n) {
+                           const F first = value(p), second = value(q);
+                           map<T>(
+                               y, n, [&](const F& v) { return f(v, first, second); }, x);
+                       }));
 }
 template <class T>
 BinaryKernel<T> make(const BinaryRow& row, const char* name) {
-    return finished(kernel(name, params(row.first, row.second, "y", "n"),
-                           [f = row.function](In<T> a, In<T> b, Out<T> y, u32 n) { map<T>(y, n, f, a, b); }))
-        .require(aligned<16>(2));
+    return of_n(kernel(name, params(row.first, row.second, "y", "n"),
+                       [f = row.function](In<T> a, In<T> b, Out<T> y, u32 n) { map<T>(y, n, f, a, b); }))
+        .require(aligned<16>(2), at_least(2, "n"));
 }
 
 /// The kernels of one table, in its order.
@@ -141,7 +147,8 @@ BiasActivationKernel<T> make_bias_activation(Activation activation) {
                                    }
                                });
                            }))
-        .require(aligned<16>(2));
+        .require(aligned<16>(2), at_least("bias", "columns"))
+        .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"));
 }
 
 constexpr const char* cast_names[2][2] = {{"cast_f16_f32", "cast_bf16_f32"}, {"cast_f32_f16", "cast_f32_bf16"}};
@@ -167,7 +174,7 @@ const BinaryKernel<T>& elementwise_kernel(Binary what) {
 template <class T>
 const ResidualAddKernel<T>& residual_add() {
     static const auto made =
-        finished(kernel(name_of<T>("residual_add"), params("x", "y", "n"), [](In<T> x, InOut<T> y, u32 n) {
+        of_n(kernel(name_of<T>("residual_add"), params("x", "y", "n"), [](In<T> x, InOut<T> y, u32 n) {
             map<T>(
                 y, n, [](const F& a, const F& b) { return a + b; }, y, x);
         }));
@@ -175,12 +182,12 @@ const ResidualAddKernel<T>& residual_add() {
 }
 template <class From, class To>
 const CastKernel<From, To>& cast_kernel() {
-    static const auto made = finished(kernel(std::is_same_v<To, float> ? cast_names[0][std::is_same_v<From, bfloat16>]
-                                                                       : cast_names[1][std::is_same_v<To, bfloat16>],
-                                             params("x", "y", "n"), [](In<From> x, Out<To> y, u32 n) {
-                                                 map<std::conditional_t<(sizeof(From) > sizeof(To)), From, To>>(
-                                                     y, n, [](const F& v) { return v; }, x);
-                                             }));
+    static const auto made = of_n(kernel(std::is_same_v<To, float> ? cast_names[0][std::is_same_v<From, bfloat16>]
+                                                                   : cast_names[1][std::is_same_v<To, bfloat16>],
+                                         params("x", "y", "n"), [](In<From> x, Out<To> y, u32 n) {
+                                             map<std::conditional_t<(sizeof(From) > sizeof(To)), From, To>>(
+                                                 y, n, [](const F& v) { return v; }, x);
+                                         }));
     return made;
 }
 template <class T>

@@ -82,7 +82,9 @@ GemmKernel make_gemm_tiled(const char* name) {
             }
         }
     };
-    return kernel(name, params("A", "B", "C", "m", "n", "k"), body).launch_bounds(tile.threads());
+    return kernel(name, params("A", "B", "C", "m", "n", "k"), body)
+        .require(at_least("A", "m", "k"), at_least("B", "k", "n"), at_least("C", "m", "n"))
+        .launch_bounds(tile.threads());
 }
 
 /// The kernel with the default tile.

@@ -131,6 +131,7 @@ const GemmKernel& gemm_tiled_large() {
     static const GemmKernel made =
         kernel("gemm_tiled_large", params("A", "B", "C", "m", "n", "k"),
                [](In<float> A, In<float> B, Out<float> C, u32 m, u32 n, u32 k) { product(A, B, C, m, n, k); })
+            .require(at_least("A", "m", "k"), at_least("B", "k", "n"), at_least("C", "m", "n"))
             .launch_bounds(threads, 2);
     return made;
 }

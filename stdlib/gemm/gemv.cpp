@@ -32,6 +32,8 @@ const GemvKernel<T>& gemv_warp_reduce() {
                                         y.store_if(active & (lane_id() == 0), row, cast<T>(sum));
                                     })
                                  .require(aligned<16>("A"), aligned<16>("x"))
+                                 .require(at_least("A", "rows", "columns"), at_least("x", "columns"))
+                                 .require(at_least("y", "rows"))
                                  .launch_bounds(WarpGroup::block);
     return made;
 }
@@ -60,6 +62,8 @@ const GemvKernel<T>& gemv_coalesced() {
                                             y.store_if(inside, column, cast<T>(total));
                                         });
                                     })
+                                 .require(at_least("A", "rows", "columns"), at_least("x", "rows"))
+                                 .require(at_least("y", "columns"))
                                  .launch_bounds(threads);
     return made;
 }
@@ -77,6 +81,7 @@ const GemmNaiveKernel<T>& gemm_naive() {
                                             C[i] = cast<T>(sum);
                                         }
                                     })
+                                 .require(at_least("A", "m", "k"), at_least("B", "k", "n"), at_least("C", "m", "n"))
                                  .launch_bounds(threads);
     return made;
 }

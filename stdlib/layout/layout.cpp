@@ -62,6 +62,7 @@ RopeKernel<T> make_rope(Rope form, const char* name) {
                       }
                   })
         .require(multiple_of<2>("head_dim"), multiple_of<2>("rotary"), aligned<16>("x"))
+        .require(at_least("x", "tokens", "heads", "head_dim"), at_least("positions", "tokens"))
         .launch_bounds(threads);
 }
 
@@ -93,6 +94,7 @@ const TransposeKernel<T>& transpose_kernel() {
                     y.store_if(inside & (r < rows) & (c < columns), first + c * rows + r, value(s[lane, line + step]));
                 }
             })
+            .require(at_least("x", "batch", "rows", "columns"), at_least("y", "batch", "rows", "columns"))
             .launch_bounds(threads);
     return made;
 }
@@ -120,6 +122,8 @@ const ScatterKernel<T>& kv_scatter_kernel() {
                                       });
                })
             .require(aligned<16>("x"), aligned<16>("cache"))
+            .require(at_least("x", "tokens", "width"), at_least("slots", "tokens"))
+            .require(at_least("cache", "cache_rows", "width"))
             .launch_bounds(1024);
     return made;
 }

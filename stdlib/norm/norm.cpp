@@ -73,6 +73,7 @@ RmsnormKernel<T> make_rmsnorm(const char* name) {
                       });
                   })
         .require(aligned<16>("x"), aligned<16>("gamma"), aligned<16>("y"))
+        .require(at_least("x", "rows", "columns"), at_least("gamma", "columns"), at_least("y", "rows", "columns"))
         .launch_bounds(Group::block);
 }
 
@@ -96,6 +97,8 @@ const LayernormKernel<T>& layernorm() {
                    });
                })
             .require(aligned<16>("x"), aligned<16>("gamma"), aligned<16>("beta"), aligned<16>("y"))
+            .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
+            .require(at_least("gamma", "columns"), at_least("beta", "columns"))
             .launch_bounds(Block::block);
     return made;
 }
@@ -112,6 +115,7 @@ const PlainNormKernel<T>& layernorm_plain() {
                    });
                })
             .require(aligned<16>("x"), aligned<16>("y"))
+            .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
             .launch_bounds(Block::block, 4);  // without the 4, ptxas spills to fit a fifth block
     return made;
 }
@@ -140,6 +144,8 @@ const ResidualRmsnormKernel<T>& fused_residual_rmsnorm() {
                    });
                })
             .require(aligned<16>("x"), aligned<16>("residual"), aligned<16>("gamma"), aligned<16>("y"))
+            .require(at_least("x", "rows", "columns"), at_least("residual", "rows", "columns"))
+            .require(at_least("gamma", "columns"), at_least("y", "rows", "columns"))
             .launch_bounds(Block::block);
     return made;
 }

@@ -54,6 +54,7 @@ DequantiseKernel make_dequantise(const char* name) {
                       }
                   })
         .require(aligned<16>("w"), aligned<16>("y"))
+        .require(at_least<Format::bytes>("w", "n"), at_least<32 * units_of<Format>>("y", "n"))
         .launch_bounds(WarpGroup::block);
 }
 
@@ -115,6 +116,8 @@ auto make_gemv(const char* name) {
                       y.store_if(active & (lane_id() == 0), row, sum);
                   })
         .require(multiple_of<32 * units_of<Format>>("columns"), aligned<16>("w"), aligned<16>("x"))
+        .require(at_least<Format::bytes, 32 * units_of<Format>>("w", "rows", "columns"))
+        .require(at_least<X::bytes / sizeof(typename X::Element), 32>("x", "columns"), at_least("y", "rows"))
         .launch_bounds(WarpGroup::block);
 }
 
@@ -183,7 +186,7 @@ const QuantiseKernel& quantise_q8_1_kernel() {
                        q.store_if(i < count * 9u, first * 9u + i, value(words.load_if(i < 72u, i, 0)));
                    }
                })
-            .require(aligned<16>("x"))
+            .require(aligned<16>("x"), at_least<32>("x", "n"), at_least<9>("q", "n"))
             .launch_bounds(WarpGroup::block);
     return made;
 }

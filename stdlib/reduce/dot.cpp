@@ -81,7 +81,7 @@ const DotKernel<T>& dot_kernel() {
                                             return sum;
                                         });
                                     })
-                                 .require(aligned<16>("x"), aligned<16>("y"))
+                                 .require(aligned<16>("x"), aligned<16>("y"), at_least("x", "n"), at_least("y", "n"))
                                  .launch_bounds(1024);
     return made;
 }
@@ -96,7 +96,7 @@ const SquaresKernel<T>& norm2_kernel() {
                                             return sum;
                                         });
                                     })
-                                 .require(aligned<16>("x"))
+                                 .require(aligned<16>("x"), at_least("x", "n"))
                                  .launch_bounds(1024);
     return made;
 }
@@ -112,7 +112,7 @@ const ArgmaxKernel<T>& argmax_kernel() {
                                         });
                                         store_best(best, best_value, best_index);
                                     })
-                                 .require(aligned<16>("x"))
+                                 .require(aligned<16>("x"), at_least("x", "n"))
                                  .launch_bounds(1024);
     return made;
 }
@@ -125,6 +125,7 @@ const ArgmaxFinalKernel& argmax_final_kernel() {
                                             best.consider(value(values[i]), value(indices[i]));
                                         store_best(best, best_value, best_index);
                                     })
+                                 .require(at_least("values", "n"), at_least("indices", "n"))
                                  .launch_bounds(1024);
     return made;
 }

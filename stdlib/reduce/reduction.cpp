@@ -25,7 +25,7 @@ ReductionKernel<T> make_reduction(const char* name, float neutral, auto combine)
                       total = block_reduce(total, neutral, combine);
                       if_(thread_id().x == 0, [&] { partial[block_id().x] = total; });
                   })
-        .require(aligned<16>("x"))
+        .require(aligned<16>("x"), at_least("x", "n"))
         .launch_bounds(1024);
 }
 

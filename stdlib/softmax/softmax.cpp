@@ -54,6 +54,7 @@ RowKernel<T> make_softmax(const char* name) {
                       });
                   })
         .require(aligned<16>("x"), aligned<16>("y"))
+        .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
         .launch_bounds(Group::block, min_blocks<Group>);
 }
 
@@ -82,6 +83,7 @@ const RowKernel<T>& softmax_online() {
                                         row.map(y, [&](const auto& x) { return exp(value(x - most)) * factor; });
                                     })
                                  .require(aligned<16>("x"), aligned<16>("y"))
+                                 .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
                                  .launch_bounds(Block::block);
     return made;
 }
@@ -97,6 +99,7 @@ const RowKernel<T>& log_softmax() {
                    });
                })
             .require(aligned<16>("x"), aligned<16>("y"))
+            .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
             .launch_bounds(Block::block, min_blocks<Block>);
     return made;
 }

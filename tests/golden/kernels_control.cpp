@@ -97,7 +97,7 @@ const auto host_eyes = kernel("host_eyes", params("x", "n"), [](In<float> x, u32
 });
 
 const auto contracts = kernel("contracts", params("x", "k"), [](InOut<float> x, u32 k) { x[k] = 0; })
-                           .require(multiple_of<8>("k"), aligned<16>("x"))
+                           .require(multiple_of<8>("k"), aligned<16>("x"), at_least<9, 8>("x", "k"))
                            .launch_bounds(256, 2)
                            .max_registers(64);
 

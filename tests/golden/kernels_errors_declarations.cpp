@@ -17,7 +17,8 @@ const auto bad_names = kernel("bad names", params("x", "x", "3", "_"), [](InOut<
 });
 const auto bad_contracts = kernel("bad_contracts", params("x", "n"), [](InOut<float> x, u32 n) {
                                x[n] = 0;
-                           }).require(multiple_of<8>("x"), aligned<16>("n"), aligned<16>("z"), multiple_of<4>(2));
+                           }).require(multiple_of<8>("x"), aligned<16>("n"), aligned<16>("z"), multiple_of<4>(2))
+                             .require(at_least("n", "n"), at_least("x", "x"), at_least("x", "n", "z"), at_least(0, 1));
 
 const auto bad_texts = kernel("bad_texts", params("n"), [](u32 n) {
     print("{} {}\n", n);

@@ -181,3 +181,17 @@ TEST_CASE("softmax and norms on buffers") {
     CHECK(residual.download() == std::vector<float>{1, 1, 1, 3});
     CHECK_THROWS_WITH(stdlib::softmax(device, x, y, 2, 3), Catch::Contains("'x' has 4 elements, 6 are needed"));
 }
+
+TEST_CASE("softmax and norms: kernels that are launched directly refuse buffers that are too short") {
+    const runtime::Device device = test::open_device();
+    const auto x = device.upload(std::vector<float>(24), "x"), gamma = device.upload(std::vector<float>(7), "gamma");
+    auto y = device.buffer<float>(24, "y");
+    const runtime::Grid grid{{3}, {256}};
+    CHECK_THROWS_WITH(device.launch(stdlib::layernorm<float>(), grid, x, x.slice(0, 8), gamma, y, 3, 8, 0.0f),
+                      Catch::Contains("buffer 'beta' has 7 elements, fewer than columns = 8"));
+    CHECK_THROWS_WITH(device.launch(stdlib::rmsnorm<float>(), grid, x, gamma, y, 3, 8, 0.0f),
+                      Catch::Contains("buffer 'gamma' has 7 elements, fewer than columns = 8"));
+    CHECK_THROWS_WITH(device.launch(stdlib::softmax_block<float>(), grid, x, y, 4, 8),
+                      Catch::Contains("buffer 'x' has 24 elements, fewer than rows * columns = 32") &&
+                          Catch::Contains("buffer 'y' has 24 elements, fewer than rows * columns = 32"));
+}

@@ -141,6 +141,31 @@ TEST_CASE("a contract of the kernel is checked at each launch") {
                contains("launch bounds say at most 64"));
 }
 
+TEST_CASE("a buffer that is shorter than a contract says is refused, with the lines of the launch and the kernel") {
+    constexpr int line = __LINE__ + 1;
+    const auto k = kernel("rows_of", params("x", "gamma", "rows", "columns"),
+                          [](InOut<float> x, In<float> gamma, i32 rows, u32 columns) {
+                              if_(rows > 0, [&] { x[columns] = gamma[columns]; });
+                          })
+                       .require(at_least("x", "rows", "columns"), at_least<9, 4>("gamma", 3));
+    const Device device = emulator();
+    Buffer<float> x = device.upload(std::vector<float>(24)), gamma = device.upload(std::vector<float>(18));
+    const auto said = [&](auto&& first, std::int64_t rows, std::uint32_t columns) {
+        return message_of([&] { device.launch(k, grid(1, 1), first, gamma, rows, columns); });
+    };
+    CHECK(said(x, 3, 8) == "");
+    CHECK(said(x.slice(0, 0), 0, 8) == "");
+    CHECK(said(x.slice(0, 0), -3, 8) == "");
+    CHECK(said(x, 2, 11) == "");  // two whole fours
+    const std::string x_short = said(x.slice(1, 23), 3, 8);
+    CHECK_THAT(x_short, contains("typed_launch_test.cpp:" + std::to_string(line + 8) + ":46" +
+                                 ": error: launch of 'rows_of': buffer 'x' has 23 elements, fewer than rows * columns "
+                                 "= 24"));
+    CHECK_THAT(x_short, contains("typed_launch_test.cpp:" + std::to_string(line) + ":26: note: the kernel is here"));
+    CHECK_THAT(said(x, 2, 12), contains("buffer 'gamma' has 18 elements, fewer than columns / 4 * 9 = 27"));
+    CHECK_THAT(said(x, 2147483647, 4294967295), contains("buffer 'x' has 24 elements, fewer than"));
+}
+
 TEST_CASE("contracts about one parameter add up") {
     const auto k = kernel("k", params("n", "y"), [](u32 n, Out<float> y) { y[n] = 1.0f; })
                        .require(multiple_of<4>("n"), aligned<256>("y"))
