@@ -49,10 +49,8 @@ private:
 /// A coordinate: a host integer, an i32 or a u32. It may lie outside the tensor.
 class Coordinate {
 public:
-    template <class V>
-    requires(!std::same_as<std::remove_cvref_t<V>, Coordinate>)
-        Coordinate(V&& v, const trace::Where& where = trace::Where::current())
-        : value_(take(std::forward<V>(v), where)) {}
+    template <class V, detail::OtherThan<V, Coordinate> = 0>
+    Coordinate(V&& v, const trace::Where& where = trace::Where::current()) : value_(take(std::forward<V>(v), where)) {}
     const trace::Recorded& value() const { return value_; }
 
 private:

@@ -16,10 +16,8 @@ namespace ikat {
 /// An index of type u32 or u64, with its location in the source. Host integers become u32 if they fit.
 class Index {
 public:
-    template <class V>
-    requires(!std::same_as<std::remove_cvref_t<V>, Index>)
-        Index(V&& v, const trace::Where& where = trace::Where::current())
-        : position_(take(std::forward<V>(v), where)) {}
+    template <class V, detail::OtherThan<V, Index> = 0>
+    Index(V&& v, const trace::Where& where = trace::Where::current()) : position_(take(std::forward<V>(v), where)) {}
 
     const trace::Position& position() const { return position_; }
 

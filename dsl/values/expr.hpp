@@ -250,14 +250,22 @@ auto make_expression(V&&... v) {
         trace::operation({.op = op, .type = ir::type_of<R>, .operand_type = ir::type_of<T>}, {operands, sizeof...(V)}));
 }
 
+namespace detail {
+
+/// In the parameters of a constructor that takes anything but the class itself. It is no constraint, because g++ 12
+/// forgets what it has found of those when it frees memory while it compiles many kernels.
+template <class V, class Self>
+using OtherThan = std::enable_if_t<!std::is_same_v<std::remove_cvref_t<V>, Self>, int>;
+
+}  // namespace detail
+
 /// A value of type T passed to a statement, with the statement's location in the source. Assignments and stores take
 /// one, because an operator has no other way to know where it is called.
 template <class T>
 class Incoming {
 public:
-    template <class V>
-    requires(!std::same_as<std::remove_cvref_t<V>, Incoming>)
-        Incoming(V&& v, const trace::Where& where = trace::Where::current())
+    template <class V, detail::OtherThan<V, Incoming> = 0>
+    Incoming(V&& v, const trace::Where& where = trace::Where::current())
         : value_(take(std::forward<V>(v))), where_(where) {}
 
     const trace::Recorded& value() const { return value_; }

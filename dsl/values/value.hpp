@@ -19,8 +19,8 @@ public:
 
     /// Declared and not assigned yet.
     Var(const trace::Where& where = trace::Where::current()) : variable_(trace::declare(ir::type_of<T>, where)) {}
-    template <class V>
-    requires(!std::same_as<std::remove_cvref_t<V>, Var>) Var(V&& v, const trace::Where& where = trace::Where::current())
+    template <class V, detail::OtherThan<V, Var> = 0>
+    Var(V&& v, const trace::Where& where = trace::Where::current())
         : variable_(trace::define(ir::type_of<T>, Incoming<T>(std::forward<V>(v), where).value(), where)) {}
     Var(const Var& other, const trace::Where& where = trace::Where::current())
         : variable_(trace::define(ir::type_of<T>, other.recorded(), where)) {}

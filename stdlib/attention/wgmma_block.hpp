@@ -9,6 +9,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numbers>
 #include <optional>
 
@@ -45,6 +46,14 @@ private:
     Leaf<std::uint32_t> own_, next_;
 };
 
+/// The tensors of a kernel.
+template <class QueryMap, class KeyMap>
+struct WgmmaMaps {
+    QueryMap q;
+    KeyMap k, v;
+    QueryMap o;
+};
+
 template <class T, WgmmaAttentionTile tile>
 class WgmmaAttentionBlock {
     static constexpr std::uint32_t d = tile.head_dim, groups = tile.groups, keys = tile.keys();
@@ -61,11 +70,7 @@ class WgmmaAttentionBlock {
 public:
     using QueryMap = TensorMap<T, Box<1, 1, 64, of_panel>, int(Queries::swizzle)>;
     using KeyMap = TensorMap<T, Box<1, 1, keys, of_panel>, int(Queries::swizzle)>;
-    struct Maps {
-        QueryMap q;
-        KeyMap k, v;
-        QueryMap o;
-    };
+    using Maps = WgmmaMaps<QueryMap, KeyMap>;
 
     WgmmaAttentionBlock(const WgmmaAttentionKernel& is, const Maps& maps, const AttentionNumbers& with,
                         const u32& tiles, const AttentionExtras<T>& extras)
@@ -343,11 +348,14 @@ private:
     Ring<1> queries_ring_{4 * groups};
 };
 
-template <class T, WgmmaAttentionTile tile>
-trace::KernelHandle made_of_tile(const WgmmaAttentionKernel& is) {
-    using Block = WgmmaAttentionBlock<T, tile>;
-    using QueryMap = typename Block::QueryMap;
-    using KeyMap = typename Block::KeyMap;
+/// What a kernel records; the parameters of all with the same maps are compiled once.
+template <class T, class Maps>
+using WgmmaBody =
+    std::function<void(const Maps&, const AttentionNumbers&, const u32& tiles, const AttentionExtras<T>&)>;
+
+template <class T, class QueryMap, class KeyMap>
+trace::KernelHandle with_parameters(const WgmmaAttentionKernel& is, std::uint32_t threads,
+                                    const WgmmaBody<T, WgmmaMaps<QueryMap, KeyMap>>& body) {
     constexpr std::size_t usual = 13;
     const auto make = [&]<class... E>(const std::array<const char*, sizeof...(E)>& more, auto set) {
         ParameterNames<usual + sizeof...(E)> names{"Q",     "K",     "V",      "O",   "queries", "keys", "heads",
@@ -359,12 +367,21 @@ trace::KernelHandle made_of_tile(const WgmmaAttentionKernel& is) {
                           const AttentionNumbers numbers{queries, keys, heads, group, factor, cap, first, last};
                           AttentionExtras<T> extras;
                           set(extras, further...);
-                          Block(is, {Q, K, V, O}, numbers, tiles, extras).run();
+                          body({Q, K, V, O}, numbers, tiles, extras);
                       })
-            .launch_bounds(tile.threads(), 1)
+            .launch_bounds(threads, 1)
             .handle();
     };
     return with_extras<T>(is, make);
+}
+
+template <class T, WgmmaAttentionTile tile>
+trace::KernelHandle made_of_tile(const WgmmaAttentionKernel& is) {
+    using Block = WgmmaAttentionBlock<T, tile>;
+    return with_parameters<T, typename Block::QueryMap, typename Block::KeyMap>(
+        is, tile.threads(),
+        [is](const typename Block::Maps& maps, const AttentionNumbers& numbers, const u32& tiles,
+             const AttentionExtras<T>& extras) { Block(is, maps, numbers, tiles, extras).run(); });
 }
 
 template <class T, std::uint32_t d, std::uint32_t keys>
@@ -376,7 +393,10 @@ trace::KernelHandle made_of_groups(const WgmmaAttentionKernel& is) {
 }
 template <class T, std::uint32_t d>
 trace::KernelHandle made_of_bias(const WgmmaAttentionKernel& is) {
-    return is.has_bias ? made_of_groups<T, d, 64>(is) : made_of_groups<T, d, 128>(is);
+    constexpr std::uint32_t keys = WgmmaAttentionTile{.head_dim = d}.keys();
+    if constexpr (keys > 64)
+        if (!is.has_bias) return made_of_groups<T, d, keys>(is);
+    return made_of_groups<T, d, 64>(is);
 }
 template <class T>
 trace::KernelHandle made_of_type(const WgmmaAttentionKernel& is) {
@@ -388,7 +408,7 @@ trace::KernelHandle made_of_type(const WgmmaAttentionKernel& is) {
         default: return made_of_bias<T, 256>(is);
     }
 }
-/// In a file of its own: all types in one are too many for g++ 12.
+/// In a file of its own, so that no compiler has both types in memory at once.
 trace::KernelHandle made_of_f16(const WgmmaAttentionKernel& is);
 
 }  // namespace ikat::stdlib
