@@ -25,10 +25,10 @@
 // stay together.
 //
 // A small loop is one path of few operations, loads and stores. It gains the tests and branches of its rounds, and the
-// assembler can begin the loads of all rounds before it waits for one. Four make a trip, and eight where they are tiny;
-// four of what is left then make one, too. What communicates, orders memory, or is about copies in flight was placed by
-// hand, and is left alone; so are kernels of very many loops. Values are computed in their order, so that sums keep
-// their bits.
+// assembler can begin the loads of all rounds before it waits for one. Four make a trip, and eight where they are tiny
+// and the kernel need not do with few registers; four of what is left then make one, too. What communicates, orders
+// memory, or is about copies in flight was placed by hand, and is left alone; so are kernels of very many loops. Values
+// are computed in their order, so that sums keep their bits.
 //
 // Needs: loops as lowering leaves them, of one branch back, with a constant step, and a way past them, so that what
 // follows is no part of them. Leaves alone: others. Leaves: blocks that only jump on, for clean_up_control_flow, and
@@ -57,22 +57,25 @@ struct Counted {
 };
 
 constexpr std::uint32_t small_rounds = 4;     // of a trip, in loops that do not ask
-constexpr std::size_t small_operations = 40;  // fewer: a small loop
+constexpr std::size_t small_operations = 20;  // fewer: a small loop
+constexpr std::size_t lean_operations = 40;   // fewer: a small one, too, if it carries no more than the values of
+constexpr std::size_t lean_values = 2;        // a counter and a sum
 constexpr std::size_t tiny_operations = 12;   // fewer: a tiny one
-constexpr std::size_t many_loops = 64;        // more small ones: all are left alone
+constexpr std::size_t many_operations = 1000;
+constexpr std::size_t many_loops = 64;  // more small ones: all are left alone
 
 bool asks(const Function& fn, Block block) { return fn[block].terminator.unroll > 1; }
 
-/// The operations of a loop that may be unrolled unasked, one path of few; small_operations of others.
+/// The operations of a loop that may be unrolled unasked, one path of few; many of others.
 std::size_t operations_of(const Function& fn, const analysis::Loop& loop) {
     std::size_t operations = 0;
     for (Block block : loop.blocks) {
         const Terminator& end = fn[block].terminator;
-        if (block == loop.latches[0] ? end.unroll != 0 : end.kind != Terminator::Kind::Jump) return small_operations;
+        if (block == loop.latches[0] ? end.unroll != 0 : end.kind != Terminator::Kind::Jump) return many_operations;
         for (Inst inst : fn[block].instructions) {
             const Effects does = effects(fn[inst]);
             const bool accesses = fn[inst].op == Op::Load || fn[inst].op == Op::Store;
-            if (!does.none() && !(accesses && !does.orders && is_weak(fn[inst].memory))) return small_operations;
+            if (!does.none() && !(accesses && !does.orders && is_weak(fn[inst].memory))) return many_operations;
             operations += fn[inst].op != Op::Const;
         }
     }
@@ -254,16 +257,25 @@ std::optional<Counted> next(const Function& fn, Context& context) {
     return {};
 }
 
+/// Whether the kernel is to make do with few registers, so that many blocks fit a multiprocessor.
+bool has_few_registers(const LaunchBounds& bounds) {
+    constexpr std::uint32_t of_multiprocessor = 65536, few = 64;  // of every target
+    if (bounds.max_registers) return bounds.max_registers < few;
+    return bounds.max_threads * bounds.min_blocks > of_multiprocessor / few;
+}
+
 /// The small loops of which nothing is said, tiny ones twice. None of their values is used elsewhere, so that one after
 /// another can be unrolled.
 std::vector<Counted> small_loops(const Function& fn, Context& context) {
     std::vector<Counted> out;
     std::size_t count = 0;
+    const bool may_load_many = !has_few_registers(fn.bounds);
     for (const analysis::Loop& loop : context.loops().all()) {
         const std::size_t operations = operations_of(fn, loop);
-        if (operations >= small_operations) continue;
+        const bool is_lean = fn[loop.header].parameters.size() <= lean_values;
+        if (operations >= (is_lean ? lean_operations : small_operations)) continue;
         if (++count > many_loops) return {};
-        for (std::uint32_t rounds = operations < tiny_operations ? 2 * small_rounds : small_rounds;
+        for (std::uint32_t rounds = operations < tiny_operations && may_load_many ? 2 * small_rounds : small_rounds;
              rounds >= small_rounds; rounds /= 2)
             if (auto found = counted(fn, loop, rounds, context.dominators())) out.push_back(std::move(*found));
     }
