@@ -80,10 +80,10 @@ public:
         u32 stage = 0, free = ahead, next_page = page(value(word(ahead)));
         for (auto i : range(count)) {
             const auto number = value(i + ahead), in_page = value(next_page), to = value(free), from = value(stage);
-            next_page = page(value(i + tile.stages));
             copy_wait<int(ahead) - 1>();
             sync_warp();
             load(number, in_page, to);
+            next_page = page(value(i + tile.stages));
             rows.take(slot(from, 0), slot(from, 1), value(chunk(value(i)) * keys));
             free = from;
             stage = select(from == ahead, 0u, from + 1u);
