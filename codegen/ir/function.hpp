@@ -128,6 +128,7 @@ struct Symbol {
     bool dynamic = false;         // in dynamic shared memory
     std::uint32_t offset = 0;     // ... where it begins there, in bytes
     std::vector<Word> values{};   // of a constant array: each element's bits
+    Location where{};             // of its declaration
     bool operator==(const Symbol&) const = default;
 };
 

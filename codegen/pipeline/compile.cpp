@@ -101,6 +101,18 @@ std::vector<Location> by_line(const std::vector<Location>& places, const std::ve
     return out;
 }
 
+/// ... and of the kernel's arrays, at the lines of their declarations.
+void add_declarations(std::string_view ptx, const std::vector<ir::Symbol>& symbols, std::vector<Location>& lines) {
+    std::size_t line = 1;
+    for (std::size_t end; line < lines.size() && (end = ptx.find('\n')) != ptx.npos;
+         ++line, ptx.remove_prefix(end + 1)) {
+        const std::string_view text = ptx.substr(0, std::min(end, ptx.find('[')));
+        if (!text.contains(".shared ") && !text.contains(".local ")) continue;
+        const auto found = std::ranges::find(symbols, text.substr(text.rfind(' ') + 1), &ir::Symbol::name);
+        if (found != symbols.end()) lines[line] = found->where;
+    }
+}
+
 /// Removes functions that are no longer called.
 void keep_called(ir::Module& module) {
     if (module.functions.size() == 1) return;
@@ -137,6 +149,7 @@ void finish(ir::Module module, const CompileOptions& options, Stages& stages, Co
     std::vector<std::vector<std::uint32_t>> lines;
     out.ptx = nvptx::print(emitted.module, lines);
     out.source_lines = by_line(emitted.places, lines.back());
+    add_declarations(out.ptx, out.symbols, out.source_lines);
     stages.done("ptx", true, [&] { return out.ptx; });
 }
 

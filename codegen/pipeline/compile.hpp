@@ -35,7 +35,7 @@ struct RegisterUse {
 struct Compiled {
     std::string name;
     std::string ptx;
-    std::vector<Location> source_lines;  // by PTX line (index 0 unused): the kernel's source line
+    std::vector<Location> source_lines;  // by PTX line (index 0 unused): the kernel's source line, and an array's
     std::vector<ir::Parameter> parameters;
     std::vector<ir::Symbol> symbols;
     ir::LaunchBounds bounds;

@@ -90,6 +90,7 @@ std::uint32_t Recorder::add_symbol(ir::Symbol symbol) {
     };
     symbol.name = symbol.dynamic ? "dynamic" : std::string(ir::space_names[int(symbol.space)]);
     symbol.name += std::to_string(std::ranges::count_if(symbols(), alike));
+    symbol.where = here_;
     if (replaying_) {
         if (now_.symbols < kernel.symbols.size() && kernel.symbols[now_.symbols] == symbol)
             return std::uint32_t(now_.symbols++);
@@ -109,7 +110,6 @@ Array declare_array(ir::Space space, Type element, std::uint64_t count, const Wh
     if (space == ir::Space::Shared && bytes > most_shared)
         recorder.complain("the kernel's Shared arrays take up " + std::to_string(bytes) + " bytes",
                           "a block has at most 232448 bytes on any target", recorder.here());
-    recorder.declared[index] = recorder.here();
     return {.index = index, .capture = recorder.capture(), .symbol = true, .element = element};
 }
 

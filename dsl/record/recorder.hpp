@@ -8,7 +8,6 @@
 #pragma once
 #include <cstdint>
 #include <initializer_list>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -82,7 +81,6 @@ public:
     std::vector<Diagnostic> diagnostics;
     Callers callers;
     std::vector<SwizzledPlace> swizzled;
-    std::map<std::uint32_t, Location> declared;  // where arrays are, by symbol
 
     std::uint32_t capture() const { return capture_; }
 

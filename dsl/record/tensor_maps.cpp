@@ -18,9 +18,9 @@ ast::TensorMap& map_of(Recorder& recorder, const TensorBox& box) {
 }
 
 std::vector<Diagnostic::Note> declaration(const Recorder& recorder, std::uint32_t symbol) {
-    const auto found = recorder.declared.find(symbol);
-    if (found == recorder.declared.end()) return {};
-    return {{found->second, "the array is declared here"}};
+    const Location& where = recorder.kernel.symbols[symbol].where;
+    if (!where.known()) return {};
+    return {{where, "the array is declared here"}};
 }
 
 /// A box that goes beyond the end of its array, as far as it is known where it begins.

@@ -206,7 +206,9 @@ DynamicPlaces place_dynamic(const Lowering& lowering, DecodedKernel& kernel, boo
     DynamicPlaces places;
     for (const auto& [offset, array] : lowering.dynamic_arrays) {
         shared.packed = begin + offset;
-        places.arrays[offset] = shared.add(array.name, array.bytes, 1).address;
+        NamedRange& range = shared.add(array.name, array.bytes, 1);
+        range.line = array.line;
+        places.arrays[offset] = range.address;
     }
     shared.packed = begin + kernel.own_dynamic_bytes;
     places.rest = shared.next_address();

@@ -140,7 +140,7 @@ std::uint64_t Lowering::dynamic_place(const nvptx::Variable& variable, const nvp
         kernel.own_dynamic_bytes = std::max(kernel.own_dynamic_bytes, std::uint32_t(part.offset));
         return dynamic_.rest - part.offset;
     }
-    dynamic_arrays[part.offset] = {module.text(declarator.name), part.bytes};
+    dynamic_arrays[part.offset] = {module.text(declarator.name), part.bytes, variable.where.line};
     kernel.own_dynamic_bytes = std::max(kernel.own_dynamic_bytes, std::uint32_t(part.offset + part.bytes));
     const auto found = dynamic_.arrays.find(part.offset);
     return (found == dynamic_.arrays.end() ? 0 : found->second) - part.offset;
@@ -170,7 +170,9 @@ Binding Lowering::declare_memory(const nvptx::Variable& variable, const nvptx::V
     } else if (dynamic) {
         binding.address = dynamic_place(variable, declarator);
     } else {
-        binding.address = all.add(module.text(declarator.name), bytes, alignment).address;
+        NamedRange& range = all.add(module.text(declarator.name), bytes, alignment);
+        range.line = variable.where.line;
+        binding.address = range.address;
     }
     if (shared) shared_of_functions_[&declarator] = binding;
     if (dynamic) dynamic_alignment = std::max(dynamic_alignment, std::max<std::uint64_t>(alignment, 16));

@@ -234,6 +234,7 @@ public:
     struct DynamicArray {
         std::string_view name;
         std::uint64_t bytes = 0;
+        std::uint32_t line = 0;  // of its declaration
     };
     std::map<std::uint64_t, DynamicArray> dynamic_arrays;  // those used whose part is known, by offset
 

@@ -5,7 +5,7 @@ namespace ikat::emulator {
 
 NamedRange& Variables::add(std::string_view name, std::uint64_t bytes, std::uint64_t alignment) {
     packed = rounded_up(packed, alignment);
-    ranges.push_back({std::string(name), next_address(), bytes, host_bytes});
+    ranges.push_back({.name = std::string(name), .address = next_address(), .bytes = bytes, .host = host_bytes});
     cells += ((packed_bits() + bytes) >> Cells::bits) + 2;
     if (are_described) cells = rounded_up(cells, described_bytes >> Cells::bits);
     packed += bytes;

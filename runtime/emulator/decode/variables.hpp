@@ -23,6 +23,7 @@ struct NamedRange {
     std::string name;
     std::uint64_t address = 0, bytes = 0;
     std::uint64_t host = 0;  // start of its bytes on the host
+    std::uint32_t line = 0;  // of its declaration in the PTX; 0: none
 };
 
 struct Variables {

@@ -70,6 +70,7 @@ struct Finding {
     FaultCode code;
     std::string what;
     const char* hint = nullptr;  // instead of the code's
+    std::uint32_t line = 0;      // of the PTX, where the variable is declared
 };
 
 Finding global_finding(const Fault& fault, const Memory::State& memory) {
@@ -138,7 +139,8 @@ Finding window_finding(const Fault& fault, Space space, std::uint64_t address, c
             fmt::format("{} '{}' in {} ({})", distance(std::int64_t(from - near->address), fault.bytes, near->bytes),
                         near->name, memory, plural(near->bytes, "byte")),
             dynamic ? "check the index, and the dynamic shared memory given to the launch"
-                    : "check the index against the size of the array"};
+                    : "check the index against the size of the array",
+            near->line};
 }
 
 Finding access_finding(const ThreadBlock& block, const Warp& warp) {
@@ -280,6 +282,12 @@ Location location(const LaunchState& state, const nvptx::Instruction& instructio
 
 namespace {
 
+/// Where the kernel's source declares an array.
+void note_declaration(Diagnostic& diagnostic, const LaunchState& state, std::uint32_t line) {
+    if (line < state.source_lines.size() && state.source_lines[line].known())
+        diagnostic.notes.push_back({state.source_lines[line], "the array is declared here"});
+}
+
 /// Where an undefined value came from, if known.
 void note_origin(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp) {
     const Warp::Unwritten& from = warp.unwritten;
@@ -384,12 +392,13 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvp
     switch (fault.code) {
         case FaultCode::SharedTail:
         case FaultCode::OutOfBounds: {
-            auto [code, what, hint] = access_finding(block, warp);
+            auto [code, what, hint, line] = access_finding(block, warp);
             if (fault.code == FaultCode::SharedTail) code = fault.code;
             diagnostic.code = info(code).name;
             diagnostic.message = fmt::format("{} {} of {}, {}, by {}", space_name(fault.space),
                                              fault.store ? "store" : "load", plural(fault.bytes, "byte"), what, by);
             diagnostic.hint = hint ? hint : info(code).hint;
+            note_declaration(diagnostic, block.launch_state(), line);
             break;
         }
         case FaultCode::BlockNotStarted:

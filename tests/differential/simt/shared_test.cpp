@@ -22,6 +22,7 @@ const auto large = kernel("large", params("x", "y", "n"), [](In<float> x, Out<fl
 });
 
 /// Writes element `at` of the first of two arrays.
+constexpr int line_of_array = __LINE__ + 2;
 const auto overrun = kernel("overrun", params("y", "at"), [](Out<float> y, u32 at) {
     Shared<float, 16384> a;
     Shared<float, 1024> b;
@@ -68,7 +69,9 @@ TEST_CASE("an index beyond one of several arrays beyond 48 KiB is found, with it
             Catch::Matchers::Contains("shared store of 4 bytes, right past the end of 'shared0' in shared "
                                       "memory (65536 bytes), by block (0,0,0) thread (31,0,0)"));
         CHECK_THROWS_WITH(device.launch(overrun, runtime::Grid{{1}, {32}}, y, ~0u),
-                          Catch::Matchers::Contains("4 bytes before the start of 'shared0'"));
+                          Catch::Matchers::Contains("4 bytes before the start of 'shared0'") &&
+                              Catch::Matchers::Contains("shared_test.cpp:" + std::to_string(line_of_array) + ":") &&
+                              Catch::Matchers::Contains("the array is declared here"));
     }
 }
 
