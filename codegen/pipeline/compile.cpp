@@ -106,7 +106,8 @@ void add_declarations(std::string_view ptx, const std::vector<ir::Symbol>& symbo
     std::size_t line = 1;
     for (std::size_t end; line < lines.size() && (end = ptx.find('\n')) != ptx.npos;
          ++line, ptx.remove_prefix(end + 1)) {
-        const std::string_view text = ptx.substr(0, std::min(end, ptx.find('[')));
+        std::string_view text = ptx.substr(0, end);
+        text = text.substr(0, text.find('['));
         if (!text.contains(".shared ") && !text.contains(".local ")) continue;
         const auto found = std::ranges::find(symbols, text.substr(text.rfind(' ') + 1), &ir::Symbol::name);
         if (found != symbols.end()) lines[line] = found->where;
