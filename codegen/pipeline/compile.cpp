@@ -104,13 +104,15 @@ std::vector<Location> by_line(const std::vector<Location>& places, const std::ve
 /// ... and of the kernel's arrays, at the lines of their declarations.
 void add_declarations(std::string_view ptx, const std::vector<ir::Symbol>& symbols, std::vector<Location>& lines) {
     std::size_t line = 1;
-    for (std::size_t end; line < lines.size() && (end = ptx.find('\n')) != ptx.npos;
+    auto left = std::ranges::count_if(
+        symbols, [](const ir::Symbol& it) { return it.space == ir::Space::Shared || it.space == ir::Space::Local; });
+    for (std::size_t end; left > 0 && line < lines.size() && (end = ptx.find('\n')) != ptx.npos;
          ++line, ptx.remove_prefix(end + 1)) {
         std::string_view text = ptx.substr(0, end);
         text = text.substr(0, text.find('['));
         if (!text.contains(".shared ") && !text.contains(".local ")) continue;
         const auto found = std::ranges::find(symbols, text.substr(text.rfind(' ') + 1), &ir::Symbol::name);
-        if (found != symbols.end()) lines[line] = found->where;
+        if (found != symbols.end()) lines[line] = found->where, --left;
     }
 }
 
