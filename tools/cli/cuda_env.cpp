@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -39,10 +38,8 @@ fs::path beside(std::initializer_list<const char*> candidates, const char* what)
 std::string nvcc() {
     const std::string_view chosen = environment("IKAT_NVCC");
     if (!chosen.empty()) return std::string(chosen);
-    std::string folders = std::string(environment("PATH")) + ":/usr/local/cuda/bin";
-    std::ranges::replace(folders, ':', '\n');
-    std::istringstream lines(folders);
-    for (std::string folder; std::getline(lines, folder);) {
+    std::istringstream folders(std::string(environment("PATH")) + ":/usr/local/cuda/bin");
+    for (std::string folder; std::getline(folders, folder, ':');) {
         const fs::path program = fs::path(folder) / "nvcc";
         if (access(program.c_str(), X_OK) == 0) return program.string();
     }
