@@ -18,7 +18,7 @@
 
 #include "runtime/backend.hpp"
 #include "runtime/buffer.hpp"
-#include "runtime/emulator/observe/traffic.hpp"
+#include "runtime/emulator/tools/traffic/traffic.hpp"
 #include "runtime/queue.hpp"
 
 namespace ikat {

@@ -104,7 +104,8 @@ EmulatorOptions emulator_options(const OpenOptions& options) {
     };
     if (options.printed) out.output = [to = options.printed](std::string_view text) { to->append(text); };
     if (options.traffic)
-        out.traffic = [to = options.traffic](const emulator::LaunchTraffic& launch) { to->push_back(launch); };
+        out.tools.push_back(emulator::count_traffic(
+            [to = options.traffic](const emulator::LaunchTraffic& launch) { to->push_back(launch); }));
     out.by_number = !set_schedule(out, options.schedule);
     return out;
 }

@@ -11,7 +11,7 @@
 
 #include "codegen/ast/ast.hpp"
 #include "runtime/buffer.hpp"
-#include "runtime/emulator/tensor_map.hpp"
+#include "runtime/emulator/agents/tensor_map.hpp"
 #include "runtime/typed_launch.hpp"
 
 namespace ikat::runtime {

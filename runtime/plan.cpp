@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "runtime/emulator/tensor_map.hpp"
+#include "runtime/emulator/agents/tensor_map.hpp"
 
 namespace ikat::runtime {
 namespace {

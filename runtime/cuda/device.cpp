@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "codegen/ptx/table/target.hpp"
-#include "runtime/emulator/tensor_map.hpp"
+#include "runtime/emulator/agents/tensor_map.hpp"
 
 namespace ikat::runtime::cuda {
 namespace {

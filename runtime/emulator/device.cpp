@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/emulator/device.hpp"
-#include "runtime/emulator/tensor_map.hpp"
+#include "runtime/emulator/agents/tensor_map.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -16,6 +16,7 @@
 #include "codegen/ptx/table/target.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "codegen/support/notes.hpp"
+#include "runtime/emulator/tools/progress/progress.hpp"
 
 namespace ikat::runtime {
 namespace {
@@ -35,16 +36,17 @@ const nvptx::Target* target_of(const nvptx::Module& module) {
 }
 
 /// Prints a progress line on a terminal for long launches.
-void tell_terminal(const emulator::Progress& at) {
+void tell_terminal(const emulator::Progress& at, std::chrono::seconds time) {
     note(fmt::format("kernel '{}' has run for {} s: {} of {} blocks done, {:.1e} warp instructions\n", at.entry,
-                     at.time.count(), at.blocks_done, at.blocks, double(at.warp_instructions)));
+                     time.count(), at.blocks_done, at.blocks, double(at.warp_instructions)));
 }
 
 class Device final : public Backend {
 public:
     Device(EmulatorOptions options, std::string target)
         : properties_(emulator_properties(options, std::move(target))), options_(std::move(options)) {
-        if (isatty(STDERR_FILENO)) options_.progress = tell_terminal;
+        if (isatty(STDERR_FILENO))
+            options_.tools.push_back(emulator::tell_progress(std::chrono::seconds(10), tell_terminal));
     }
 
     const DeviceProperties& properties() const override { return properties_; }

@@ -55,6 +55,23 @@ TEST_CASE("layers side by side may not include each other") {
     CHECK(broken_rules(tree_with("dsl/a.cpp", spdx + "#include \"codegen/nvptx/emit/emit.hpp\"\n")).size() == 1);
 }
 
+TEST_CASE("the rooms of the emulator include what is below them") {
+    const auto including = [](const char* from, const char* what) {
+        const std::string room = "runtime/emulator/";
+        Tree tree = tree_with(room + from, spdx + "#include \"" + room + what + "\"\n");
+        tree[room + what] = header("");
+        return broken_rules(tree).size();
+    };
+    CHECK(including("ops/a.cpp", "core/warp.hpp") == 0);
+    CHECK(including("tools/traffic/a.cpp", "decode/lowering.hpp") == 0);
+    CHECK(including("core/a.cpp", "ops/handlers.hpp") == 1);
+    CHECK(including("ops/a.cpp", "machine/block.hpp") == 1);
+    CHECK(including("machine/a.cpp", "agents/agents.hpp") == 1);
+    CHECK(including("agents/a.cpp", "decode/lowering.hpp") == 1);
+    CHECK(including("decode/a.cpp", "tools/proxies/proxies.hpp") == 1);
+    CHECK(including("tools/traffic/a.cpp", "emulator.hpp") == 1);
+}
+
 TEST_CASE("includes are written from the root") {
     CHECK(broken_rules(tree_with("codegen/ir/a.cpp", spdx + "#include \"op.hpp\"\n")) ==
           Lines{"codegen/ir/a.cpp:2: \"op.hpp\" is no path from the repository's root"});

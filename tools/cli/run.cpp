@@ -12,7 +12,7 @@
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "runtime/device.hpp"
-#include "runtime/emulator/observe/checks.hpp"
+#include "runtime/emulator/core/checks.hpp"
 #include "stdlib/registry.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/entry.hpp"

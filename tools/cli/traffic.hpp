@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "runtime/emulator/observe/traffic.hpp"
+#include "runtime/emulator/tools/traffic/traffic.hpp"
 
 namespace ikat {
 class Json;

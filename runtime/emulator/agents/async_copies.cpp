@@ -6,8 +6,9 @@
 #include <cstring>
 #include <iterator>
 
-#include "runtime/emulator/machine/block.hpp"
-#include "runtime/emulator/observe/messages.hpp"
+#include "runtime/emulator/agents/agents.hpp"
+#include "runtime/emulator/agents/mbarriers.hpp"
+#include "runtime/emulator/machine/messages.hpp"
 
 namespace ikat::emulator {
 
@@ -21,8 +22,8 @@ void arrive(AsyncCopies::Copy& copy) {
 
 }  // namespace
 
-void AsyncCopies::clear(std::uint32_t seed) {
-    chances_.state = seed;
+void AsyncCopies::start() {
+    chances_.state = block_.seed_of(0);
     followers_.clear();
     warps_.clear();
 }
@@ -62,7 +63,8 @@ bool AsyncCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame,
     Copy copy{{.instruction = w->kernel->instructions[w->index_of(op)], .by = &block_, .warp = w->index, .lane = lane}};
     copy.bytes = copy.taken = form.bytes;
     copy.arrival = arrival;
-    copy.place = GenericWrites::place(w, op);
+    copy.op = op;
+    copy.code = w->kernel;
     if (form.source == CopyForm::Source::Bytes) copy.taken = word(op->c);
     if (form.source == CopyForm::Source::Ignored && *reinterpret_cast<const std::uint32_t*>(frame + op->c) >> lane & 1)
         copy.taken = 0;
@@ -97,13 +99,13 @@ bool AsyncCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame,
         }
     }
 
-    if (block_.in_flight.any(copy.bits, copy.offset, copy.bytes) &&
+    if (agent<InFlight>(block_).any(copy.bits, copy.offset, copy.bytes) &&
         !passes_access(w, op, FaultCode::CopyOverwritten, Space::Shared, lane, copy.to, copy.bytes, true))
         return false;
-    if (block_.mbarriers.over(copy.to, copy.bytes))
+    if (agent<Mbarriers>(block_).over(copy.to, copy.bytes))
         return fail_access(w, op, FaultCode::MbarrierOverwritten, Space::Shared, lane, copy.to, copy.bytes, true);
-    if (!view.written) w->block->reopen(copy.to);
-    block_.in_flight.begin(copy.bits, copy.offset, copy.bytes);
+    if (!view.written) block_.reopen(copy.to);
+    agent<InFlight>(block_).begin(copy.bits, copy.offset, copy.bytes);
     OfWarp& mine = of(w);
     copy.group = mine.groups[lane];
     copy.number = started_++;
@@ -121,7 +123,7 @@ void AsyncCopies::commit(const Warp* w, std::uint32_t mask) {
 /// The copy is waited for. False on a finding.
 bool AsyncCopies::end(const MicroOp* op, Warp* w, unsigned lane, Copy& copy) {
     const auto wrong = [&](FaultCode code, Space space, std::uint64_t address, std::uint32_t bytes) {
-        block_.in_flight.found = &copy;
+        agent<InFlight>(block_).found = &copy;
         return !passes_access(w, op, code, space, lane, address, bytes, true);
     };
     if (written::any(copy.bits, copy.offset, copy.bytes) &&
@@ -133,8 +135,18 @@ bool AsyncCopies::end(const MicroOp* op, Warp* w, unsigned lane, Copy& copy) {
     if (copy.arrival != Copy::Arrival::Over) arrive(copy);
     written::set(copy.bits, copy.offset, copy.bytes, false);
     if (copy.from_bits) written::copy(copy.bits, copy.offset, copy.from_bits, copy.from_offset, copy.taken);
-    block_.in_flight.end(copy.bits, copy.offset, copy.bytes);
-    block_.generic_writes.note(copy.warp * warp_size + copy.lane, copy.place, copy.bits, copy.offset, copy.bytes);
+    agent<InFlight>(block_).end(copy.bits, copy.offset, copy.bytes);
+    const AgentAccess::Range range{copy.to, copy.bytes, copy.bits, copy.offset, copy.to};
+    block_.each_tool([&](BlockTool& tool) {
+        tool.land({.code = copy.code,
+                   .op = copy.op,
+                   .w = &block_.warp(copy.warp),
+                   .lane = copy.lane,
+                   .direction = Direction::Write,
+                   .space = Space::Shared,
+                   .owner = &block_,
+                   .ranges = {&range, 1}});
+    });
     return true;
 }
 
@@ -181,7 +193,7 @@ void AsyncCopies::follow(const Follower& follower) {
                       .lanes = count};
         return fault_error(block_, warp, follower.instruction);
     };
-    Mbarriers::Barrier* const barrier = block_.mbarriers.find(follower.barrier);
+    Mbarriers::Barrier* const barrier = agent<Mbarriers>(block_).find(follower.barrier);
     if (!barrier) throw wrong(FaultCode::MbarrierMissing, 0);
     if (follower.warp < warps_.size())
         for (Copy& copy : warps_[follower.warp].flying) {
@@ -191,7 +203,7 @@ void AsyncCopies::follow(const Follower& follower) {
             copy.barrier = follower.barrier;
             copy.phase = barrier->phase;
         }
-    if (const auto code = block_.mbarriers.arrive(*barrier, 1, false)) throw wrong(*code, 1);
+    if (const auto code = agent<Mbarriers>(block_).arrive(*barrier, 1, false)) throw wrong(*code, 1);
 }
 
 void AsyncCopies::some_arrive() {
@@ -216,7 +228,7 @@ void AsyncCopies::finish() {
                           .lane = copy.lane,
                           .bytes = copy.bytes,
                           .address = copy.to};
-            block_.in_flight.found = &copy;
+            agent<InFlight>(block_).found = &copy;
             block_.report(fault_error(block_, warp, copy.instruction));
         }
 }
@@ -240,14 +252,19 @@ const AsyncCopies::Copy* AsyncCopies::over(std::uint64_t address, std::uint64_t 
     return nullptr;
 }
 
+std::optional<FaultCode> AsyncCopies::claim(std::uint64_t address, std::uint64_t bytes, bool writes) const {
+    if (!over(address, bytes)) return {};
+    return writes ? FaultCode::CopyOverwritten : FaultCode::CopyNotAwaited;
+}
+
 namespace {
 
 // Separate from the handlers, whose last calls are jumps only if no address of their locals escapes.
 [[gnu::noinline]] bool start(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
-    return w->block->copies.start(op, w, frame, mask);
+    return agent<AsyncCopies>(w).start(op, w, frame, mask);
 }
 [[gnu::noinline]] bool await(const MicroOp* op, Warp* w, std::uint32_t mask) {
-    return w->block->copies.await(op, w, mask);
+    return agent<AsyncCopies>(w).await(op, w, mask);
 }
 
 }  // namespace
@@ -258,7 +275,7 @@ const MicroOp* start_copies(const MicroOp* op, Warp* w, std::byte* frame, std::u
 }
 
 const MicroOp* commit_copies(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
-    w->block->copies.commit(w, mask);
+    agent<AsyncCopies>(w).commit(w, mask);
     IKAT_NEXT;
 }
 

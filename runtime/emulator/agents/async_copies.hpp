@@ -17,13 +17,15 @@
 
 #include "runtime/emulator/agents/in_flight.hpp"
 #include "runtime/emulator/agents/random.hpp"
-#include "runtime/emulator/machine/machine.hpp"
+#include "runtime/emulator/core/warp.hpp"
 
 namespace ikat::nvptx {
 struct Instruction;
 }
 
 namespace ikat::emulator {
+
+class ThreadBlock;
 
 /// Before the others, lane by lane: a copy of `bytes` from b + y in global memory to a + x in shared memory. c is how
 /// many of the bytes are read, or a predicate of the lanes that read none; the rest of the bytes are zeros. d is
@@ -49,8 +51,9 @@ const MicroOp* commit_copies(const MicroOp* op, Warp* w, std::byte* frame, std::
 const MicroOp* await_copies(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
 
 /// Those of a block.
-class AsyncCopies {
+class AsyncCopies final : public Agent {
 public:
+    static constexpr AgentSlot slot = AgentSlot::Copies;
     struct Copy : Flight {
         std::uint32_t group = 0;
         std::uint64_t number = 0;                 // in the order of the block's copies, and arrivals behind them
@@ -63,7 +66,8 @@ public:
         const std::uint8_t* from_bits = nullptr;  // of its buffer: which bytes have been written; nullptr: all
         std::uint64_t from_offset = 0;            // ... in it
         std::uint32_t bytes = 0, taken = 0;       // that are written, and read
-        std::uint32_t place = 0;                  // of the op (generic_writes.hpp)
+        const MicroOp* op = nullptr;              // that has started it
+        const DecodedKernel* code = nullptr;      // ... is of this
         enum class Arrival : std::uint8_t { Over, Later, AtWait } arrival = Arrival::AtWait;
         std::array<std::byte, 16> before{};  // what the source was at the start
         bool has_barrier = false;            // an arrival at one has followed it
@@ -72,8 +76,7 @@ public:
     };
 
     explicit AsyncCopies(ThreadBlock& block) : block_(block) {}
-    /// A new block begins.
-    void clear(std::uint32_t seed);
+    void start() override;
     bool start(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
     void commit(const Warp* w, std::uint32_t mask);
     bool await(const MicroOp* op, Warp* w, std::uint32_t mask);
@@ -81,12 +84,11 @@ public:
     void arrive_behind(const Warp* w, unsigned lane, const nvptx::Instruction* instruction, std::uint64_t barrier);
     /// Phases of a barrier before this one are known to be over. False on a finding.
     bool end_phase(const MicroOp* op, Warp* w, unsigned lane, std::uint64_t barrier, std::uint64_t phase);
-    /// Some of the arrivals that are due any time, by chance; one that is due at the latest, if there is one. Throw
-    /// Error on a finding.
-    void some_arrive();
-    bool last_arrives();
-    /// The block ends. Throws Error if a copy has not been waited for.
-    void finish();
+    void some_arrive() override;
+    bool last_arrives() override;
+    /// Throws Error if a copy has not been waited for.
+    void finish() override;
+    std::optional<FaultCode> claim(std::uint64_t address, std::uint64_t bytes, bool writes) const override;
     /// A copy in flight to any of these bytes, or nullptr.
     const Copy* over(std::uint64_t address, std::uint64_t bytes) const;
 

@@ -7,9 +7,9 @@
 #include <bit>
 #include <cstring>
 
-#include "runtime/emulator/machine/block.hpp"
-#include "runtime/emulator/observe/messages.hpp"
-#include "runtime/emulator/observe/undefined.hpp"
+#include "runtime/emulator/agents/agents.hpp"
+#include "runtime/emulator/core/definedness.hpp"
+#include "runtime/emulator/machine/messages.hpp"
 
 namespace ikat::emulator {
 
@@ -46,7 +46,7 @@ struct AsyncProducts::PartOfShared {
 
     bool has(std::uint64_t first, std::uint64_t last) const { return first >= low && last <= low + view.bytes; }
     bool find(const Warp* w, std::uint64_t first, std::uint64_t last) {
-        for (const NamedRange& range : w->block->variables(Space::Shared).ranges) {
+        for (const NamedRange& range : block_of(w).variables(Space::Shared).ranges) {
             low = Variables::on_device(range.address);
             if (first < low || last > low + range.bytes) continue;
             view = w->windows[int(Space::Shared)].at(range.address);
@@ -59,8 +59,8 @@ struct AsyncProducts::PartOfShared {
 
 // ---- state
 
-void AsyncProducts::clear(std::uint32_t seed) {
-    state_ = seed;
+void AsyncProducts::start() {
+    state_ = block_.seed_of(0);
     found = nullptr;
     for (Group& group : groups_)
         for (std::unique_ptr<Product>& product : group.products) spare_.push_back(std::move(product));
@@ -84,8 +84,8 @@ AsyncProducts::OfWarp& AsyncProducts::of(const Warp* w) { return group_of(w).war
 AsyncProducts::Register& AsyncProducts::register_at(OfWarp& of, const Warp* w, std::uint32_t offset) {
     std::vector<Register>& registers = of.registers;
     if (registers.empty()) [[unlikely]]
-        registers.resize((w->kernel->register_bytes - w->predicate_bytes) / 128);
-    return registers[(offset - w->predicate_bytes) / 128];
+        registers.resize((w->kernel->register_bytes - w->kernel->predicate_bytes) / 128);
+    return registers[(offset - w->kernel->predicate_bytes) / 128];
 }
 
 std::unique_ptr<AsyncProducts::Product> AsyncProducts::new_product(const Issue& issue, ListedOperands registers) {
@@ -115,7 +115,7 @@ unsigned AsyncProducts::draw(unsigned choices) {
 
 bool AsyncProducts::find(const MicroOp* op, Warp* w, FaultCode code, std::string what, const nvptx::Instruction* other,
                          const char* is) {
-    w->block->finding = std::move(what);
+    block_.finding = std::move(what);
     found = other;
     found_is = is;
     return passes(w, op, {.code = code});
@@ -185,7 +185,7 @@ bool AsyncProducts::take_registers(const MicroOp* op, Warp* w, const WarpgroupPr
 // ---- a product starts
 
 bool AsyncProducts::has_whole_group(const MicroOp* op, Warp* w) {
-    const auto& warps = w->block->warps();
+    const auto& warps = block_.warps();
     const unsigned first = w->index - place_in_group(w);
     const auto lacks = [&](const char* what, unsigned number) {
         return find(op, w, FaultCode::PartialWarpgroup,
@@ -193,7 +193,7 @@ bool AsyncProducts::has_whole_group(const MicroOp* op, Warp* w) {
     };
     for (unsigned i = first; i < first + warps_of_group; ++i) {
         if (i >= warps.size() || warps[i].existing != all_lanes) return lacks("does not have 32 threads", i);
-        if (w->block->has_ended(warps[i])) return lacks("has exited", i);
+        if (block_.has_ended(warps[i])) return lacks("has exited", i);
     }
     return true;
 }
@@ -234,7 +234,7 @@ bool AsyncProducts::agrees(const MicroOp* op, Warp* w, const Issue& first, const
     return true;
 }
 
-bool AsyncProducts::start(const MicroOp* op, Warp* w, std::byte* frame) {
+bool AsyncProducts::begin(const MicroOp* op, Warp* w, std::byte* frame) {
     Issue now{.form = WarpgroupProduct::of(op->y)};
     if (!has_whole_group(op, w) || !read_operands(op, w, frame, now) || !take_registers(op, w, now.form)) return false;
     Group& group = group_of(w);
@@ -242,7 +242,7 @@ bool AsyncProducts::start(const MicroOp* op, Warp* w, std::byte* frame) {
     const std::size_t at = mine.started - group.first;
     if (at == group.products.size()) {
         std::unique_ptr<Product> product = new_product(now, {w->lists + op->d});
-        if (!gather(op, w, *product) || !is_visible(op, w, *product)) return false;
+        if (!gather(op, w, *product) || !tell(op, w, *product)) return false;
         group.products.push_back(std::move(product));
     }
     Product& product = *group.products[at];
@@ -254,7 +254,7 @@ bool AsyncProducts::start(const MicroOp* op, Warp* w, std::byte* frame) {
         for (unsigned i = 0; i < 4; ++i)  // 8 rows, the next 8, and the second halves of both
             std::memcpy(product.rows.data() + block_bytes * (2 * place + i % 2 + 8 * (i / 2)),
                         frame + product.registers.offset(product.form.registers() + i), block_bytes);
-    if (product.form.a_in_registers && w->undefined) {
+    if (product.form.a_in_registers && w->definedness) {
         product.undefined_rows |= undefined_rows_of_a(w, product.registers, product.form.registers()) << 16 * place;
         product.has_undefined |= product.undefined_rows != 0;
     }
@@ -266,7 +266,7 @@ bool AsyncProducts::start(const MicroOp* op, Warp* w, std::byte* frame) {
                            .d = product.registers,
                            .a = product.rows.data(),
                            .b = product.columns.data()});
-    w->block->wake_warpgroup(w->index / warps_of_group);
+    block_.wake_for(std::size_t(slot));
     return true;
 }
 
@@ -357,7 +357,7 @@ bool AsyncProducts::gather(const MicroOp* op, Warp* w, Product& product) {
                                       unsigned i) {
             std::memcpy(to, view.host + offset, 16);
             if (!is_unwritten(view, offset, 16)) return true;
-            if (touches_copy(op, w, Space::Shared, 0, view.base + offset, 16, false)) return false;
+            if (touches_agent(w, op, Space::Shared, 0, view.base + offset, 16, false)) return false;
             product.has_undefined = true;
             for (unsigned k = 0; k < 8; ++k) {
                 const unsigned row = first + (operand.is_transposed ? k : i);
@@ -374,27 +374,28 @@ bool AsyncProducts::gather(const MicroOp* op, Warp* w, Product& product) {
     return true;
 }
 
-/// What ordinary instructions have written must be fenced before a product reads it. False on a finding.
-bool AsyncProducts::is_visible(const MicroOp* op, Warp* w, Product& product) {
-    GenericWrites& writes = w->block->generic_writes;
+/// Tells the tools what a product reads. False on a finding.
+bool AsyncProducts::tell(const MicroOp* op, Warp* w, Product& product) {
+    ranges_.clear();
     std::array<Operand, 2> operands;
-    for (const Operand& operand : operands_of(product, operands)) {
-        const auto is_clear = [&](std::byte*, const std::byte*, const std::uint8_t*, const std::uint8_t* place) {
-            return writes.is_clear(place);
-        };
-        if (each_row_of_one(w, operand, is_clear)) continue;
-        const auto check = [&](std::byte*, const View& view, std::uint64_t offset, unsigned, unsigned) {
-            found = nullptr;
-            return writes.is_shown({op, w}, FaultCode::ProductNotVisible, "a product reads", view.bits, offset, 16,
-                                   Space::Shared, view.base + offset);
-        };
-        if (!each_row(op, w, operand, check)) return false;
-    }
-    return true;
+    for (const Operand& operand : operands_of(product, operands))
+        each_row(op, w, operand, [&](std::byte*, const View& view, std::uint64_t offset, unsigned, unsigned) {
+            const std::uint64_t address = view.base + offset;
+            ranges_.push_back({address, 16, view.bits, offset, address});
+            return true;
+        });
+    found = nullptr;
+    return block_.tell({.code = w->kernel,
+                        .op = op,
+                        .w = w,
+                        .of = AgentAccess::Of::Product,
+                        .space = Space::Shared,
+                        .owner = &block_,
+                        .ranges = ranges_});
 }
 
 /// A wait covers the product. False on a finding.
-bool AsyncProducts::end(const MicroOp* op, Warp* w, Product& product) {
+bool AsyncProducts::complete(const MicroOp* op, Warp* w, Product& product) {
     product.is_over = true;
     const auto is_same = [](const std::byte* was, const std::byte* is, const std::uint8_t* bits, const std::uint8_t*) {
         return std::memcmp(was, is, 16) == 0 && (bits[0] & bits[1]) == 0xff;
@@ -422,7 +423,9 @@ void AsyncProducts::commit(const Warp* w) {
     mine.groups.push_back(mine.started);
 }
 
-bool AsyncProducts::is_met(const Warp* w) { return group_of(w).computed() >= of(w).awaits; }
+bool AsyncProducts::is_met(const Warp& warp) { return group_of(&warp).computed() >= of(&warp).awaits; }
+
+std::string AsyncProducts::awaited_by(const Warp&) const { return "wait for the other warps of the warpgroup"; }
 
 AsyncProducts::Wait AsyncProducts::await(const MicroOp* op, Warp* w) {
     Group& group = group_of(w);
@@ -431,18 +434,18 @@ AsyncProducts::Wait AsyncProducts::await(const MicroOp* op, Warp* w) {
     const auto covered = mine.groups.end() - std::ptrdiff_t(op->y);
     mine.awaits = covered[-1];
     if (mine.awaits != mine.over) {
-        if (!is_met(w)) return mine.lets_others = true, Wait::ForOthers;
+        if (!is_met(*w)) return mine.lets_others = true, Wait::ForOthers;
         if (!std::exchange(mine.lets_others, true) && (!state_ || draw(2) == 0)) return Wait::Later;
     }
     const unsigned place = place_in_group(w);
     for (std::uint64_t number = mine.over; number < mine.awaits; ++number) {
         Product& product = *group.products[number - group.first];
-        if (!product.is_over && !end(op, w, product)) return Wait::Finding;
-        if (product.has_undefined && !w->undefined) return Wait::Recheck;
+        if (!product.is_over && !complete(op, w, product)) return Wait::Finding;
+        if (product.has_undefined && !w->definedness) return Wait::Recheck;
     }
     for (; mine.over < mine.awaits; ++mine.over) {
         const Product& product = *group.products[mine.over - group.first];
-        if (w->undefined)
+        if (w->definedness)
             warpgroup_definedness(w, product.registers, product.form, product.adds,
                                   std::uint32_t(product.undefined_rows >> 16 * place & 0xffff),
                                   product.undefined_columns, w->index_of(op));
@@ -457,17 +460,17 @@ AsyncProducts::Wait AsyncProducts::await(const MicroOp* op, Warp* w) {
     return Wait::Over;
 }
 
-void AsyncProducts::end(ThreadBlock& block, const ScheduledWarp& warp) {
+void AsyncProducts::end(const Warp& warp) {
     if (warp.index / warps_of_group >= groups_.size()) return;
     const Group& group = group_of(&warp);
     const OfWarp& mine = of(&warp);
     const auto at = [&](std::uint64_t number) { return group.products[number - group.first]->instruction; };
     if (mine.over < mine.started)
-        block.report(product_error(block, warp, FaultCode::ProductAtExit, "a warp ends while its product is in flight",
-                                   at(mine.over)));
+        block_.report(product_error(block_, warp, FaultCode::ProductAtExit,
+                                    "a warp ends while its product is in flight", at(mine.over)));
     if (mine.started - group.first < group.products.size())
         throw product_error(
-            block, warp, FaultCode::PartialWarpgroup,
+            block_, warp, FaultCode::PartialWarpgroup,
             fmt::format("warp {} has exited and does not come to a product of its warpgroup", warp.index),
             at(mine.started));
 }

@@ -23,6 +23,9 @@
 
 #include "codegen/ptx/text/module.hpp"
 #include "runtime/emulator/agents/descriptors.hpp"
+#include "runtime/emulator/agents/slots.hpp"
+#include "runtime/emulator/core/agent.hpp"
+#include "runtime/emulator/core/tool.hpp"
 #include "runtime/emulator/ops/warpgroup.hpp"
 
 namespace ikat::emulator {
@@ -42,19 +45,25 @@ const MicroOp* commit_products(const MicroOp* op, Warp* w, std::byte* frame, std
 const MicroOp* await_products(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
 
 /// Those of a block.
-class AsyncProducts {
+class AsyncProducts final : public Agent {
 public:
-    void clear(std::uint32_t seed);
+    static constexpr AgentSlot slot = AgentSlot::Products;
+    explicit AsyncProducts(ThreadBlock& block) : block_(block) {}
+    void start() override;
     bool touch(const MicroOp* op, Warp* w);
     void fence(const Warp* w) { ++of(w).fences; }
-    bool start(const MicroOp* op, Warp* w, std::byte* frame);
+    bool begin(const MicroOp* op, Warp* w, std::byte* frame);
     void commit(const Warp* w);
     enum class Wait { Over, ForOthers, Later, Finding, Recheck };
     Wait await(const MicroOp* op, Warp* w);
-    /// Whether the warp, which waits for the others of its group, need not any more.
-    bool is_met(const Warp* w);
+    /// Of a warp that waits for the others of its group.
+    bool is_met(const Warp& warp) override;
+    std::string awaited_by(const Warp& warp) const override;
+    FaultCode deadlock() const override { return FaultCode::DivergentWarpgroup; }
     /// Throws Error if a warp must not end now.
-    void end(ThreadBlock& block, const ScheduledWarp& warp);
+    void end(const Warp& warp) override;
+    bool describe(Diagnostic& diagnostic, const Fault& fault, std::string_view by) const override;
+    void forget_finding() override { found = nullptr; }
 
     /// An instruction that a finding is also about, and what it is.
     const nvptx::Instruction* found = nullptr;
@@ -120,13 +129,15 @@ private:
     template <class F>
     static bool each_row_of_one(Warp* w, const Operand& operand, F f);
     bool gather(const MicroOp* op, Warp* w, Product& product);
-    bool is_visible(const MicroOp* op, Warp* w, Product& product);
-    bool end(const MicroOp* op, Warp* w, Product& product);
+    bool tell(const MicroOp* op, Warp* w, Product& product);
+    bool complete(const MicroOp* op, Warp* w, Product& product);
     std::unique_ptr<Product> new_product(const Issue& issue, ListedOperands registers);
     unsigned draw(unsigned choices);
 
+    ThreadBlock& block_;
     std::deque<Group> groups_;  // empty until there is a product
     std::vector<std::unique_ptr<Product>> spare_;
+    std::vector<AgentAccess::Range> ranges_;
     std::uint32_t state_ = 0;  // of the random order; 0: there is none
 };
 

@@ -7,8 +7,9 @@
 #include <bit>
 #include <cstring>
 
-#include "runtime/emulator/machine/block.hpp"
-#include "runtime/emulator/observe/messages.hpp"
+#include "runtime/emulator/agents/agents.hpp"
+#include "runtime/emulator/agents/mbarriers.hpp"
+#include "runtime/emulator/machine/messages.hpp"
 
 namespace ikat::emulator {
 
@@ -25,7 +26,7 @@ Error error_about(const BulkCopies::Copy& copy, FaultCode code, const ThreadBloc
                   .bytes = bytes,
                   .address = of ? copy.by->address_of(*of, address) : address,
                   .lanes = count};
-    if (code == FaultCode::BulkAtExit) copy.by->in_flight.found = &copy;
+    if (code == FaultCode::BulkAtExit) agent<InFlight>(*copy.by).found = &copy;
     return fault_error(*copy.by, warp, copy.instruction);
 }
 
@@ -38,11 +39,11 @@ Image MemoryRange::image() const {
     return image;
 }
 
-void BulkCopies::clear(std::uint32_t seed) {
+void BulkCopies::start() {
     loads_.clear();
     stores_.clear();
     groups_.clear();
-    chances_.state = seed;
+    chances_.state = block_.seed_of(2u << 30);
 }
 
 std::array<std::uint32_t, warp_size>& BulkCopies::groups_of(const Warp* w) {
@@ -63,12 +64,12 @@ void BulkCopies::land(Copy& load) {
         reduce(load, to.host, load.image.bytes.data(), to.bytes);
     }
     const auto count = std::uint32_t(to.bytes);
-    Mbarriers::Barrier* const barrier = block_.mbarriers.find(load.barrier);
+    Mbarriers::Barrier* const barrier = agent<Mbarriers>(block_).find(load.barrier);
     if (!barrier) throw error_about(load, FaultCode::MbarrierMissing, &block_, load.barrier, mbarrier_bytes);
     if (written::any(barrier->bits, barrier->offset, mbarrier_bytes))
         throw error_about(load, FaultCode::MbarrierOverwritten, &block_, load.barrier, mbarrier_bytes);
     load.phase = barrier->phase;
-    if (const auto code = block_.mbarriers.add_bytes(*barrier, -std::int64_t(count)))
+    if (const auto code = agent<Mbarriers>(block_).add_bytes(*barrier, -std::int64_t(count)))
         throw error_about(load, *code, &block_, load.barrier, mbarrier_bytes, count);
 }
 
@@ -138,14 +139,14 @@ bool BulkCopies::end(const MicroOp* op, Warp* w, unsigned lane, const Copy& load
     const bool has_values = load.form.kind == BulkForm::Kind::Values;
     if (load.form.reduces) return has_values || is_unchanged(op, w, lane, load, from);
     if (written::any(to.bits, to.offset, to.bytes)) {
-        block_.in_flight.found = &load;
+        agent<InFlight>(block_).found = &load;
         if (!passes_access(w, op, FaultCode::CopyOverwritten, Space::Shared, lane, to.address, std::uint32_t(to.bytes),
                            true))
             return false;
     }
     if (!has_values && !is_unchanged(op, w, lane, load, from)) return false;
     written::copy(to.bits, to.offset, load.image.written.data(), 0, to.bytes);
-    block_.in_flight.end(to.bits, to.offset, to.bytes);
+    agent<InFlight>(block_).end(to.bits, to.offset, to.bytes);
     return true;
 }
 
@@ -153,7 +154,7 @@ bool BulkCopies::end(const MicroOp* op, Warp* w, unsigned lane, const Copy& load
 bool BulkCopies::is_unchanged(const MicroOp* op, Warp* w, unsigned lane, const Copy& copy, const MemoryRange& from) {
     const bool is_global = copy.form.kind == BulkForm::Kind::Load;
     const auto changed = [&](Space space, std::uint64_t address, std::uint64_t bytes) {
-        block_.in_flight.found = &copy;
+        agent<InFlight>(block_).found = &copy;
         return passes_access(w, op, FaultCode::CopySourceChanged, space, lane, address, std::uint32_t(bytes), true);
     };
     if (is_global && copy.box) {
@@ -206,7 +207,7 @@ void BulkCopies::finish() {
     }
     stores_.clear();
     for (std::uint32_t rank = 0; rank < block_.peers(); ++rank)
-        for (const Copy& load : block_.peer(rank).bulk.loads_)
+        for (const Copy& load : agent<BulkCopies>(block_.peer(rank)).loads_)
             if (load.by == &block_ && load.form.kind == BulkForm::Kind::Exchange)
                 block_.report(at_exit(load, block_, load.other));
 }
@@ -219,14 +220,19 @@ const BulkCopies::Copy* BulkCopies::over(std::uint64_t address, std::uint64_t by
     return nullptr;
 }
 
+std::optional<FaultCode> BulkCopies::claim(std::uint64_t address, std::uint64_t bytes, bool writes) const {
+    if (!over(address, bytes)) return {};
+    return writes ? FaultCode::CopyOverwritten : FaultCode::CopyNotAwaited;
+}
+
 namespace {
 
 // Separate from the handlers, whose last calls are jumps only if no address of their locals escapes.
 [[gnu::noinline]] bool start_lanes(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
-    return w->block->bulk.start(op, w, frame, mask);
+    return agent<BulkCopies>(w).start(op, w, frame, mask);
 }
 [[gnu::noinline]] bool await_lanes(const MicroOp* op, Warp* w, std::uint32_t mask) {
-    return w->block->bulk.await(op, w, mask);
+    return agent<BulkCopies>(w).await(op, w, mask);
 }
 
 }  // namespace
@@ -237,7 +243,7 @@ const MicroOp* start_bulk(const MicroOp* op, Warp* w, std::byte* frame, std::uin
 }
 
 const MicroOp* commit_bulk(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
-    w->block->bulk.commit(w, mask);
+    agent<BulkCopies>(w).commit(w, mask);
     IKAT_NEXT;
 }
 

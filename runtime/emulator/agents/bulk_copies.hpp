@@ -66,11 +66,6 @@ const MicroOp* commit_bulk(const MicroOp* op, Warp* w, std::byte* frame, std::ui
 /// Waits until only the last x groups of a thread are in flight; with y, until only those still read.
 const MicroOp* await_bulk(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
 
-/// Elements in memory: at = at op value, count times. Other host threads may do the same if it is parallel.
-using Reducer = void (*)(std::byte* at, const std::byte* value, std::size_t count, bool parallel);
-/// nullptr for a combination that PTX does not have. Sums of f32 flush subnormals.
-Reducer select_reducer(Atomic atomic, Type type);
-
 /// A piece of memory that a copy reads or writes.
 struct MemoryRange {
     std::uint64_t address = 0;  // as an instruction sees it
@@ -83,8 +78,9 @@ struct MemoryRange {
 };
 
 /// Those to a block's shared memory, and those that its threads have started from there.
-class BulkCopies {
+class BulkCopies final : public Agent {
 public:
+    static constexpr AgentSlot slot = AgentSlot::Bulk;
     enum class Arrival : std::uint8_t { Over, Later, AtLast };
     struct Copy : Flight {
         BulkForm form{};
@@ -100,18 +96,18 @@ public:
     };
 
     explicit BulkCopies(ThreadBlock& block) : block_(block) {}
-    /// A new block begins.
-    void clear(std::uint32_t seed);
+    void start() override;
     bool start(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
     void commit(const Warp* w, std::uint32_t mask);
     bool await(const MicroOp* op, Warp* w, std::uint32_t mask);
     /// Phases of a barrier before this one are known to be over. False on a finding.
     bool end_phase(const MicroOp* op, Warp* w, unsigned lane, std::uint64_t barrier, std::uint64_t phase);
-    /// Some that are due any time arrive, by chance; a load that is due at the latest, if there is one; at the end of
-    /// the block all that must. They throw Error on a finding.
-    void some_arrive();
-    bool last_arrives();
-    void finish();
+    /// Of loads and stores; of loads; at the end of the block of all that must.
+    void some_arrive() override;
+    bool last_arrives() override;
+    void finish() override;
+    std::optional<FaultCode> claim(std::uint64_t address, std::uint64_t bytes, bool writes) const override;
+    bool describe(Diagnostic& diagnostic, const Fault& fault, std::string_view by) const override;
     /// A load in flight to any of these bytes, or nullptr.
     const Copy* over(std::uint64_t address, std::uint64_t bytes) const;
 
@@ -123,7 +119,7 @@ private:
     bool start_store(const Start& start, Copy& copy);
     std::optional<TensorMap> find_map(const Start& start);
     bool find_box(const Start& start, Copy& copy);
-    bool is_shown(const Start& start, const Copy& copy);
+    bool tell(const Start& start, const Copy& copy);
     void land(Copy& load);
     void write(Copy& store);
     void write_piece(const Copy& store, const Image& image, const TensorBox::Piece& piece);

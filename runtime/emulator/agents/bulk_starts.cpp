@@ -7,10 +7,11 @@
 #include <cstring>
 #include <vector>
 
+#include "runtime/emulator/agents/agents.hpp"
 #include "runtime/emulator/agents/bulk_copies.hpp"
-#include "runtime/emulator/machine/block.hpp"
-#include "runtime/emulator/observe/messages.hpp"
-#include "runtime/emulator/observe/undefined.hpp"
+#include "runtime/emulator/agents/mbarriers.hpp"
+#include "runtime/emulator/core/definedness.hpp"
+#include "runtime/emulator/machine/messages.hpp"
 
 namespace ikat::emulator {
 
@@ -61,7 +62,25 @@ struct BulkCopies::Start {
         return image;
     }
 
-    GenericWrites::Issuer issuer() const { return {op, w, lane}; }
+    /// What is told to tools; without the owner it is in global memory.
+    AgentAccess access(Direction direction, std::span<const AgentAccess::Range> ranges,
+                       AgentAccess::Of of = AgentAccess::Of::BulkCopy) const {
+        return {.code = w->kernel,
+                .op = op,
+                .w = w,
+                .lane = lane,
+                .of = of,
+                .by_async_proxy = form.kind != BulkForm::Kind::Values,
+                .direction = direction,
+                .ranges = ranges};
+    }
+    AgentAccess access(Direction direction, ThreadBlock& owner, Space space, const AgentAccess::Range& range,
+                       AgentAccess::Of of = AgentAccess::Of::BulkCopy) const {
+        AgentAccess access = this->access(direction, {&range, 1}, of);
+        access.owner = &owner;
+        access.space = space;
+        return access;
+    }
     bool wrong(FaultCode code, Space space, std::uint64_t address, std::uint32_t bytes, bool store) const {
         return fail_access(w, op, code, space, lane, address, bytes, store);
     }
@@ -80,25 +99,21 @@ struct BulkCopies::Start {
             return wrong(FaultCode::OutOfBounds, space, address, is_inside ? alignment : bytes, store), std::nullopt;
         return MemoryRange{address, view.host + offset, view.bits, offset, bytes};
     }
-    /// Counts what is read from or written to global memory.
-    void count_traffic(const TensorBox* box) const {
-        std::vector<TrafficCounter::Request> requests;
-        if (!box) requests.push_back({other(), bytes()});
+    /// The ranges of global memory that are read or written.
+    std::vector<AgentAccess::Range> in_global(const TensorBox* box) const {
+        std::vector<AgentAccess::Range> ranges;
+        if (!box) ranges.push_back({.address = other(), .bytes = bytes()});
         if (box)
             box->each_piece([&](const TensorBox::Piece& piece) {
-                requests.push_back({piece.address, std::uint32_t(piece.bytes)});
+                ranges.push_back({.address = piece.address, .bytes = std::uint32_t(piece.bytes)});
                 return true;
             });
-        w->traffic->count_bulk(*w,
-                               form.kind == BulkForm::Kind::Load ? Direction::Read
-                               : form.reduces                    ? Direction::Atomic
-                                                                 : Direction::Write,
-                               requests);
+        return ranges;
     }
     /// Whether neither a copy to a source in shared memory is in flight nor a barrier is there; else a finding.
     bool is_there(const MemoryRange& source) const {
         return written::all(source.bits, source.offset, source.bytes) ||
-               !touches_copy(op, w, Space::Shared, lane, source.address, std::uint32_t(source.bytes), false);
+               !touches_agent(w, op, Space::Shared, lane, source.address, std::uint32_t(source.bytes), false);
     }
 };
 
@@ -124,8 +139,6 @@ bool BulkCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame, 
     copy.form = form;
     copy.arrival = chances_ ? Arrival(chances_.draw(3)) : Arrival::AtLast;
     if (form.dimensions && !find_box(start, copy)) return false;
-    const bool moves_global = form.kind == BulkForm::Kind::Load || form.kind == BulkForm::Kind::Store;
-    if (w->traffic && moves_global) start.count_traffic(copy.box.get());
     switch (form.kind) {
         case BulkForm::Kind::Load:
         case BulkForm::Kind::Values:
@@ -151,9 +164,8 @@ std::optional<TensorMap> BulkCopies::find_map(const Start& start) {
                            is_inside ? tensor_map_alignment : tensor_map_bytes, false),
                std::nullopt;
     const bool copies = start.form.kind != BulkForm::Kind::PrefetchMap;
-    if (copies && !block_.generic_writes.is_shown_global(
-                      start.issuer(), Shown::Maps, "a bulk copy uses a tensor map with", address, tensor_map_bytes))
-        return {};
+    const AgentAccess::Range range{.address = address, .bytes = tensor_map_bytes};
+    if (copies && !block_.tell(start.access(Direction::Read, {&range, 1}, AgentAccess::Of::TensorMap))) return {};
     const auto map = decode(std::span<const std::byte, tensor_map_bytes>(view.host + offset, tensor_map_bytes));
     const std::uint32_t dimensions = start.form.dimensions;
     block_.finding = !map ? "these bytes are none"
@@ -194,27 +206,17 @@ bool BulkCopies::find_box(const Start& start, Copy& copy) {
     return true;
 }
 
-/// Whether what ordinary instructions have written is fenced, where a copy reads, and in global memory where it writes;
-/// else a finding.
-bool BulkCopies::is_shown(const Start& start, const Copy& copy) {
-    GenericWrites& writes = block_.generic_writes;
+/// Tells the tools what is read, and in global memory what is written. False on a finding.
+bool BulkCopies::tell(const Start& start, const Copy& copy) {
     const bool stores = copy.form.kind == BulkForm::Kind::Store;
     const MemoryRange& from = stores ? copy.shared : copy.other;
-    const char* const reads = "a bulk copy reads";
+    const AgentAccess::Range range{from.address, std::uint32_t(from.bytes), from.bits, from.offset, from.address};
     if (copy.form.kind != BulkForm::Kind::Load &&
-        !writes.is_shown(start.issuer(), FaultCode::BulkNotVisible, reads, from.bits, from.offset, from.bytes,
-                         Space::Shared, from.address))
+        !block_.tell(start.access(Direction::Read, block_, Space::Shared, range)))
         return false;
     if (copy.form.kind == BulkForm::Kind::Exchange) return true;
-    const auto in_global = [&](std::uint64_t address, std::uint64_t bytes) {
-        if (!writes.is_shown_global(start.issuer(), Shown::Global, stores ? "a bulk copy overwrites" : reads, address,
-                                    bytes))
-            return false;
-        if (stores) writes.forget_global(address, bytes);
-        return true;
-    };
-    if (!copy.box) return in_global(copy.other.address, copy.other.bytes);
-    return copy.box->each_piece([&](const TensorBox::Piece& piece) { return in_global(piece.address, piece.bytes); });
+    const Direction direction = !stores ? Direction::Read : copy.form.reduces ? Direction::Atomic : Direction::Write;
+    return block_.tell(start.access(direction, start.in_global(copy.box.get())));
 }
 
 bool BulkCopies::start_loads(const Start& start, Copy& copy) {
@@ -231,7 +233,7 @@ bool BulkCopies::start_loads(const Start& start, Copy& copy) {
         copy.other = *source;
         copy.image = source->image();
     }
-    if (!has_values && !is_shown(start, copy)) return false;
+    if (!has_values && !tell(start, copy)) return false;
     const auto bytes = std::uint32_t(copy.image.bytes.size());
     if (is_global) start.w->bytes_read += bytes;
     const std::uint32_t alignment = has_values ? bytes : copy.box ? TensorBox::alignment : unit;
@@ -240,12 +242,12 @@ bool BulkCopies::start_loads(const Start& start, Copy& copy) {
     const auto [judge, barrier] = block_.shared_place(start.barrier() & (window_bytes - 1));
     if (!form.is_multicast) {
         if (&owner != &judge) return start.wrong(FaultCode::BulkBarrier, form.space, start.barrier(), 8, true);
-        return owner.bulk.start_load(start, copy, place, barrier);
+        return agent<BulkCopies>(owner).start_load(start, copy, place, barrier);
     }
     for (std::uint32_t rest = start.blocks(); rest; rest &= rest - 1) {
         const auto rank = std::uint32_t(std::countr_zero(rest));
         if (rank >= start.w->cluster_blocks) return start.wrong(FaultCode::BulkBlocks, Space::Global, rank, 0, true);
-        if (!block_.peer(rank).bulk.start_load(start, copy, place, barrier)) return false;
+        if (!agent<BulkCopies>(block_.peer(rank)).start_load(start, copy, place, barrier)) return false;
     }
     return true;
 }
@@ -262,26 +264,24 @@ bool BulkCopies::start_load(const Start& start, Copy copy, std::uint64_t place, 
     copy.shared = {place, view.host + (place - view.base), view.bits, place - view.base, bytes};
     copy.barrier = barrier;
     const MemoryRange& to = copy.shared;
-    if (block_.in_flight.any(to.bits, to.offset, to.bytes) &&
+    if (agent<InFlight>(block_).any(to.bits, to.offset, to.bytes) &&
         !start.passes(FaultCode::CopyOverwritten, Space::Generic, address, bytes, true))
         return false;
-    if (block_.mbarriers.over(place, to.bytes))
+    if (agent<Mbarriers>(block_).over(place, to.bytes))
         return start.wrong(FaultCode::MbarrierOverwritten, Space::Generic, address, bytes, true);
-    const Mbarriers::Barrier* const judge = block_.mbarriers.find(barrier);
+    const Mbarriers::Barrier* const judge = agent<Mbarriers>(block_).find(barrier);
     if (!judge)
         return start.wrong(FaultCode::MbarrierMissing, Space::Generic, copy.by->address_of(block_, barrier),
                            mbarrier_bytes, true);
-    const bool is_of_async_proxy = copy.form.kind != BulkForm::Kind::Values;
-    if (is_of_async_proxy &&
-        (!block_.generic_writes.is_shown(start.issuer(), FaultCode::BulkNotVisible, "a bulk copy overwrites", to.bits,
-                                         to.offset, to.bytes, Space::Generic, address) ||
-         !block_.generic_writes.is_shown_barrier(start.issuer(), judge->made_by, judge->made_at, judge->made,
-                                                 copy.by->address_of(block_, barrier))))
+    const AgentAccess::Range range{address, bytes, to.bits, to.offset, place},
+        at{copy.by->address_of(block_, barrier), mbarrier_bytes, judge->bits, judge->offset, barrier};
+    const Direction direction = copy.form.reduces ? Direction::Atomic : Direction::Write;
+    if (!block_.tell(start.access(direction, block_, Space::Generic, range)) ||
+        !block_.tell(start.access(Direction::Atomic, block_, Space::Generic, at, AgentAccess::Of::Arrival)))
         return false;
     if (!copy.form.reduces) {
         if (!view.written) block_.reopen(place);
-        block_.in_flight.begin(to.bits, to.offset, to.bytes);
-        block_.generic_writes.forget(to.bits, to.offset, to.bytes);
+        agent<InFlight>(block_).begin(to.bits, to.offset, to.bytes);
     }
     loads_.push_back(std::move(copy));
     if (loads_.back().arrival == Arrival::Over) land(loads_.back());
@@ -313,7 +313,7 @@ bool BulkCopies::start_store(const Start& start, Copy& copy) {
     if (unwritten &&
         !start.passes(FaultCode::BulkUnwritten, Space::Shared, source->address + *unwritten, word_bytes, false))
         return false;
-    if (!is_shown(start, copy)) return false;
+    if (!tell(start, copy)) return false;
     copy.group = groups_of(start.w)[start.lane];
     start.w->bytes_written += bytes;
     if (copy.form.reduces) start.w->bytes_read += bytes;

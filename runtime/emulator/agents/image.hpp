@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/emulator/machine/written.hpp"
+#include "runtime/emulator/core/written.hpp"
 
 namespace ikat::emulator {
 

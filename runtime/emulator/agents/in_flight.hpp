@@ -4,17 +4,19 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "runtime/emulator/machine/written.hpp"
+#include "runtime/emulator/agents/slots.hpp"
+#include "runtime/emulator/core/agent.hpp"
+#include "runtime/emulator/core/written.hpp"
+#include "runtime/emulator/machine/block.hpp"
 
 namespace ikat::nvptx {
 struct Instruction;
 }
 
 namespace ikat::emulator {
-
-class ThreadBlock;
 
 /// What a copy in flight is, in messages.
 struct Flight {
@@ -24,34 +26,38 @@ struct Flight {
     bool is_bulk = false;
 };
 
-class InFlight {
+class InFlight final : public Agent {
 public:
-    /// A new block begins, of which these bits tell the written bytes of shared memory.
-    void clear(std::vector<std::uint8_t>& written) {
-        written_ = &written;
+    static constexpr AgentSlot slot = AgentSlot::InFlight;
+    explicit InFlight(ThreadBlock& block) : block_(block), written_(block.shared_written()) {}
+    void start() override {
         found = nullptr;
         if (is_used_) std::ranges::fill(flags_, std::uint8_t{0});
         is_used_ = false;
     }
+    bool describe(Diagnostic& diagnostic, const Fault& fault, std::string_view by) const override;
+    void forget_finding() override { found = nullptr; }
+
     /// Places are those in the bits of a variable's written bytes.
     bool any(const std::uint8_t* bits, std::uint64_t at, std::uint64_t count) const {
-        return is_used_ && written::any(flags_.data() + (bits - written_->data()), at, count);
+        return is_used_ && written::any(flags_.data() + (bits - written_.data()), at, count);
     }
     void begin(std::uint8_t* bits, std::uint64_t at, std::uint64_t count) {
         is_used_ = true;
-        flags_.resize(written_->size());
+        flags_.resize(written_.size());
         written::set(bits, at, count, false, false);
-        written::set(flags_.data() + (bits - written_->data()), at, count, false);
+        written::set(flags_.data() + (bits - written_.data()), at, count, false);
     }
     void end(const std::uint8_t* bits, std::uint64_t at, std::uint64_t count) {
-        written::set(flags_.data() + (bits - written_->data()), at, count, false, false);
+        written::set(flags_.data() + (bits - written_.data()), at, count, false, false);
     }
 
     const Flight* found = nullptr;  // that a finding is about
 
 private:
-    std::vector<std::uint8_t>* written_ = nullptr;
-    std::vector<std::uint8_t> flags_;  // laid out like the bits of written bytes
+    ThreadBlock& block_;
+    const std::span<std::uint8_t> written_;  // the bits of written bytes of its shared memory
+    std::vector<std::uint8_t> flags_;        // laid out like the bits of written bytes
     bool is_used_ = false;
 };
 

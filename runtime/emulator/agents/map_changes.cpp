@@ -6,8 +6,8 @@
 #include <cstring>
 #include <optional>
 
+#include "runtime/emulator/core/definedness.hpp"
 #include "runtime/emulator/machine/block.hpp"
-#include "runtime/emulator/observe/undefined.hpp"
 
 namespace ikat::emulator {
 
@@ -35,7 +35,7 @@ struct MapOfLane {
         return std::span<std::byte, tensor_map_bytes>(view.host + offset, tensor_map_bytes);
     }
     bool wrong(std::string what) const {
-        w->block->finding = std::move(what);
+        block_of(w).finding = std::move(what);
         return fail_access(w, op, FaultCode::MapChange, space, lane, address, tensor_map_bytes, true);
     }
 
@@ -51,19 +51,30 @@ struct MapOfLane {
     }
     bool is_written(bool writes) const {
         if (!view.written || written::all(view.written, offset, tensor_map_bytes)) return true;
-        if (is_shared() && touches_copy(op, w, space, lane, address, tensor_map_bytes, writes)) return false;
+        if (is_shared() && touches_agent(w, op, space, lane, address, tensor_map_bytes, writes)) return false;
         return wrong("nothing has written some of its bytes");
     }
     void note_write() const {
         if (view.written) written::set(view.written, offset, tensor_map_bytes, w->parallel);
-        GenericWrites& writes = w->block->generic_writes;
-        const std::uint32_t thread = w->index * warp_size + lane, place = GenericWrites::place(w, op);
-        if (!is_shared()) {
+        ThreadBlock& block = block_of(w);
+        AgentAccess::Range range{address, tensor_map_bytes, view.bits, offset, address & (window_bytes - 1)};
+        AgentAccess write{.code = w->kernel,
+                          .op = op,
+                          .w = w,
+                          .lane = lane,
+                          .of = AgentAccess::Of::TensorMap,
+                          .by_async_proxy = false,
+                          .direction = Direction::Write,
+                          .space = space,
+                          .ranges = {&range, 1}};
+        if (is_shared()) {
+            const auto [owner, place] = block.shared_place(range.place);
+            range.place = place;
+            write.owner = &owner;
+        } else {
             w->bytes_written += tensor_map_bytes;
-            return writes.note_global(thread, place, address, tensor_map_bytes);
         }
-        if (&w->block->shared_place(address & (window_bytes - 1)).owner == w->block)
-            writes.note(thread, place, view.bits, offset, tensor_map_bytes);
+        block.each_tool([&](BlockTool& tool) { tool.land(write); });
     }
 };
 
@@ -95,17 +106,7 @@ struct MapOfLane {
         std::ranges::copy(from.bytes(), to.bytes().begin());
         to.note_write();
     }
-    WarpOrder& order = w->block->order_of_warps;
-    order.meet(w->index);
-    order.fence(w->index, mask, bit(Shown::ReleasedMaps));
     return true;
-}
-
-[[gnu::noinline]] void acquire_maps(const MicroOp* op, const Warp* w, const std::byte* frame, std::uint32_t mask) {
-    WarpOrder& order = w->block->order_of_warps;
-    order.fence(w->index, mask, bit(Shown::Maps));
-    for (std::uint32_t rest = mask; rest; rest &= rest - 1)
-        order.acquire(address_in(frame, op->a, unsigned(std::countr_zero(rest))));
 }
 
 }  // namespace
@@ -117,11 +118,6 @@ const MicroOp* change_map(const MicroOp* op, Warp* w, std::byte* frame, std::uin
 
 const MicroOp* copy_map(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     if (!copy_maps(op, w, frame, mask)) return nullptr;
-    IKAT_NEXT;
-}
-
-const MicroOp* acquire_map(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
-    acquire_maps(op, w, frame, mask);
     IKAT_NEXT;
 }
 

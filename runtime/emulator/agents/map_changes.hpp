@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes of tensor maps in shared or global memory (PTX ISA, tensormap.replace), and copies of maps to global memory
 // (tensormap.cp_fenceproxy). They are ordinary accesses: between them and a bulk copy that uses the map there must be a
-// fence that releases it, which cp_fenceproxy is, and one that acquires it (generic_writes.hpp).
+// fence that releases it, which cp_fenceproxy is, and one that acquires it (tools/proxies).
 #pragma once
-#include "runtime/emulator/machine/machine.hpp"
-#include "runtime/emulator/tensor_map.hpp"
+#include "runtime/emulator/agents/tensor_map.hpp"
+#include "runtime/emulator/core/warp.hpp"
 
 namespace ikat::emulator {
 
@@ -25,7 +25,5 @@ struct MapChange {
 const MicroOp* change_map(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
 /// By all living lanes of the warp, the members x: from b in shared memory to a in global memory; both have 8 bytes.
 const MicroOp* copy_map(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
-/// fence.proxy.tensormap::generic.acquire: the map is at address a, of 8 bytes.
-const MicroOp* acquire_map(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
 
 }  // namespace ikat::emulator

@@ -3,15 +3,23 @@
 
 #include <bit>
 
-#include "runtime/emulator/machine/block.hpp"
+#include "runtime/emulator/agents/agents.hpp"
+#include "runtime/emulator/agents/async_copies.hpp"
+#include "runtime/emulator/agents/bulk_copies.hpp"
 
 namespace ikat::emulator {
 
-void Mbarriers::clear(std::uint32_t seed) {
+namespace {
+
+Meeting meeting_at(std::uint64_t address) { return {Meeting::Kind::Mbarrier, address}; }
+
+}  // namespace
+
+void Mbarriers::start() {
     barriers_.clear();
     questions_.clear();
     missed_ = made_ = 0;
-    chances_.state = seed;
+    chances_.state = block_.seed_of(1u << 30);
 }
 
 Mbarriers::Barrier* Mbarriers::find(std::uint64_t address) {
@@ -25,10 +33,15 @@ const Mbarriers::Barrier* Mbarriers::over(std::uint64_t address, std::uint64_t b
     return nullptr;
 }
 
+std::optional<FaultCode> Mbarriers::claim(std::uint64_t address, std::uint64_t bytes, bool writes) const {
+    if (!over(address, bytes)) return {};
+    return writes ? FaultCode::MbarrierOverwritten : FaultCode::MbarrierRead;
+}
+
 Mbarriers::Barrier& Mbarriers::make(const Barrier& barrier) {
     Barrier& made = barriers_[barrier.address] = barrier;
     made.tag = ++made_ & most_of_mbarrier;
-    block_.order_of_warps.forget(WarpOrder::key(barrier.address));
+    block_.each_tool([&](BlockTool& tool) { tool.forget(meeting_at(barrier.address)); });
     return made;
 }
 
@@ -37,7 +50,7 @@ void Mbarriers::settle(Barrier& barrier) {
     if (barrier.pending || barrier.bytes) return;
     ++barrier.phase;
     barrier.pending = barrier.expected;
-    block_.order_of_warps.complete(WarpOrder::key(barrier.address));
+    block_.each_tool([&](BlockTool& tool) { tool.complete(meeting_at(barrier.address)); });
     block_.wake();
 }
 
@@ -99,10 +112,9 @@ public:
                           .address = place_,
                           .bits = view_.bits,
                           .offset = offset,
-                          .made_by = w_->index * warp_size + lane_,
-                          .made_at = w_->block->order_of_warps.now(),
                           .expected = count,
                           .pending = count});
+        owner_->each_tool([&](BlockTool& tool) { tool.begin(*w_, lane_, meeting_at(place_), instruction()); });
         return true;
     }
 
@@ -121,7 +133,7 @@ public:
         const std::uint32_t count = form_.expects ? 1 : amount;
         if (form_.never_completes && barrier_->pending == count && barrier_->bytes == 0)
             return wrong(FaultCode::MbarrierNoComplete, count);
-        if (owner_ == w_->block) owner_->order_of_warps.arrive(w_->index, WarpOrder::key(place_));
+        if (is_own()) owner_->each_tool([&](BlockTool& tool) { tool.arrive(*w_, meeting_at(place_)); });
         const auto code = mbarriers().arrive(*barrier_, count, form_.drops);
         return !code || wrong(*code, count);
     }
@@ -131,7 +143,7 @@ public:
     /// Whether the phase that is asked for is over.
     std::optional<bool> test() {
         if (!find(false)) return {};
-        if (owner_ != w_->block) return wrong(FaultCode::MbarrierRemote), std::nullopt;
+        if (!is_own()) return wrong(FaultCode::MbarrierRemote), std::nullopt;
         if (form_.has_parity) {
             const std::uint32_t parity = word(op_->b);
             if (parity > 1) return wrong(FaultCode::MbarrierParity, parity), std::nullopt;
@@ -147,16 +159,17 @@ public:
 
     bool arrive_later(bool counts) {
         if (!find(true)) return false;
-        if (owner_ != w_->block) return wrong(FaultCode::MbarrierRemote);
+        if (!is_own()) return wrong(FaultCode::MbarrierRemote);
         if (counts && ++barrier_->pending > most_of_mbarrier) return wrong(FaultCode::MbarrierCount, barrier_->pending);
-        w_->block->copies.arrive_behind(w_, lane_, instruction(), place_);
+        agent<AsyncCopies>(w_).arrive_behind(w_, lane_, instruction(), place_);
         return true;
     }
 
     const Mbarriers::Barrier& barrier() const { return *barrier_; }
 
 private:
-    Mbarriers& mbarriers() const { return owner_->mbarriers; }
+    Mbarriers& mbarriers() const { return agent<Mbarriers>(*owner_); }
+    bool is_own() const { return owner_ == &block_of(w_); }
     std::uint32_t word(std::uint32_t offset) const {
         return reinterpret_cast<const std::uint32_t*>(frame_ + offset)[lane_];
     }
@@ -180,7 +193,7 @@ private:
             return wrong(FaultCode::NotShared);
         if (!lane_bytes(w_, op_, form_.space, lane_, address_, mbarrier_bytes, changes, &view_)) return false;
         if (!view_.bytes) return wrong(FaultCode::MbarrierMissing);
-        const auto [owner, place] = w_->block->shared_place(address_ & (window_bytes - 1));
+        const auto [owner, place] = block_of(w_).shared_place(address_ & (window_bytes - 1));
         owner_ = &owner;
         place_ = place;
         return true;
@@ -212,14 +225,15 @@ private:
 /// Separate from the handlers, whose last calls are jumps only if no address of their locals escapes.
 template <class F>
 [[gnu::noinline]] bool each_lane(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask, F f) {
-    w->block->some_arrive();
+    block_of(w).some_arrive();
     for (std::uint32_t rest = mask; rest; rest &= rest - 1)
         if (!f(OnBarrier(op, w, frame, unsigned(std::countr_zero(rest))))) return false;
     return true;
 }
 
 [[gnu::noinline]] bool test_lanes(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
-    ThreadBlock& block = *w->block;
+    ThreadBlock& block = block_of(w);
+    Mbarriers& mbarriers = agent<Mbarriers>(block);
     block.some_arrive();
     std::uint32_t over = 0;
     const Mbarriers::Barrier* barriers[warp_size];
@@ -233,11 +247,11 @@ template <class F>
     }
     if (!over) {
         const Mbarriers::Barrier& first = *barriers[std::countr_zero(mask)];
-        block.mbarriers.note(w, {first.address, first.phase});
+        mbarriers.note(w, {first.address, first.phase});
         w->polls = true;
         w->slice_end = w->leave_at = w->instructions;
     } else if (MbarrierForm::of(op->y).may_miss) {
-        if (const std::uint32_t missing = block.mbarriers.missing(w, over)) {
+        if (const std::uint32_t missing = mbarriers.missing(w, over)) {
             over &= ~missing;
             ++w->changes;  // asking again helps
         }
@@ -247,9 +261,9 @@ template <class F>
         const auto lane = unsigned(std::countr_zero(rest));
         if (barriers[lane] == known) continue;
         known = barriers[lane];
-        block.order_of_warps.leave(w->index, WarpOrder::key(known->address));
-        if (!block.copies.end_phase(op, w, lane, known->address, known->phase)) return false;
-        if (!block.bulk.end_phase(op, w, lane, known->address, known->phase)) return false;
+        block.each_tool([&](BlockTool& tool) { tool.leave(*w, meeting_at(known->address)); });
+        if (!agent<AsyncCopies>(block).end_phase(op, w, lane, known->address, known->phase)) return false;
+        if (!agent<BulkCopies>(block).end_phase(op, w, lane, known->address, known->phase)) return false;
     }
     auto& d = *reinterpret_cast<std::uint32_t*>(frame + op->d);
     d = (d & ~mask) | over;

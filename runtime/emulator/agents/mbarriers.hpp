@@ -19,13 +19,17 @@
 #include <vector>
 
 #include "runtime/emulator/agents/random.hpp"
-#include "runtime/emulator/machine/machine.hpp"
+#include "runtime/emulator/agents/slots.hpp"
+#include "runtime/emulator/core/agent.hpp"
+#include "runtime/emulator/core/warp.hpp"
 
 namespace ikat::nvptx {
 struct Instruction;
 }
 
 namespace ikat::emulator {
+
+class ThreadBlock;
 
 /// For each lane, in turn: a (8 bytes) + x is the address of a barrier in `space`, b what the operation counts, or the
 /// parity or the state that is waited for; without b the count is 1. d is the state before an arrival, or the answer.
@@ -70,14 +74,14 @@ struct MbarrierState {
 };
 
 /// Those of a block.
-class Mbarriers {
+class Mbarriers final : public Agent {
 public:
+    static constexpr AgentSlot slot = AgentSlot::Mbarriers;
     struct Barrier {
         const nvptx::Instruction* made = nullptr;  // by this init
         std::uint64_t address = 0;                 // as the block's own instructions see it
         std::uint8_t* bits = nullptr;              // of its variable: which bytes have been written
         std::uint64_t offset = 0;                  // ... in it
-        std::uint32_t made_by = 0, made_at = 0;    // thread, and when (warp_order.hpp)
         std::uint32_t tag = 0;                     // 20 bits that tell it from others
         std::uint64_t phase = 0;
         std::uint32_t expected = 0, pending = 0;  // arrivals in each phase, and still in this one
@@ -85,8 +89,11 @@ public:
     };
 
     explicit Mbarriers(ThreadBlock& block) : block_(block) {}
-    /// A new block begins.
-    void clear(std::uint32_t seed);
+    void start() override;
+    std::optional<FaultCode> claim(std::uint64_t address, std::uint64_t bytes, bool writes) const override;
+    std::string polled_by(const Warp& warp) const override;
+    bool describe(Diagnostic& diagnostic, const Fault& fault, std::string_view by) const override;
+
     Barrier* find(std::uint64_t address);
     /// A barrier that has some of these bytes, or nullptr.
     const Barrier* over(std::uint64_t address, std::uint64_t bytes) const;

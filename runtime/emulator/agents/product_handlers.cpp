@@ -2,17 +2,18 @@
 // The ops of async_products.hpp.
 #include <algorithm>
 
-#include "runtime/emulator/machine/block.hpp"
-#include "runtime/emulator/observe/undefined.hpp"
+#include "runtime/emulator/agents/agents.hpp"
+#include "runtime/emulator/agents/async_products.hpp"
+#include "runtime/emulator/core/definedness.hpp"
 
 namespace ikat::emulator {
 
 namespace {
 
 // Separate from the handlers, whose last calls are jumps only if no address of their locals escapes.
-[[gnu::noinline]] bool touch(const MicroOp* op, Warp* w) { return w->block->products.touch(op, w); }
+[[gnu::noinline]] bool touch(const MicroOp* op, Warp* w) { return agent<AsyncProducts>(w).touch(op, w); }
 [[gnu::noinline]] bool start(const MicroOp* op, Warp* w, std::byte* frame) {
-    return w->block->products.start(op, w, frame);
+    return agent<AsyncProducts>(w).begin(op, w, frame);
 }
 [[gnu::noinline]] bool start_checked(const MicroOp* op, Warp* w, std::byte* frame) {
     const auto is_undefined = [&](std::uint32_t offset, unsigned bytes) {
@@ -41,7 +42,7 @@ const MicroOp* start_product(const MicroOp* op, Warp* w, std::byte* frame, std::
     w->mask = mask;
     if (mask != all_lanes) return false;
     using enum AsyncProducts::Wait;
-    switch (w->block->products.await(op, w)) {
+    switch (agent<AsyncProducts>(w).await(op, w)) {
         case Over: w->leave = Leave::None; return true;
         case ForOthers: break;
         case Finding: w->leave = Leave::Fault; break;
@@ -65,13 +66,13 @@ const MicroOp* touch_registers(const MicroOp* op, Warp* w, [[maybe_unused]] std:
 
 const MicroOp* fence_registers(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
     if (!whole_warp(op, w, mask)) return nullptr;
-    w->block->products.fence(w);
+    agent<AsyncProducts>(w).fence(w);
     IKAT_NEXT;
 }
 
 const MicroOp* commit_products(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
     if (!whole_warp(op, w, mask)) return nullptr;
-    w->block->products.commit(w);
+    agent<AsyncProducts>(w).commit(w);
     IKAT_NEXT;
 }
 

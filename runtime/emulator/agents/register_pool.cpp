@@ -6,13 +6,15 @@
 #include <algorithm>
 #include <bit>
 
-#include "runtime/emulator/machine/block.hpp"
-#include "runtime/emulator/observe/messages.hpp"
+#include "runtime/emulator/agents/agents.hpp"
+#include "runtime/emulator/machine/messages.hpp"
 #include "runtime/emulator/ops/warpgroup.hpp"
 
 namespace ikat::emulator {
 
-void RegisterPool::clear(std::size_t warps, std::uint32_t registers) {
+void RegisterPool::start() {
+    const std::size_t warps = block_.warps().size();
+    const std::uint32_t registers = block_.launch_state().kernel.registers;
     free_ = 0;
     warps_.assign(warps, {.owns = registers});
     changes_.assign((warps + warps_of_group - 1) / warps_of_group, {});
@@ -21,7 +23,7 @@ void RegisterPool::clear(std::size_t warps, std::uint32_t registers) {
 /// All warps of a warpgroup execute the same ones, and come to each before any of them comes to the next.
 bool RegisterPool::agrees(const MicroOp* op, Warp* w, const nvptx::Instruction* instruction) {
     const auto find = [&](FaultCode code, std::string what) {
-        w->block->finding = std::move(what);
+        block_.finding = std::move(what);
         fail(w, op, {.code = code});
         return false;
     };
@@ -32,7 +34,7 @@ bool RegisterPool::agrees(const MicroOp* op, Warp* w, const nvptx::Instruction* 
         return find(FaultCode::PartialWarpgroup,
                     fmt::format("`setmaxnreg` in a warpgroup of {} warps", warps_.size() - first));
     for (unsigned i = first; i < first + warps_of_group; ++i) {
-        if (warps_[i].changes <= number && w->block->has_ended(w->block->warps()[i]))
+        if (warps_[i].changes <= number && block_.has_ended(block_.warps()[i]))
             return find(FaultCode::PartialWarpgroup,
                         fmt::format("`setmaxnreg` in a warpgroup of which warp {} has exited", i));
         if (warps_[i].changes < number)
@@ -52,26 +54,31 @@ RegisterPool::Change RegisterPool::change(const MicroOp* op, Warp* w) {
     if (mine.wants == 0) {
         if (!agrees(op, w, w->kernel->instructions[w->index_of(op)])) return Change::Finding;
         if (is_more ? op->y < mine.owns : op->y > mine.owns) {
-            w->block->finding = fmt::format("{} to {} registers of a thread that has {}",
-                                            is_more ? "`setmaxnreg.inc`" : "`setmaxnreg.dec`", op->y, mine.owns);
+            block_.finding = fmt::format("{} to {} registers of a thread that has {}",
+                                         is_more ? "`setmaxnreg.inc`" : "`setmaxnreg.dec`", op->y, mine.owns);
             fail(w, op, {.code = FaultCode::RegisterCount});
             return Change::Finding;
         }
         mine.wants = op->y;
     }
-    if (!is_met(w)) return Change::Waits;
+    if (!is_met(*w)) return Change::Waits;
     free_ = free_ + mine.owns - mine.wants;
     mine.owns = std::exchange(mine.wants, 0);
     ++mine.changes;
     return Change::Done;
 }
 
-void RegisterPool::end(const ThreadBlock& block, const ScheduledWarp& warp) const {
+std::string RegisterPool::awaited_by(const Warp& warp) const {
+    const OfWarp& its = warps_[warp.index];
+    return fmt::format("wait for {} more registers, of which {} are free", its.wants - its.owns, free_);
+}
+
+void RegisterPool::end(const Warp& warp) {
     const auto& changes = changes_[warp.index / warps_of_group];
     const std::size_t number = warps_[warp.index].changes;
     if (number < changes.size())
         throw product_error(
-            block, warp, FaultCode::PartialWarpgroup,
+            block_, warp, FaultCode::PartialWarpgroup,
             fmt::format("warp {} has exited and does not come to a `setmaxnreg` of its warpgroup", warp.index),
             changes[number]);
 }
@@ -82,9 +89,9 @@ namespace {
 [[gnu::noinline]] bool change(const MicroOp* op, Warp* w, std::uint32_t mask) {
     if (mask != all_lanes && !(w->live & ~mask)) return whole_warp(op, w, mask);
     if (mask == all_lanes) {
-        const auto changed = w->block->registers.change(op, w);
+        const auto changed = agent<RegisterPool>(w).change(op, w);
         if (changed == RegisterPool::Change::Finding) return false;
-        if (changed == RegisterPool::Change::Done) return w->block->wake_for_registers(), true;
+        if (changed == RegisterPool::Change::Done) return block_of(w).wake_for(std::size_t(RegisterPool::slot)), true;
     }
     w->leave = Leave::Barrier;
     w->pc = w->index_of(op);

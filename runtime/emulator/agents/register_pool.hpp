@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "codegen/ptx/text/module.hpp"
-#include "runtime/emulator/machine/machine.hpp"
+#include "runtime/emulator/agents/slots.hpp"
+#include "runtime/emulator/core/agent.hpp"
+#include "runtime/emulator/core/warp.hpp"
 
 namespace ikat::emulator {
 
-class ScheduledWarp;
+class ThreadBlock;
 
 /// y is the new number, d whether it is to be more; x a barrier (control.hpp).
 const MicroOp* change_registers(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
@@ -18,18 +20,18 @@ const MicroOp* change_registers(const MicroOp* op, Warp* w, std::byte* frame, st
 const MicroOp* ignore_registers(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
 
 /// That of a block.
-class RegisterPool {
+class RegisterPool final : public Agent {
 public:
-    /// A new block begins, with `registers` for each thread of its warps.
-    void clear(std::size_t warps, std::uint32_t registers);
+    static constexpr AgentSlot slot = AgentSlot::Registers;
+    explicit RegisterPool(ThreadBlock& block) : block_(block) {}
+    void start() override;
     enum class Change { Done, Waits, Finding };
     Change change(const MicroOp* op, Warp* w);
-    /// Whether a warp that waits for registers can have them now.
-    bool is_met(const Warp* w) const { return warps_[w->index].wants <= warps_[w->index].owns + free_; }
-    std::uint32_t wanted_by(const Warp* w) const { return warps_[w->index].wants - warps_[w->index].owns; }
-    std::uint32_t free() const { return free_; }
+    bool is_met(const Warp& warp) override { return warps_[warp.index].wants <= warps_[warp.index].owns + free_; }
+    std::string awaited_by(const Warp& warp) const override;
+    FaultCode deadlock() const override { return FaultCode::RegisterPool; }
     /// Throws Error if a warp ends that has left one out that others of its warpgroup have executed.
-    void end(const ThreadBlock& block, const ScheduledWarp& warp) const;
+    void end(const Warp& warp) override;
 
 private:
     struct OfWarp {
@@ -38,6 +40,7 @@ private:
     };
     bool agrees(const MicroOp* op, Warp* w, const nvptx::Instruction* instruction);
 
+    ThreadBlock& block_;
     std::uint32_t free_ = 0;  // by warp: of its 32 threads each
     std::vector<OfWarp> warps_;
     std::vector<std::vector<const nvptx::Instruction*>> changes_;  // by warpgroup

@@ -9,8 +9,8 @@
 
 #include "codegen/ir/type.hpp"
 #include "runtime/emulator/agents/image.hpp"
-#include "runtime/emulator/machine/memory.hpp"
-#include "runtime/emulator/tensor_map.hpp"
+#include "runtime/emulator/agents/tensor_map.hpp"
+#include "runtime/emulator/core/memory.hpp"
 
 namespace ikat::emulator {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "runtime/emulator/decode/rules/rules.hpp"
-#include "runtime/emulator/observe/messages.hpp"
+#include "runtime/emulator/machine/messages.hpp"
 
 namespace ikat::emulator {
 
@@ -65,14 +65,14 @@ void Lowering::refuse(FaultCode code, std::string message) const {
 }
 
 Lowering::Lowering(const nvptx::Module& module, const ModuleMemory& variables, DecodedKernel& kernel,
-                   const DynamicPlaces& dynamic)
+                   const DynamicPlaces& dynamic, const Tools& tools)
     : module(module),
       variables(variables),
       kernel(kernel),
       dynamic_(dynamic),
       known_modifiers_(module),
       rules_(std::make_unique<Rules>(module)),
-      observers_(attach(kernel.observers)) {}
+      tools_(tools) {}
 Lowering::~Lowering() = default;
 
 // ---- bodies
@@ -266,13 +266,13 @@ void Lowering::instruction(const nvptx::Instruction& instruction) {
         place_label(behind);
         return;
     }
-    emit(instruction.guard_negated ? guard_unless : guard_if, 0, A, {0, index(guard)});
-    const std::size_t begin = micros.size() - 1;
+    const std::ptrdiff_t begin =
+        &emit(instruction.guard_negated ? guard_unless : guard_if, 0, A, {0, index(guard)}) - micros.data();
     guarded_ = true;
     instruction_body(instruction);
     guarded_ = false;
-    emit(unguard, 0, 0, {});
-    micros[begin].fields[4] = std::uint32_t(micros.size() - begin);
+    const std::ptrdiff_t end = &emit(unguard, 0, 0, {}) - micros.data();
+    micros[std::size_t(begin)].fields[4] = std::uint32_t(end + 1 - begin);
 }
 
 void Lowering::instruction_body(const nvptx::Instruction& instruction) {
@@ -309,8 +309,8 @@ void Lowering::run(const nvptx::Function& entry) {
     kernel.has_bulk_copies = module.find(".bulk") != nvptx::no_name;
     const bool copies_boxes = module.find(".tensor") != nvptx::no_name;  // which are swizzled by bits of addresses
     kernel.shared.are_described = kernel.has_products || copies_boxes;
-    if (kernel.has_products || kernel.has_bulk_copies) observers_.insert(observers_.begin(), observe_generic_writes());
-    if (kernel.has_products) observers_.insert(observers_.begin(), observe_products());
+    for (const Tool*& tool : tools_)
+        if (!tool->watches(kernel)) tool = nullptr;
     scopes.emplace_back();
     std::size_t offset = 0;
     for (const nvptx::Variable& variable : entry.parameters) {

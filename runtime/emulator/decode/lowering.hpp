@@ -14,10 +14,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "runtime/emulator/core/kernel.hpp"
+#include "runtime/emulator/core/tool.hpp"
 #include "runtime/emulator/decode/modifiers.hpp"
-#include "runtime/emulator/machine/kernel.hpp"
-#include "runtime/emulator/observe/observer.hpp"
-#include "runtime/emulator/observe/traffic_counter.hpp"
 #include "runtime/emulator/ops/control.hpp"
 
 namespace ikat::emulator {
@@ -55,12 +54,13 @@ struct Micro {
     bool partial = false;                // under a guard: inactive lanes keep the old value
     bool apart = false;                  // destinations must not share a slot with sources
     bool first = false;                  // of its instruction, for counting
-    bool checks = false;  // an observer's check of the next one, whose fields it reads; it has none itself
-    bool counts = false;  // y is the number of instructions since the last that counts
+    bool checks = false;                 // a tool's check of the next one, whose fields it reads; it has none itself
+    bool counts = false;                 // y is the number of instructions since the last that counts
     Flow flow = Flow::Next;
     std::uint32_t label = 0;  // of Jump and Branch; first of Table
     std::uint32_t targets = 0;
     const nvptx::Instruction* instruction = nullptr;
+    MicroInfo info{};
 };
 
 /// The operands of an instruction. Accessing a missing one ends the lowering of the instruction.
@@ -112,7 +112,7 @@ struct Signature {
 };
 Signature signature_of(const nvptx::Module& module, const nvptx::Function& function);
 
-/// What an instruction accesses, for observers: `bytes` at base + offset.
+/// What an instruction accesses, for tools: `bytes` at base + offset.
 struct MemoryAccess {
     VReg base{};
     std::int32_t offset = 0;
@@ -156,7 +156,7 @@ public:
     /// Dynamic shared memory is after the static part, whose size, as what the kernel uses, is known only after a first
     /// run.
     Lowering(const nvptx::Module& module, const ModuleMemory& variables, DecodedKernel& kernel,
-             const DynamicPlaces& dynamic);
+             const DynamicPlaces& dynamic, const Tools& tools);
     ~Lowering();
     void run(const nvptx::Function& entry);
 
@@ -169,10 +169,11 @@ public:
     std::vector<std::uint32_t> labels;        // micro index by label
     std::vector<std::uint32_t> table_labels;  // targets of Table micros
 
-    Micro& emit(Handler handler, std::uint8_t writes, std::uint8_t reads, std::array<std::uint32_t, 6> fields);
+    Micro& emit(Handler handler, std::uint8_t writes, std::uint8_t reads, std::array<std::uint32_t, 6> fields,
+                const MicroInfo& info = {});
     Micro& emit(Micro micro);
     OperandList list(std::span<const VReg> results, std::span<const VReg> sources);
-    /// Emits an op without observers.
+    /// Emits an op of which tools are not told.
     void put(Micro micro);
     /// d = handler(sources...), lane by lane
     void apply(Handler handler, VReg d, std::initializer_list<VReg> sources, std::uint32_t x = 0);
@@ -182,7 +183,8 @@ public:
     void branch_to(std::uint32_t label, VReg predicate, bool unless, bool uniform = false);
     std::uint32_t new_label();
     void place_label(std::uint32_t label) { labels[label] = std::uint32_t(micros.size()); }
-    void tell_observers(const AddressOperand& at, MemoryAccess access);
+    void tell_tools(const AddressOperand& at, MemoryAccess access);
+    std::uint32_t asked = 0;  // the slot of the tool that is asked
 
     // ---- values
     std::vector<VRegInfo> values;
@@ -255,7 +257,7 @@ private:
     std::uint64_t dynamic_place(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator);
     KnownModifiers known_modifiers_;
     const std::unique_ptr<Rules> rules_;
-    std::vector<Observer> observers_;
+    Tools tools_;  // by slot; nullptr: it has nothing to do here
     Scope module_scope_;
     std::unordered_map<const nvptx::Variable::Declarator*, Binding> shared_of_functions_;  // one for all inlined copies
     using Names = std::unordered_set<nvptx::Name>;
@@ -275,6 +277,9 @@ bool is_clock(const nvptx::Module& module, const nvptx::Operand& operand);
 
 /// The registers of a function that are d or a of a product in flight (rules/warpgroup.cpp).
 std::unordered_set<nvptx::Name> registers_of_products(const nvptx::Module& module, const nvptx::Function& function);
+
+/// Before an op that uses registers which are d or a of a product in flight.
+void touch_products(Lowering& code, const Micro& op);
 
 /// Lowers the called functions, after the kernel (call.cpp).
 void lower_functions(Lowering& code);

@@ -40,17 +40,22 @@ std::uint32_t Lowering::new_label() {
     return std::uint32_t(labels.size() - 1);
 }
 
-Micro& Lowering::emit(Handler handler, std::uint8_t writes, std::uint8_t reads, std::array<std::uint32_t, 6> fields) {
-    return emit({.run = handler, .fields = fields, .reads = reads, .writes = writes});
+Micro& Lowering::emit(Handler handler, std::uint8_t writes, std::uint8_t reads, std::array<std::uint32_t, 6> fields,
+                      const MicroInfo& info) {
+    return emit({.run = handler, .fields = fields, .reads = reads, .writes = writes, .info = info});
 }
 
 Micro& Lowering::emit(Micro micro) {
     if (!micro.run) unsupported("this combination of operation and type is not supported");
-    for (const Observer& observer : observers_)
-        if (observer.op) observer.op(*this, micro);
+    if (kernel.has_products) touch_products(*this, micro);
+    for (asked = 0; asked < tools_.size(); ++asked)
+        if (tools_[asked]) tools_[asked]->before(*this, micro);
     micro.first = std::exchange(first, false);
     put(micro);
-    return micros.back();
+    const std::size_t at = micros.size() - 1;
+    for (asked = 0; asked < tools_.size(); ++asked)
+        if (tools_[asked] && micro.flow == Flow::Next) tools_[asked]->after(*this, micro);
+    return micros[at];
 }
 
 OperandList Lowering::list(std::span<const VReg> results, std::span<const VReg> sources) {
@@ -282,13 +287,13 @@ AddressOperand Lowering::address(const nvptx::Operand& operand, Space space) {
 }
 
 /// Called before the access itself.
-void Lowering::tell_observers(const AddressOperand& at, MemoryAccess access) {
+void Lowering::tell_tools(const AddressOperand& at, MemoryAccess access) {
     if (at.space != Space::Global && at.space != Space::Shared && at.space != Space::Generic) return;
     access.base = at.base;
     access.offset = at.offset;
     access.space = at.space;
-    for (const Observer& observer : observers_)
-        if (observer.access) observer.access(*this, access);
+    for (asked = 0; asked < tools_.size(); ++asked)
+        if (tools_[asked]) tools_[asked]->before(*this, access);
 }
 
 }  // namespace ikat::emulator

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "runtime/emulator/machine/block.hpp"
-#include "runtime/emulator/observe/messages.hpp"
+#include "runtime/emulator/machine/messages.hpp"
 #include "runtime/emulator/ops/control.hpp"
 
 namespace ikat::emulator {
@@ -22,14 +22,16 @@ std::uint32_t* words(std::byte* frame, std::uint32_t offset) {
 }  // namespace
 
 void ThreadBlock::end(const ScheduledWarp& warp) {
-    products.end(*this, warp);
-    registers.end(*this, warp);
+    for (const auto& each : agents_) each->end(warp);
     --running_;
     waiting_[warp.index] = ended;
     ended_ |= 1u << warp.index;
     for (Barrier& barrier : barriers_)
         if (!barrier.waiting.empty() && is_met(barrier)) complete(barrier);
-    if (has_ended()) copies.finish(), bulk.finish(), leave_cluster();
+    if (has_ended()) {
+        for (const auto& each : agents_) each->finish();
+        leave_cluster();
+    }
     pass_cluster();
 }
 
@@ -46,13 +48,10 @@ void ThreadBlock::arrive(ScheduledWarp& warp) {
     for (const Split& split : warp.splits())
         if ((warp.code[split.pc].x ^ op.x) & (BarrierCluster | BarrierArrive))
             reject(FaultCode::DifferentBarriers, info(FaultCode::DifferentBarriers).message);
-    if (op.x & BarrierRegisters) {
-        waiting_[warp.index] = int(register_barrier);
-        return wake_for_registers();
-    }
-    if (op.x & BarrierWarpgroup) {
-        waiting_[warp.index] = int(warpgroup_barrier);
-        return wake_warpgroup(warp.index / warps_of_group);
+    if (op.x & BarrierAgent) {
+        const std::size_t agent = op.x >> barrier_agent_at;
+        waiting_[warp.index] = int(agent_barrier + agent);
+        return wake_for(agent);
     }
     if (op.x & BarrierCluster) return meet_cluster(warp, op.x & BarrierArrive, op.x & BarrierReleases);
     const std::uint32_t first_lane = std::uint32_t(std::countr_zero(warp.splits().front().mask));
@@ -83,7 +82,7 @@ void ThreadBlock::arrive(ScheduledWarp& warp) {
     barrier.counted |= (op.x & BarrierCounted) != 0;
     barrier.arrived += 1;
     barrier.came |= 1u << warp.index;
-    order_of_warps.arrive(warp.index, id);
+    each_tool([&](BlockTool& tool) { tool.arrive(warp, {Meeting::Kind::Barrier, id}); });
     barrier.yes += yes;
     barrier.threads += unsigned(std::popcount(lanes));
     if (op.x & BarrierArrive) {
@@ -95,18 +94,9 @@ void ThreadBlock::arrive(ScheduledWarp& warp) {
     if (is_met(barrier)) complete(barrier);
 }
 
-void ThreadBlock::wake_warpgroup(unsigned group) {
-    for (unsigned i = group * warps_of_group; i < std::min<std::size_t>((group + 1) * warps_of_group, warps_.size());
-         ++i) {
-        if (waiting_[i] != int(warpgroup_barrier) || !products.is_met(&warps_[i])) continue;
-        warps_[i].try_again();
-        waiting_[i] = runs;
-    }
-}
-
-void ThreadBlock::wake_for_registers() {
+void ThreadBlock::wake_for(std::size_t agent) {
     for (ScheduledWarp& warp : warps_) {
-        if (waiting_[warp.index] != int(register_barrier) || !registers.is_met(&warp)) continue;
+        if (waiting_[warp.index] != int(agent_barrier + agent) || !agents_[agent]->is_met(warp)) continue;
         warp.try_again();
         waiting_[warp.index] = runs;
     }
@@ -116,10 +106,11 @@ void ThreadBlock::complete(Barrier& barrier) {
     close_written();
     if (barrier.waiting.size() == running_) ++meetings_;
     const auto id = std::uint64_t(&barrier - barriers_.data());
-    order_of_warps.complete(id);
+    const Meeting meeting{Meeting::Kind::Barrier, id};
+    each_tool([&](BlockTool& tool) { tool.complete(meeting); });
     for (const unsigned index : barrier.waiting) {
-        order_of_warps.leave(index, id);
         ScheduledWarp& warp = warps_[index];
+        each_tool([&](BlockTool& tool) { tool.leave(warp, meeting); });
         for (const Split& split : warp.splits()) {
             const MicroOp& op = warp.code[split.pc];
             if (!(op.x & BarrierReduce)) continue;
@@ -133,7 +124,7 @@ void ThreadBlock::complete(Barrier& barrier) {
         warp.pass_barrier();
         waiting_[index] = runs;
     }
-    order_of_warps.forget(id);
+    each_tool([&](BlockTool& tool) { tool.forget(meeting); });
     barrier = {};
 }
 

@@ -6,9 +6,9 @@
 #include <bit>
 #include <cstring>
 
+#include "runtime/emulator/core/written.hpp"
 #include "runtime/emulator/machine/idle.hpp"
-#include "runtime/emulator/machine/written.hpp"
-#include "runtime/emulator/observe/messages.hpp"
+#include "runtime/emulator/machine/messages.hpp"
 
 namespace ikat::emulator {
 
@@ -68,7 +68,6 @@ ThreadBlock::ThreadBlock(LaunchState& state, std::uint32_t rank, std::deque<Thre
     frame_base_ = frames_.data() + (64 - reinterpret_cast<std::uintptr_t>(frames_.data()) % 64);
     std::byte* const shared = shared_.data() + (64 - reinterpret_cast<std::uintptr_t>(shared_.data()) % 64);
     std::byte* const locals = local_.data() + (64 - reinterpret_cast<std::uintptr_t>(local_.data()) % 64);
-    if (kernel.observers & observes_traffic) traffic_.emplace(state.traffic, count);
     shared_written_.resize(shared_variables_.host_bytes / 8 + 1);  // loads read two bytes at once
     local_written_.resize(local / 8 * warp_size * count);
     shared_views_ = shared_variables_.views(shared, 0, true, shared_written_.data());
@@ -83,6 +82,7 @@ ThreadBlock::ThreadBlock(LaunchState& state, std::uint32_t rank, std::deque<Thre
         reserved_written_ = {shared_written_.data() + range.host / 8, range.bytes / 8};
         reserved_address_ = std::uint32_t(range.address);
     }
+    tools_.resize(state.tools.size());
     parameter_views_ = {{state.parameters.data(), 0, kernel.parameter_bytes, 0, false}, {}};
     for (unsigned i = 0; i < count; ++i) {
         ScheduledWarp& warp = warps_.emplace_back();
@@ -90,7 +90,7 @@ ThreadBlock::ThreadBlock(LaunchState& state, std::uint32_t rank, std::deque<Thre
         warp.block = this;
         warp.memory = &state.memory;
         warp.parallel = state.parallel;
-        warp.traffic = traffic_ ? &*traffic_ : nullptr;
+        warp.tools = tools_.data();
         local_views_.push_back(kernel.local.views(locals + local * warp_size * i, local, true,
                                                   local_written_.data() + local / 8 * warp_size * i));
         warp.windows[int(Space::Shared)] = cells_of(shared_views_.data(), shared_variables_);
@@ -107,6 +107,11 @@ ThreadBlock::ThreadBlock(LaunchState& state, std::uint32_t rank, std::deque<Thre
         fill_constants(warp);
     }
     waiting_.resize(count);
+    agents_ = state.make_agents(*this);
+    for (std::size_t slot = 0; slot < state.tools.size(); ++slot) {
+        if (state.tools[slot]) own_tools_.push_back(state.tools[slot]->of(*this));
+        tools_[slot] = state.tools[slot] ? own_tools_.back().get() : nullptr;
+    }
 }
 
 std::byte* ThreadBlock::frame_of(const Warp& warp) const {
@@ -176,12 +181,16 @@ void ThreadBlock::fill_constants(const Warp& warp) {
             words(frame, slot.offset)[lane] = special(slot.special, warp, lane);
 }
 
-unsigned elected(const Warp* w, std::uint32_t lanes) {
+unsigned ThreadBlock::elected(std::uint32_t lanes) const {
     std::uint32_t rest = lanes;
-    const Options& options = w->block->launch_state().options;
+    const Options& options = state_.options;
     if (const std::uint32_t seed = options.any_leader ? options.seed : 0)
         for (unsigned skip = mixed(seed, lanes) % unsigned(std::popcount(lanes)); skip; --skip) rest &= rest - 1;
     return unsigned(std::countr_zero(rest));
+}
+
+std::uint32_t ThreadBlock::seed_of(std::uint32_t number) const {
+    return state_.options.seed ? mixed(state_.options.seed, ~(std::uint32_t(index_) + number)) | 1 : 0;
 }
 
 void ThreadBlock::start_warp(ScheduledWarp& warp) {
@@ -204,18 +213,8 @@ void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
     std::fill(shared_.begin(), shared_.end(), std::byte{poison});
     std::fill(local_.begin(), local_.end(), std::byte{poison});
     forget_written();
-    const auto seed_of = [&](std::uint32_t agent) {
-        return state_.options.seed ? mixed(state_.options.seed, ~(std::uint32_t(index_) + agent)) | 1 : 0;
-    };
-    products.clear(seed_of(0));
-    in_flight.clear(shared_written_);
-    copies.clear(seed_of(0));
-    bulk.clear(seed_of(2u << 30));
-    mbarriers.clear(seed_of(1u << 30));
-    registers.clear(warps_.size(), state_.kernel.registers);
-    const bool notes_writes = state_.kernel.has_products || state_.kernel.has_bulk_copies;
-    order_of_warps.clear(warps_.size(), notes_writes, peers_.front().order_of_warps);
-    generic_writes.clear(shared_written_, notes_writes, state_.kernel.has_bulk_copies);
+    for (const auto& each : agents_) each->start();
+    each_tool([](BlockTool& tool) { tool.start(); });
     std::ranges::fill(reserved_shared_, std::byte{0});
     std::ranges::fill(reserved_written_, std::uint8_t{0xff});
     for (ScheduledWarp& warp : warps_) start_warp(warp);
@@ -223,7 +222,6 @@ void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
     for (Barrier& barrier : barriers_) barrier = {};
     cluster_ = {};
     has_met_ = false;
-    if (traffic_) traffic_->clear_caches();
     running_ = std::uint32_t(warps_.size());
     ended_ = 0;
     quiet_rounds_ = 0;
@@ -259,11 +257,6 @@ void ThreadBlock::reopen(std::uint64_t address) {
     const View at = cells_of(owner.shared_views_.data(), owner.shared_variables_).at(place);
     for (View& view : owner.own_shared())
         if (view.base == at.base) view.written = view.bits;
-}
-
-const Flight* ThreadBlock::flight_over(std::uint64_t address, std::uint64_t bytes) const {
-    if (const Flight* const copy = copies.over(address, bytes)) return copy;
-    return bulk.over(address, bytes);
 }
 
 /// One turn of a warp. True if it was cut off: the warp could have continued.
@@ -346,8 +339,9 @@ void ThreadBlock::watch_meetings() {
 
 /// Something arrives that is due at the latest when everybody waits.
 bool ThreadBlock::deliver() {
-    return std::ranges::any_of(
-        peers_, [](ThreadBlock& each) { return each.copies.last_arrives() || each.bulk.last_arrives(); });
+    return std::ranges::any_of(peers_, [](const ThreadBlock& each) {
+        return std::ranges::any_of(each.agents_, [](const auto& agent) { return agent->last_arrives(); });
+    });
 }
 
 ThreadBlock::Turn ThreadBlock::run(std::uint64_t steps) {
@@ -411,8 +405,8 @@ Statistics ThreadBlock::statistics() const {
     return sum;
 }
 
-void ThreadBlock::finish_traffic() const {
-    if (traffic_) traffic_->finish();
+void ThreadBlock::finish_tools() {
+    each_tool([](BlockTool& tool) { tool.finish(); });
 }
 
 }  // namespace ikat::emulator

@@ -6,21 +6,24 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
-#include "runtime/emulator/agents/async_copies.hpp"
-#include "runtime/emulator/agents/async_products.hpp"
-#include "runtime/emulator/agents/bulk_copies.hpp"
-#include "runtime/emulator/agents/generic_writes.hpp"
-#include "runtime/emulator/agents/mbarriers.hpp"
-#include "runtime/emulator/agents/register_pool.hpp"
+#include "runtime/emulator/core/agent.hpp"
+#include "runtime/emulator/core/findings.hpp"
+#include "runtime/emulator/core/kernel.hpp"
+#include "runtime/emulator/core/tool.hpp"
 #include "runtime/emulator/machine/order.hpp"
 #include "runtime/emulator/machine/warp.hpp"
-#include "runtime/emulator/observe/findings.hpp"
-#include "runtime/emulator/observe/traffic_counter.hpp"
 
 namespace ikat::emulator {
+
+/// The agents of a block, by slot.
+using Agents = std::vector<std::unique_ptr<Agent>>;
 
 /// The state shared by all blocks of a launch.
 struct LaunchState {
@@ -33,7 +36,8 @@ struct LaunchState {
     const ModuleMemory& variables;
     const std::vector<Location>& source_lines;
     std::vector<std::byte> parameters;  // the launch's, padded
-    std::uint64_t grid_workspace = 0;   // its address, if the kernel uses it
+    Agents (*const make_agents)(ThreadBlock& block);
+    std::uint64_t grid_workspace = 0;  // its address, if the kernel uses it
     bool parallel = false;
     std::atomic<std::uint64_t> steps{0};
     std::atomic<bool> stop{false};  // another block has failed
@@ -41,11 +45,11 @@ struct LaunchState {
     std::array<std::once_flag, 2> effects_once{};
     std::array<std::vector<std::uint8_t>, 2> effects{};  // of the ops of plain and checked code, computed on demand
     const std::vector<std::uint8_t>& effects_in(const DecodedKernel& code);
-    TrafficOfLaunch traffic{};  // if the kernel counts it
-    Findings findings{};        // that do not end it
+    std::vector<std::unique_ptr<LaunchTool>> tools{};  // by slot; nullptr: is told nothing
+    Findings findings{};                               // that do not end it
 };
 
-class ThreadBlock {
+class ThreadBlock final : public Block {
 public:
     /// The block of rank `rank` in its cluster, whose blocks are `cluster`.
     ThreadBlock(LaunchState& state, std::uint32_t rank, std::deque<ThreadBlock>& cluster);
@@ -63,27 +67,27 @@ public:
 
     LaunchState& launch_state() const { return state_; }
     std::uint64_t index() const { return index_; }
-    std::array<std::uint32_t, 3> coordinates() const { return coordinates_; }
-    std::array<std::uint32_t, 3> thread(const Warp& warp, unsigned lane) const;
+    std::array<std::uint32_t, 3> coordinates() const override { return coordinates_; }
+    std::array<std::uint32_t, 3> thread(const Warp& warp, unsigned lane) const override;
+    void print(std::string_view text) override { output += text; }
+    unsigned elected(std::uint32_t lanes) const override;
+    bool passes(Warp& warp, const MicroOp* op, const Fault& fault) override;
+    bool is_stopped_by_agent(Warp& warp, const MicroOp* op, const Fault& access) override;
+    void reopen(std::uint64_t address) override;
     const std::deque<ScheduledWarp>& warps() const { return warps_; }
     ScheduledWarp& warp(std::uint32_t index) { return warps_[index]; }
     /// The variables of shared (including dynamic), local or constant memory.
     const Variables& variables(Space space) const;
     /// The barrier it waits at, if any; cluster_barrier is the cluster's.
     static constexpr unsigned cluster_barrier = 16;
-    static constexpr unsigned warpgroup_barrier = 17;  // where a warp waits for the others of its warpgroup
-    static constexpr unsigned register_barrier = 18;   // ... for registers
-    /// Warps that wait there go on if they need not wait any more.
-    void wake_warpgroup(unsigned group);
-    void wake_for_registers();
+    static constexpr unsigned agent_barrier = 17;  // from here on, where a warp waits for an agent, by slot
+    /// Warps that wait for the agent go on if they need not wait any more.
+    void wake_for(std::size_t agent);
     std::optional<unsigned> barrier_of(const ScheduledWarp& warp) const;
     /// The numbers of threads that have arrived at a barrier, and that it waits for in total.
     std::pair<std::uint32_t, std::uint32_t> barrier_threads(unsigned id) const;
     /// The warp continues in the checked code.
     void start_checking(ScheduledWarp& warp, bool defined) { warp.start_checking(state_.checked(), defined); }
-    /// An undefined value is stored at this address of the cluster's shared memory: a completely written variable must
-    /// be tracked again.
-    void reopen(std::uint64_t address);
     bool has_ended(const ScheduledWarp& warp) const { return waiting_[warp.index] == ended; }
     bool has_ended() const { return running_ == 0; }
     /// Makes the shared memory of the whole cluster accessible, whose blocks have all been started.
@@ -108,27 +112,37 @@ public:
     /// A phase of a barrier in its shared memory is over: warps that asked for that run again.
     void wake() { polling_ = 0, ++wakes_; }
 
+    Agent& agent(std::size_t slot) const { return *agents_[slot]; }
+    std::span<const std::unique_ptr<Agent>> agents() const { return agents_; }
     /// Some of what may arrive at any time does so, by chance.
-    void some_arrive() { copies.some_arrive(), bulk.some_arrive(); }
-    /// A copy in flight to any of these bytes of its shared memory, or nullptr.
-    const Flight* flight_over(std::uint64_t address, std::uint64_t bytes) const;
+    void some_arrive() {
+        for (const auto& each : agents_) each->some_arrive();
+    }
+    /// The seed of random choices, for an agent or a tool with this number; 0: there are none.
+    std::uint32_t seed_of(std::uint32_t number) const;
+    BlockTool* tool(std::size_t slot) const { return tools_[slot]; }
+    /// Calls f(tool) for each tool that is told what happens in the block.
+    template <class F>
+    void each_tool(F f) const {
+        for (BlockTool* const each : tools_)
+            if (each) f(*each);
+    }
+    /// ... until one returns false.
+    bool tell(const AgentAccess& access) const {
+        for (BlockTool* const each : tools_)
+            if (each && !each->access(access)) return false;
+        return true;
+    }
+    /// The bits of written bytes of its shared memory, and how many bytes of them there are.
+    std::span<std::uint8_t> shared_written() { return shared_written_; }
 
-    InFlight in_flight;          // bytes of its shared memory
-    AsyncCopies copies{*this};   // to its shared memory
-    BulkCopies bulk{*this};      // to and from its shared memory
-    Mbarriers mbarriers{*this};  // in its shared memory
-    AsyncProducts products;      // in flight
-    WarpOrder order_of_warps;
-    GenericWrites generic_writes{*this};
-    RegisterPool registers;
-    std::string output;   // the kernel's output
-    std::string finding;  // text of a finding under construction
+    std::string output;  // the kernel's output
     /// Throws a finding unless its severity lets the launch go on.
     void report(const Error& error);
     void forget_finding();
     Statistics statistics() const;
-    /// Adds its counts to the launch's.
-    void finish_traffic() const;
+    /// All blocks have ended.
+    void finish_tools();
 
 private:
     struct Barrier {
@@ -193,7 +207,9 @@ private:
     std::uint32_t reserved_address_ = 0;
     std::byte* frame_base_ = nullptr;
     std::deque<ScheduledWarp> warps_;
-    std::optional<TrafficCounter> traffic_;
+    Agents agents_;
+    std::vector<std::unique_ptr<BlockTool>> own_tools_;
+    std::vector<BlockTool*> tools_;  // by slot
     TurnOrder order_;
     static constexpr int runs = -1, ended = -2;
     std::vector<int> waiting_;  // by warp: the barrier it waits at, or one of the above
@@ -202,6 +218,9 @@ private:
     bool has_met_ = false;  // with the other blocks of its cluster
     std::minstd_rand random_;
 };
+
+/// The block of a warp.
+inline ThreadBlock& block_of(const Warp* w) { return static_cast<ThreadBlock&>(*w->block); }
 
 /// Runs all blocks of the grid over the host threads of the options.
 Statistics run_grid(LaunchState& state);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "runtime/emulator/observe/messages.hpp"
+#include "runtime/emulator/machine/messages.hpp"
 #include "runtime/emulator/ops/control.hpp"
 
 namespace ikat::emulator {
@@ -48,14 +48,16 @@ void ThreadBlock::meet_cluster(ScheduledWarp& warp, bool arrives, bool releases)
                                     : "a thread waits at the cluster's barrier without having arrived");
     if (arrives) {
         cluster_.came |= self;
-        order_of_warps.arrive(warp.index, WarpOrder::cluster);
-        if (releases) order_of_warps.release(warp.index);
+        each_tool([&](BlockTool& tool) {
+            tool.arrive(warp, {Meeting::Kind::Cluster});
+            if (releases) tool.release(warp);
+        });
         warp.pass_barrier();
         return pass_cluster();
     }
     if (cluster_.passed & self) {
         cluster_.passed &= ~self;
-        order_of_warps.leave(warp.index, WarpOrder::cluster);
+        each_tool([&](BlockTool& tool) { tool.leave(warp, {Meeting::Kind::Cluster}); });
         return warp.pass_barrier();
     }
     cluster_.waiting |= self;
@@ -77,11 +79,13 @@ void ThreadBlock::pass_cluster() {
 
 void ThreadBlock::leave_cluster_barrier() {
     if (!has_met_) open_cluster();
-    order_of_warps.complete(WarpOrder::cluster);
-    order_of_warps.acquire_released();
+    each_tool([](BlockTool& tool) {
+        tool.complete({Meeting::Kind::Cluster});
+        tool.acquire_released();
+    });
     for (std::uint32_t rest = cluster_.waiting; rest; rest &= rest - 1) {
         const int index = std::countr_zero(rest);
-        order_of_warps.leave(std::uint32_t(index), WarpOrder::cluster);
+        each_tool([&](BlockTool& tool) { tool.leave(warps_[std::size_t(index)], {Meeting::Kind::Cluster}); });
         warps_[std::size_t(index)].pass_barrier();
         waiting_[std::size_t(index)] = runs;
     }

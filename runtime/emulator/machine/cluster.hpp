@@ -30,7 +30,7 @@ public:
             if ((running_ >> rank & 1) && f(blocks_[rank])) running_ &= ~(1u << rank);
     }
     bool has_ended() const { return !running_; }
-    const std::deque<ThreadBlock>& blocks() const { return blocks_; }
+    std::deque<ThreadBlock>& blocks() { return blocks_; }
 
 private:
     LaunchState& state_;

@@ -8,7 +8,6 @@
 // happens in a fixed order. With several, memory accesses of blocks interleave as on a device, but findings and printed
 // text still come in block order.
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <map>
@@ -18,7 +17,7 @@
 #include <thread>
 
 #include "runtime/emulator/machine/cluster.hpp"
-#include "runtime/emulator/observe/messages.hpp"
+#include "runtime/emulator/machine/messages.hpp"
 
 namespace ikat::emulator {
 
@@ -83,9 +82,9 @@ private:
         }
         const std::lock_guard lock(mutex_);
         for (const auto& cluster : idle)
-            for (const ThreadBlock& block : cluster->blocks()) {
+            for (ThreadBlock& block : cluster->blocks()) {
                 add(block.statistics());
-                block.finish_traffic();
+                block.finish_tools();
             }
     }
 
@@ -149,17 +148,11 @@ private:
     }
 
     void tell_progress() {
-        const Options& options = state_.options;
-        if (!options.progress) return;
-        const Clock::time_point now = Clock::now();
+        if (state_.tools.empty()) return;
         const std::lock_guard lock(mutex_);
-        if (now < next_progress_) return;
-        next_progress_ = now + options.progress_interval;
-        options.progress({.entry = state_.launch.entry,
-                          .blocks_done = ended_,
-                          .blocks = count_,
-                          .warp_instructions = state_.steps,
-                          .time = std::chrono::duration_cast<std::chrono::seconds>(now - began_)});
+        const Progress at{state_.launch.entry, ended_, count_, state_.steps};
+        for (const auto& tool : state_.tools)
+            if (tool) tool->advance(at);
     }
 
     /// Output in block order: text of a block that ended early is kept until those before it have ended. After the
@@ -184,8 +177,6 @@ private:
         statistics_.global_bytes_written += part.global_bytes_written;
     }
 
-    using Clock = std::chrono::steady_clock;
-
     LaunchState& state_;
     const std::uint64_t per_cluster_ = state_.kernel.blocks_in_cluster();
     std::uint64_t count_ = 0, clusters_ = 0, threads_ = 1;  // blocks, clusters, host threads
@@ -195,8 +186,6 @@ private:
     std::set<std::uint64_t> waiting_;  // blocks that have reported waiting in this generation
     std::atomic<bool> somebody_waits_ = false;
     std::atomic<bool> stuck_ = false;
-    const Clock::time_point began_ = Clock::now();
-    Clock::time_point next_progress_ = began_ + state_.options.progress_interval;
     std::map<std::uint64_t, std::string> outputs_;
     std::uint64_t next_output_ = 0;
     std::atomic<std::uint64_t> failed_block_{~std::uint64_t{0}};

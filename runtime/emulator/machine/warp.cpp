@@ -41,30 +41,19 @@ void ScheduledWarp::load(const DecodedKernel& from) {
     shuffles = from.shuffles.data();
     functions = from.functions.data();
     function_count = std::uint32_t(from.functions.size());
-    predicate_bytes = from.predicate_bytes;
-    undefined = nullptr;
-    unwritten = {};
+    definedness = nullptr;
 }
 
 void ScheduledWarp::start_checking(const DecodedKernel& checked, bool defined) {
     load(checked);
-    checked_of = checked.checked_of.data();
-    plain_of = checked.plain_of.data();
-    undefined_words = checked.predicate_bytes / 4 + (checked.frame_bytes - checked.predicate_bytes) / 32;
-    undefined_.assign(2 * std::size_t(undefined_words), 0);
-    undefined = undefined_.data();
-    made_by_.assign((checked.frame_bytes - checked.predicate_bytes) / 128, ~0u);
-    made_by = made_by_.data();
-    const std::uint32_t registers =
-        checked.predicate_bytes / 4 + (checked.register_bytes - checked.predicate_bytes) / 32;
-    if (!defined)
-        std::fill_n(undefined, registers, all_lanes), std::fill_n(undefined + undefined_words, registers, all_lanes);
+    checked_.start(checked, defined);
+    definedness = &checked_;
     for (Split& split : splits_) {
         const bool waits = split.wait != Split::Wait::None;  // at the op itself, after its checks
         const bool last = split.pc + 1 == checked.checked_of.size();
-        split.pc = !waits ? checked_of[split.pc]
+        split.pc = !waits ? checked_.checked_of[split.pc]
                    : last ? std::uint32_t(checked.code.size() - 1)
-                          : checked_of[split.pc + 1] - 1;
+                          : checked_.checked_of[split.pc + 1] - 1;
     }
 }
 
@@ -173,10 +162,10 @@ void ScheduledWarp::execute(Split split, bool strays) {
         op = op->run(op, this, frame_, mask);
         if (op || leave != Leave::Recheck) continue;
         const std::uint32_t at = pc;  // possibly under a guard: the same lanes continue immediately
-        block->start_checking(*this, true);
-        bound_turn(checked_of[at], strays);
+        block_of(this).start_checking(*this, true);
+        bound_turn(checked_.checked_of[at], strays);
         leave = Leave::None;
-        op = code + checked_of[at];
+        op = code + checked_.checked_of[at];
     }
     switch (leave) {
         case Leave::Reschedule: put(pc, mask, Split::Wait::None, polls); break;

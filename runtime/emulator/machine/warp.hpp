@@ -11,7 +11,8 @@
 #include <random>
 #include <vector>
 
-#include "runtime/emulator/machine/kernel.hpp"
+#include "runtime/emulator/core/definedness.hpp"
+#include "runtime/emulator/core/kernel.hpp"
 
 namespace ikat::emulator {
 
@@ -23,7 +24,7 @@ struct Split {
     bool polls = false;       // it has asked in vain whether a phase is over
 };
 
-class ScheduledWarp : public Warp {
+class ScheduledWarp final : public Warp {
 public:
     /// The lanes begin at op `entry`.
     void start(std::uint32_t lanes, std::byte* frame, std::uint32_t entry);
@@ -38,11 +39,8 @@ public:
     void pass_barrier();
     /// ... or executes its op again.
     void try_again();
-    /// Of the running lanes, `staying` continue; `others`, which are ahead of them, wait at `pc`.
-    void part(std::uint32_t pc, std::uint32_t others, std::uint32_t staying);
-    /// If the running lanes reach the only other split and it can run, both merge without the scheduler, which would do
-    /// the same. False if the scheduler is needed.
-    bool join_others(std::uint32_t running_lanes);
+    void part(std::uint32_t pc, std::uint32_t others, std::uint32_t staying) override;
+    bool join_others(std::uint32_t running_lanes) override;
     /// The split that runs next without a seed, if any can.
     std::optional<Split> next() const;
     /// Whether all splits that can run poll.
@@ -77,7 +75,7 @@ private:
     bool release_met_members();
 
     std::vector<Split> splits_;
-    std::vector<std::uint32_t> undefined_, made_by_;
+    Definedness checked_;
     std::byte* frame_ = nullptr;
     std::uint64_t passed_at_ = 0;
 };

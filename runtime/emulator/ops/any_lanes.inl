@@ -8,7 +8,7 @@
 #define IKAT_EMULATOR_ANY_LANES
 #endif
 
-#include "runtime/emulator/observe/undefined.hpp"
+#include "runtime/emulator/core/definedness.hpp"
 #include "runtime/emulator/ops/rows.inl"
 
 HWY_BEFORE_NAMESPACE();

@@ -7,7 +7,6 @@
 #include <mutex>
 
 #include "codegen/ir/op/semantics.hpp"
-#include "runtime/emulator/agents/bulk_copies.hpp"
 #include "runtime/emulator/ops/handlers.hpp"
 
 namespace ikat::emulator {

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "runtime/emulator/observe/undefined.hpp"
+#include "runtime/emulator/core/definedness.hpp"
 #include "runtime/emulator/ops/control.hpp"
 
 namespace ikat::emulator {
@@ -93,7 +93,7 @@ void set_undefined_bytes(const Warp* w, const u32* place, unsigned lane, u32 byt
     u32* const masks = undefined_at(w, place[0]);
     for (u32 k = 0; k < std::max(place[1], 1u); ++k) {
         masks[k] = (masks[k] & ~(1u << lane)) | (bytes >> k & 1) << lane;
-        masks[w->undefined_words + k] &= ~(1u << lane);
+        masks[w->definedness->words + k] &= ~(1u << lane);
     }
 }
 
@@ -143,7 +143,7 @@ IKAT_CONTROL_HANDLER(call) {
             for (u32 i = 0; i < list[0]; ++i) kept.push_back(undefined_bytes(w, list + 1 + 2 * i, lane));
         kept.push_back(Checked);
         for (u32 i = 0; i < list[0]; ++i) kept.push_back(read_register(frame, list + 1 + 2 * i, lane));
-        kept.push_back(Checked ? w->plain_of[behind] : behind);
+        kept.push_back(Checked ? w->definedness->plain_of[behind] : behind);
     }
     return scatter(w, mask);
 }
@@ -167,7 +167,7 @@ IKAT_CONTROL_HANDLER(leave_function) {
     w->count(op->y);
     each_lane(mask, [&](unsigned lane) {
         const u64 behind = pop(w->call_stack[lane]);
-        w->targets[lane] = Checked ? w->checked_of[behind] : u32(behind);
+        w->targets[lane] = Checked ? w->definedness->checked_of[behind] : u32(behind);
     });
     return scatter(w, mask);
 }

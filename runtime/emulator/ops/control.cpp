@@ -8,8 +8,6 @@
 #include <atomic>
 #include <bit>
 
-#include "runtime/emulator/machine/warp.hpp"
-
 namespace ikat::emulator {
 
 namespace {
@@ -30,7 +28,7 @@ bool must_leave(const Warp* w, const MicroOp* next) { return next >= w->meet || 
 
 /// The running lanes have reached `op`, where others may be; or it is the turn of others.
 [[gnu::noinline]] IKAT_CONTROL_HANDLER(reschedule) {
-    if (op == w->meet && static_cast<ScheduledWarp*>(w)->join_others(mask)) {
+    if (op == w->meet && w->join_others(mask)) {
         mask = w->mask;
         IKAT_CONTINUE(0);
     }
@@ -48,7 +46,7 @@ bool must_leave(const Warp* w, const MicroOp* next) { return next >= w->meet || 
     const std::int32_t behind = jump_is_behind ? jump : 1, ahead = jump_is_behind ? 1 : jump;
     if (!w->by_chance && !must_leave(w, op + behind)) {
         const u32 staying = jump_is_behind ? taken : mask & ~taken;
-        static_cast<ScheduledWarp*>(w)->part(w->index_of(op + ahead), mask & ~staying, staying);
+        w->part(w->index_of(op + ahead), mask & ~staying, staying);
         mask = staying;
         IKAT_CONTINUE(behind);
     }

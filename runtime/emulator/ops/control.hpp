@@ -65,9 +65,9 @@ inline constexpr std::uint32_t BarrierAligned = 1,  // all lanes of the warp arr
     BarrierReduce = 8,                              // with one of the next three
     BarrierPopc = 16, BarrierAnd = 32, BarrierOr = 64,
                                BarrierCluster = 128,  // the cluster's barrier, which waits unless it arrives
-    BarrierWarpgroup = 256,                           // a wait for the other warps of a warpgroup
-    BarrierRegisters = 512,                           // ... for registers
-    BarrierReleases = 1024;                           // an arrival at the cluster's barrier releases what came before
+    BarrierAgent = 256,                               // a wait for an agent, whose slot is further up
+    BarrierReleases = 512;                            // an arrival at the cluster's barrier releases what came before
+inline constexpr int barrier_agent_at = 16;
 
 // Shared memory of the cluster; a: an address (8 bytes), x: whether it is generic.
 IKAT_CONTROL_HANDLER(map_shared);      // d = the same in the block of rank b
@@ -115,8 +115,6 @@ enum class Reduction : std::uint8_t {
 };
 Handler select_reduction(Reduction reduction);
 Handler select_elect();
-/// The one of these lanes that is elected: always the same in a launch.
-unsigned elected(const Warp* w, std::uint32_t lanes);
 Handler select_active_mask();
 
 /// malloc: d = the address of a bytes, or 0. free: a.

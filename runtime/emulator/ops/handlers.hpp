@@ -4,7 +4,7 @@
 // for a combination that PTX does not have, which the decoder reports with the line.
 #pragma once
 #include "codegen/ir/type.hpp"
-#include "runtime/emulator/machine/machine.hpp"
+#include "runtime/emulator/core/warp.hpp"
 
 namespace ikat::emulator {
 
@@ -117,6 +117,11 @@ Handler select_load_parameter(unsigned bytes);
 enum class Atomic : std::uint8_t { Add, Min, Max, Inc, Dec, And, Or, Xor, Exchange, CompareSwap };
 /// d = old value at address a + x; then operands b and c (the new value of CompareSwap). op.y is the Space.
 Handler select_atomic(Atomic atomic, Type type);
+/// Elements in memory: at = at op value, count times. Other host threads may do the same if it is parallel.
+using Reducer = void (*)(std::byte* at, const std::byte* value, std::size_t count, bool parallel);
+/// nullptr for a combination that PTX does not have. Sums of f32 flush subnormals.
+Reducer select_reducer(Atomic atomic, Type type);
+
 /// A 128-bit atomic at address a + x, op.y is the Space. The list d: two words for the old value, two for the new one,
 /// and, if `compares`, two for the expected old value.
 Handler select_wide_atomic(bool compares);

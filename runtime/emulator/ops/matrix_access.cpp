@@ -5,8 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "runtime/emulator/machine/block.hpp"
-#include "runtime/emulator/observe/undefined.hpp"
+#include "runtime/emulator/core/definedness.hpp"
 #include "runtime/emulator/ops/control.hpp"
 #include "runtime/emulator/ops/matrix.hpp"
 
@@ -50,7 +49,7 @@ struct MatrixRows {
 bool find_rows(const MicroOp* op, Warp* w, const std::byte* frame, bool stores, MatrixRows& rows) {
     const MatrixAccess access = MatrixAccess::of(op->y);
     rows.count = rows_of_matrix * access.matrices;
-    const u32* const undefined = w->undefined ? undefined_at(w, op->a) : nullptr;
+    const u32* const undefined = w->definedness ? undefined_at(w, op->a) : nullptr;
     for (unsigned lane = 0; lane < rows.count; ++lane) {
         for (unsigned k = 0; undefined && k < (access.is_wide ? 8 : 4); ++k)
             if (undefined[k] >> lane & 1 && !passes(w, op, {.code = FaultCode::UndefinedAddress, .lane = lane}))
@@ -107,8 +106,8 @@ bool note_loaded(const MicroOp* op, Warp* w, const MatrixRows& rows, bool transp
             const bool is = rows.written[row] && !(rows.written[row][offset / 8] >> offset % 8 & 1);
             undefined[at] = std::byte(is ? 0xff : 0);
             if (!is) continue;
-            w->unwritten = {w->index_of(op), Space::Shared, rows.address[row], row_bytes};
-            if (touches_copy(op, w, Space::Shared, row, rows.address[row], row_bytes, false)) return false;
+            w->definedness->unwritten = {w->index_of(op), Space::Shared, rows.address[row], row_bytes};
+            if (touches_agent(w, op, Space::Shared, row, rows.address[row], row_bytes, false)) return false;
         }
         if (transposes) transpose(undefined, turned);
         const u32 to = registers_of(op, w).offset(i);
@@ -168,7 +167,7 @@ template <bool Checked>
             bool some = false;
             for (unsigned k = 0; Checked && k < row_bytes; ++k) some |= gone(k);
             if (some && rows.bits[row]) {
-                if (touches_copy(op, w, Space::Shared, row, rows.address[row], row_bytes, true)) return false;
+                if (touches_agent(w, op, Space::Shared, row, rows.address[row], row_bytes, true)) return false;
                 w->block->reopen(rows.address[row]);
             }
             // Another row may just have been told apart again from those that are all written.
@@ -198,7 +197,7 @@ const MicroOp* store_matrices(const MicroOp* op, Warp* w, std::byte* frame, u32 
 }
 [[gnu::noinline]] void turn_definedness(const Warp* w, u32 a, u32 d) {
     std::byte undefined[matrix_bytes], turned[matrix_bytes];
-    for (const u32 kind : {0u, w->undefined_words}) {
+    for (const u32 kind : {0u, w->definedness->words}) {
         bytes_of(undefined_at(w, a) + kind, undefined);
         transpose(undefined, turned);
         set_bytes(undefined_at(w, d) + kind, turned);

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "codegen/ir/op/semantics.hpp"
-#include "runtime/emulator/observe/undefined.hpp"
+#include "runtime/emulator/core/definedness.hpp"
 #include "runtime/emulator/ops/matrix.hpp"
 
 namespace ikat::emulator {

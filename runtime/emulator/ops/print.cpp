@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "runtime/emulator/machine/block.hpp"
 #include "runtime/emulator/ops/control.hpp"
 
 namespace ikat::emulator {
@@ -156,7 +155,7 @@ private:
         Printer printer(op, w, lane, arguments[lane]);
         std::string format;
         if (!printer.text_at(formats[lane], format) || !printer.print(format)) return false;
-        w->block->output += printer.text;
+        w->block->print(printer.text);
         reinterpret_cast<std::uint32_t*>(frame + op->d)[lane] = 0;
     }
     return true;
@@ -175,9 +174,9 @@ private:
     const auto tuple = [](const std::array<std::uint32_t, 3>& at) {
         return '[' + std::to_string(at[0]) + ',' + std::to_string(at[1]) + ',' + std::to_string(at[2]) + ']';
     };
-    w->block->output += file + ':' + std::to_string(reinterpret_cast<const std::uint32_t*>(frame + op->x)[lane]) +
-                        ": " + function + ": block: " + tuple(w->block->coordinates()) +
-                        ", thread: " + tuple(w->block->thread(*w, lane)) + " Assertion `" + text + "` failed.\n";
+    w->block->print(file + ':' + std::to_string(reinterpret_cast<const std::uint32_t*>(frame + op->x)[lane]) + ": " +
+                    function + ": block: " + tuple(w->block->coordinates()) +
+                    ", thread: " + tuple(w->block->thread(*w, lane)) + " Assertion `" + text + "` failed.\n");
     return true;
 }
 

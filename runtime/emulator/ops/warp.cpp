@@ -5,7 +5,7 @@
 #define HWY_TARGET_INCLUDE "runtime/emulator/ops/warp.cpp"
 #include <hwy/foreach_target.h>
 // after foreach_target
-#include "runtime/emulator/observe/undefined.hpp"
+#include "runtime/emulator/core/definedness.hpp"
 #include "runtime/emulator/ops/control.hpp"
 #include "runtime/emulator/ops/lanes.inl"
 
@@ -270,7 +270,7 @@ IKAT_HANDLER(elect) {
     u32* const d = words(frame, op->d);
     u32& p = lane_set(frame, op->y);
     each_lane(mask, [&](unsigned lane) {
-        const u32 leader = elected(w, members[lane] & mask);
+        const u32 leader = w->block->elected(members[lane] & mask);
         d[lane] = leader;
         p = (p & ~(1u << lane)) | u32(leader == lane) << lane;
     });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that never end, and those that only look like it.
+#include "runtime/emulator/tools/progress/progress.hpp"
 #include "tests/unit/emulator/evaluate.hpp"
 
 using namespace ikat;
@@ -158,16 +159,16 @@ TEST_CASE("an endless counter ends at the step budget, which restarts at barrier
 TEST_CASE("a long launch reports its progress") {
     Machine machine;
     std::vector<std::uint64_t> done;
-    machine.options.progress_interval = std::chrono::milliseconds(0);
-    machine.options.progress = [&](const emulator::Progress& at) {
+    const auto tell = [&](const emulator::Progress& at, std::chrono::seconds) {
         CHECK(at.entry == "k");
         CHECK(at.blocks == 5);
         done.push_back(at.blocks_done);
     };
+    machine.options.tools = {emulator::tell_progress(std::chrono::milliseconds(0), tell)};
     machine.run(kernel("ret;"), {.grid = {5, 1, 1}, .block = {64, 1, 1}}, 0ull, 0ull, 0ull, 0u);
     CHECK(done == std::vector<std::uint64_t>{0, 1, 2, 3, 4});
     done.clear();
-    machine.options.progress_interval = std::chrono::hours(1);
+    machine.options.tools = {emulator::tell_progress(std::chrono::hours(1), tell)};
     machine.run(kernel("ret;"), {.grid = {5, 1, 1}, .block = {64, 1, 1}}, 0ull, 0ull, 0ull, 0u);
     CHECK(done.empty());
 }

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <numeric>
 
-#include "runtime/emulator/machine/memory.hpp"
+#include "runtime/emulator/core/memory.hpp"
 #include "tests/unit/emulator/evaluate.hpp"
 #include "tests/unit/emulator/targets.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The emulator's counts of wavefronts of shared memory, on accesses small enough to count by hand, and against the
 // library's count for tiles.
-#include "runtime/emulator/observe/shared_traffic.hpp"
+#include "runtime/emulator/tools/traffic/shared.hpp"
 
 #include <algorithm>
 #include <map>
@@ -22,7 +22,8 @@ namespace {
 std::vector<SharedTraffic> shared_of(const std::string& body, std::uint32_t threads = 32, std::uint32_t blocks = 1) {
     Machine machine;
     std::vector<SharedTraffic> out;
-    machine.options.traffic = [&](const emulator::LaunchTraffic& traffic) { out = traffic.shared; };
+    machine.options.tools = {
+        emulator::count_traffic([&](const emulator::LaunchTraffic& traffic) { out = traffic.shared; })};
     const auto x = machine.buffer("x", std::vector<std::uint32_t>(1 << 14));
     // Each thread fills its part of the memory, so that nothing is uninitialised; those stores are on a line of theirs.
     machine.run(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The emulator's traffic counts for global memory, on kernels small enough to count by hand.
-#include "runtime/emulator/observe/sector_cache.hpp"
+#include "runtime/emulator/tools/traffic/sector_cache.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 using namespace ikat;
@@ -16,7 +16,7 @@ emulator::LaunchTraffic traffic_of(const std::string& body, std::uint32_t thread
     Machine machine;
     machine.options.threads = host_threads;
     emulator::LaunchTraffic out;
-    machine.options.traffic = [&](const emulator::LaunchTraffic& traffic) { out = traffic; };
+    machine.options.tools = {emulator::count_traffic([&](const emulator::LaunchTraffic& traffic) { out = traffic; })};
     const auto x = machine.buffer("x", std::vector<std::uint32_t>(1 << 14)),
                y = machine.buffer("y", std::vector<std::uint32_t>(1 << 14));
     machine.run(kernel(R"(
@@ -220,7 +220,7 @@ TEST_CASE("counting changes no result, no statistics and no finding") {
         "ld.global.u32 %r2, [%d1]; add.u32 %r2, %r2, %r1; st.global.u32 [%d1], %r2; ret;");
     Machine plain, counting;
     bool told = false;
-    counting.options.traffic = [&](const emulator::LaunchTraffic&) { told = true; };
+    counting.options.tools = {emulator::count_traffic([&](const emulator::LaunchTraffic&) { told = true; })};
     for (Machine* machine : {&plain, &counting})
         machine->run(text, {.block = {64, 1, 1}}, machine->buffer("x", std::vector<std::uint32_t>(64, 7)), 0ull, 0ull,
                      0u);
@@ -264,7 +264,9 @@ TEST_CASE("other observers change no count and no finding") {
         Machine machine;
         Watched out;
         machine.check_registers(registers);
-        if (traffic) machine.options.traffic = [&](const emulator::LaunchTraffic& counts) { out.traffic = counts; };
+        if (traffic)
+            machine.options.tools = {
+                emulator::count_traffic([&](const emulator::LaunchTraffic& counts) { out.traffic = counts; })};
         const auto x = machine.buffer("x", std::vector<std::uint32_t>(1 << 12)),
                    y = machine.empty<std::uint32_t>("y", 1 << 12);
         out.finding = machine.failure(

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "runtime/emulator/observe/faults.hpp"
-#include "runtime/emulator/observe/wording.hpp"
+#include "runtime/emulator/core/faults.hpp"
+#include "runtime/emulator/core/wording.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 using namespace ikat;

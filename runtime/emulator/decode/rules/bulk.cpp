@@ -219,7 +219,9 @@ void copy_of_map(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (immediate(code, operands[2], tensor_map_bytes + 1) != tensor_map_bytes)
         code.refuse(FaultCode::WrongImmediate, "a tensor map has 128 bytes");
     code.count_here();
-    code.emit(copy_map, 0, A | B | X, {0, index(to), index(from), 0, index(code.constant(all_lanes, 4))}).apart = true;
+    code.emit(copy_map, 0, A | B | X, {0, index(to), index(from), 0, index(code.constant(all_lanes, 4))},
+              {.synchronises = {.meets_warp = true, .releases = true, .shows_maps = true}})
+        .apart = true;
 }
 
 constexpr RuleRow bulk_rows[] = {

@@ -2,7 +2,6 @@
 // Branches and barriers.
 #include <fmt/format.h>
 
-#include "runtime/emulator/agents/warp_order.hpp"
 #include "runtime/emulator/decode/rules/rules.hpp"
 
 namespace ikat::emulator {
@@ -65,8 +64,8 @@ void sync_warp(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::Warp);
     modifiers.take(Modifier::Sync);
     code.count_here();
-    code.emit(select_sync_warp(), 0, X, {0, 0, 0, 0, index(code.source(operands[0], Type::U32))});
-    if (code.kernel.has_products || code.kernel.has_bulk_copies) code.emit(note_meeting, 0, 0, {});
+    code.emit(select_sync_warp(), 0, X, {0, 0, 0, 0, index(code.source(operands[0], Type::U32))},
+              {.synchronises = {.meets_warp = true}});
 }
 
 void bar(Lowering& code, Modifiers& modifiers, Operands operands) {

@@ -30,7 +30,7 @@ void copy_async(Lowering& code, Modifiers& modifiers, Operands operands) {
         limit = code.source(operands[3], is_predicate ? Type::Pred : Type::U32);
     }
     const bool has_limit = form.source != CopyForm::Source::Whole;
-    code.tell_observers(from, {.bytes = std::uint32_t(bytes), .cached = cached, .is_limited = has_limit});
+    code.tell_tools(from, {.bytes = std::uint32_t(bytes), .cached = cached, .is_limited = has_limit});
     code.emit(start_copies, 0, std::uint8_t(A | B | (has_limit ? C : 0)),
               {form.bits(), index(to.base), index(from.base), has_limit ? index(limit) : 0, std::uint32_t(to.offset),
                std::uint32_t(from.offset)});

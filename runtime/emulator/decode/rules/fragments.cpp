@@ -179,9 +179,10 @@ void load_fragment(Lowering& code, Modifiers& modifiers, Operands operands) {
     each_part(code, fragment, operands[1], operands.size() > 2 ? &operands[2] : nullptr,
               [&](unsigned, const AddressOperand& at) {
                   loaded.push_back(code.temporary(slot));
-                  code.tell_observers(at, {.bytes = fragment.unit()});
+                  code.tell_tools(at, {.bytes = fragment.unit()});
                   code.emit(select_load(at.space, code.values[index(at.base)].slot, fragment.unit(), 1), Field::D,
-                            Field::A, {index(loaded.back()), index(at.base), 0, 0, std::uint32_t(at.offset)})
+                            Field::A, {index(loaded.back()), index(at.base), 0, 0, std::uint32_t(at.offset)},
+                            {.access = {at.space, fragment.unit(), Direction::Read, all_lanes, at.offset}})
                       .apart = true;
               });
     const auto join = [&](VReg low, VReg high, unsigned bits) {
@@ -220,10 +221,11 @@ void store_fragment(Lowering& code, Modifiers& modifiers, Operands operands) {
                       code.apply(select_integer(Operation::Shr, Type::U32), upper, {from, code.constant(16, 4)});
                       from = upper;
                   }
-                  code.tell_observers(at, {.bytes = fragment.unit(), .direction = Direction::Write});
+                  code.tell_tools(at, {.bytes = fragment.unit(), .direction = Direction::Write});
                   code.emit(select_store(at.space, code.values[index(at.base)].slot, fragment.unit(), 1), 0,
                             std::uint8_t(Field::A | Field::D),
-                            {index(from), index(at.base), 0, 0, std::uint32_t(at.offset)});
+                            {index(from), index(at.base), 0, 0, std::uint32_t(at.offset)},
+                            {.access = {at.space, fragment.unit(), Direction::Write, all_lanes, at.offset}});
               });
 }
 

@@ -107,7 +107,7 @@ unsigned take_count(Modifiers& modifiers) {
 }
 
 /// The op of ldmatrix and stmatrix, without its registers.
-Micro matrix_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& address) {
+Micro matrix_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& address, Direction direction) {
     for (const Modifier each : {Modifier::Sync, Modifier::Aligned, Modifier::M8n8, Modifier::B16}) modifiers.take(each);
     MatrixAccess access{.matrices = std::uint8_t(take_count(modifiers)), .transposes = modifiers.take(Modifier::Trans)};
     const Space space = modifiers.take_space();
@@ -115,11 +115,14 @@ Micro matrix_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& 
     const AddressOperand at = code.address(address, space);
     access.is_generic = space == Space::Generic;
     access.is_wide = code.values[index(at.base)].slot == 8;
-    return {.fields = {0, index(at.base), std::uint32_t(at.offset), 0, 0, access.bits()}, .reads = A};
+    const std::uint32_t lanes = access.matrices == 4 ? all_lanes : (1u << 8 * access.matrices) - 1;
+    return {.fields = {0, index(at.base), std::uint32_t(at.offset), 0, 0, access.bits()},
+            .reads = A,
+            .info = {.access = {space, 16, direction, lanes, at.offset}}};
 }
 
 void ldmatrix(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const Micro micro = matrix_access(code, modifiers, operands[1]);
+    const Micro micro = matrix_access(code, modifiers, operands[1], Direction::Read);
     const std::vector<Result> results =
         results_of(code, operands[0], MatrixAccess::of(micro.fields[5]).matrices, Type::U32);
     emit_together(code, select_load_matrices(false), results, {}, micro);
@@ -127,7 +130,7 @@ void ldmatrix(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void stmatrix(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const Micro micro = matrix_access(code, modifiers, operands[0]);
+    const Micro micro = matrix_access(code, modifiers, operands[0], Direction::Write);
     std::vector<VReg> sources;
     add_sources(code, sources, operands[1], MatrixAccess::of(micro.fields[5]).matrices, Type::U32);
     emit_together(code, select_store_matrices(false), {}, sources, micro);

@@ -2,8 +2,6 @@
 // Loads, stores, atomics and fences.
 #include <fmt/format.h>
 
-#include "runtime/emulator/agents/map_changes.hpp"
-#include "runtime/emulator/agents/warp_order.hpp"
 #include "runtime/emulator/decode/rules/rules.hpp"
 
 namespace ikat::emulator {
@@ -17,24 +15,48 @@ std::vector<VReg> double_words(Lowering& code, const nvptx::Operand& operand) {
 
 namespace {
 
+/// Orders stronger than relaxed become fences before and behind an otherwise plain access.
+struct Order {
+    bool acquires = false, releases = false;
+    Scope scope = Scope::Thread;
+
+    void before(Lowering& code) const {
+        if (releases) code.emit(fence, 0, 0, {}, {.synchronises = {.releases = true, .scope = scope}});
+    }
+    void after(Lowering& code) const {
+        if (acquires) code.emit(fence, 0, 0, {}, {.synchronises = {.acquires = true, .scope = scope}});
+    }
+};
+
+Scope take_scope(Modifiers& modifiers) {
+    switch (modifiers.take_any({Modifier::Cta, Modifier::Cluster, Modifier::Gpu, Modifier::Gl, Modifier::Sys})) {
+        case Modifier::Cta: return Scope::Block;
+        case Modifier::Cluster: return Scope::Cluster;
+        case Modifier::Gpu:
+        case Modifier::Gl: return Scope::Device;
+        case Modifier::Sys: return Scope::System;
+        default: return Scope::Thread;
+    }
+}
+
 /// The modifiers of ld and st.
 struct Access {
     AddressOperand at{};
     Type type{};
     unsigned count = 1;  // elements
-    bool before = false, after = false;
+    Order order{};
     bool cached = true;
 };
 
-/// Orders stronger than relaxed become host fences around an otherwise plain access.
-void take_order(Modifiers& modifiers, bool& before, bool& after) {
-    modifiers.take_any({Modifier::Cta, Modifier::Cluster, Modifier::Gpu, Modifier::Sys});
-    before = after = false;
+Order take_order(Modifiers& modifiers) {
+    Order order;
+    order.scope = take_scope(modifiers);
     const bool plain = modifiers.take_any({Modifier::Volatile, Modifier::Weak, Modifier::Mmio}) != Modifier::Unknown;
-    if (modifiers.take(Modifier::Relaxed) || plain) return;
-    if (modifiers.take(Modifier::Acquire)) after = true;
-    if (modifiers.take(Modifier::Release)) before = true;
-    if (modifiers.take(Modifier::AcqRel)) before = after = true;
+    if (modifiers.take(Modifier::Relaxed) || plain) return order;
+    const bool both = modifiers.take(Modifier::AcqRel);
+    order.acquires = modifiers.take(Modifier::Acquire) || both;
+    order.releases = modifiers.take(Modifier::Release) || both;
+    return order;
 }
 
 Access take_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& operand) {
@@ -42,7 +64,7 @@ Access take_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& o
     for (const Modifier past : {Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Release,
                                 Modifier::Mmio, Modifier::Cg, Modifier::Cv, Modifier::Wt, Modifier::L1NoAllocate})
         if (modifiers.has(past)) access.cached = false;
-    take_order(modifiers, access.before, access.after);
+    access.order = take_order(modifiers);
     access.at = code.address(operand, modifiers.take_space());
     modifiers.take_cache_hints();
     modifiers.take(Modifier::Nc);
@@ -98,31 +120,34 @@ void load_elements(Lowering& code, const Access& access, std::span<const VReg> e
                       {index(elements[i]), 0, 0, 0, std::uint32_t(access.at.offset) + std::uint32_t(i) * bytes});
         return;
     }
-    code.tell_observers(access.at, {.bytes = bytes * std::uint32_t(elements.size()), .cached = access.cached});
-    in_parts(
-        code, access, elements,
-        [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
-            code.emit(select_load(at.space, code.values[index(at.base)].slot, size, count), used, A, fields).apart =
-                true;
-        });
+    code.tell_tools(access.at, {.bytes = bytes * std::uint32_t(elements.size()), .cached = access.cached});
+    in_parts(code, access, elements,
+             [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
+                 const MicroInfo info{
+                     .access = {at.space, size * count, Direction::Read, all_lanes, std::int32_t(fields[4])}};
+                 code.emit(select_load(at.space, code.values[index(at.base)].slot, size, count), used, A, fields, info)
+                     .apart = true;
+             });
 }
 
 void store_elements(Lowering& code, const Access& access, std::span<const VReg> elements) {
     const unsigned bytes = ir::info(access.type).bytes;
-    code.tell_observers(
+    code.tell_tools(
         access.at,
         {.bytes = bytes * std::uint32_t(elements.size()), .direction = Direction::Write, .cached = access.cached});
     in_parts(code, access, elements,
              [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
+                 const MicroInfo info{
+                     .access = {at.space, size * count, Direction::Write, all_lanes, std::int32_t(fields[4])}};
                  code.emit(select_store(at.space, code.values[index(at.base)].slot, size, count), 0,
-                           std::uint8_t(A | used), fields);
+                           std::uint8_t(A | used), fields, info);
              });
 }
 
 void ld(Lowering& code, Modifiers& modifiers, Operands operands) {
     const bool is_wide = modifiers.has(Modifier::B128);
     const Access from = take_access(code, modifiers, operands[1]);
-    if (from.before) code.emit(fence, 0, 0, {});
+    from.order.before(code);
     if (is_wide) {
         load_elements(code, from, double_words(code, operands[0]));
     } else {
@@ -136,7 +161,7 @@ void ld(Lowering& code, Modifiers& modifiers, Operands operands) {
         load_elements(code, from, elements);
         for (const Result& each : results) code.finish(each);
     }
-    if (from.after) code.emit(fence, 0, 0, {});
+    from.order.after(code);
 }
 
 void st(Lowering& code, Modifiers& modifiers, Operands operands) {
@@ -151,9 +176,13 @@ void st(Lowering& code, Modifiers& modifiers, Operands operands) {
         if (sources.size() != to.count) code.unsupported("the vector's length is not that of the instruction");
         for (const nvptx::Operand& each : sources) elements.push_back(code.source(each, to.type));
     }
-    if (to.before) code.emit(fence, 0, 0, {});
+    to.order.before(code);
     store_elements(code, to, elements);
-    if (to.after) code.emit(fence, 0, 0, {});
+    to.order.after(code);
+}
+
+MicroInfo atomic_info(Space space, std::uint32_t bytes, std::uint32_t offset) {
+    return {.access = {space, bytes, Direction::Atomic, all_lanes, std::int32_t(offset)}};
 }
 
 /// Each element separately, as the ISA says; the vector must be aligned as a whole.
@@ -167,15 +196,16 @@ void update_vector(Lowering& code, Atomic atomic, Type type, unsigned count, con
     const VReg base = code.resized(at.base, 8);
     code.emit(check_alignment, 0, A,
               {0, index(base), count * bytes, 8, std::uint32_t(at.offset), std::uint32_t(at.space)});
-    code.tell_observers({base, at.offset, at.space},
-                        {.bytes = count * bytes, .direction = Direction::Atomic, .cached = false});
+    code.tell_tools({base, at.offset, at.space},
+                    {.bytes = count * bytes, .direction = Direction::Atomic, .cached = false});
     std::vector<VReg> old;
     for (unsigned i = 0; i < count; ++i) {
         old.push_back(code.temporary(slot_of(type)));
         const VReg b = code.source(sources[i], type);
+        const std::uint32_t offset = std::uint32_t(at.offset) + i * bytes;
         code.emit(select_atomic(atomic, type), D, A | B | C,
-                  {index(old[i]), index(base), index(b), index(b), std::uint32_t(at.offset) + i * bytes,
-                   std::uint32_t(at.space)})
+                  {index(old[i]), index(base), index(b), index(b), offset, std::uint32_t(at.space)},
+                  atomic_info(at.space, bytes, offset))
             .apart = true;
     }
     for (unsigned i = 0; to && i < count; ++i) {
@@ -195,13 +225,14 @@ void update_wide(Lowering& code, std::optional<Atomic> operation, const AddressO
     const std::vector<VReg> written = double_words(code, operands[compares ? 2 : 1]),
                             expected = double_words(code, operands[1]);
     const VReg low = code.temporary(8), high = code.temporary(8);
-    code.tell_observers({base, at.offset, at.space}, {.bytes = 16, .direction = Direction::Atomic, .cached = false});
+    code.tell_tools({base, at.offset, at.space}, {.bytes = 16, .direction = Direction::Atomic, .cached = false});
     const VReg old[] = {low, high}, sources[] = {written[0], written[1], expected[0], expected[1]};
     code.emit({.run = select_wide_atomic(compares),
                .fields = {0, index(base), 0, 0, std::uint32_t(at.offset), std::uint32_t(at.space)},
                .reads = A,
                .list = code.list(old, std::span(sources).first(compares ? 4 : 2)),
-               .apart = true});
+               .apart = true,
+               .info = atomic_info(at.space, 16, std::uint32_t(at.offset))});
     if (to->kind == nvptx::Operand::Kind::Sink) return;
     const std::vector<VReg> d = double_words(code, *to);
     code.apply(select_move(8, 8), d[0], {low});
@@ -245,38 +276,38 @@ void update(Lowering& code, Modifiers& modifiers, const nvptx::Operand* to, Oper
         {Modifier::Inc, Atomic::Inc},        {Modifier::Dec, Atomic::Dec}, {Modifier::And, Atomic::And},
         {Modifier::Or, Atomic::Or},          {Modifier::Xor, Atomic::Xor}, {Modifier::Exch, Atomic::Exchange},
         {Modifier::Cas, Atomic::CompareSwap}};
-    bool before = false, after = false;
-    take_order(modifiers, before, after);
+    const Order order = take_order(modifiers);
     const AddressOperand at = code.address(operands[0], modifiers.take_space());
     modifiers.take_cache_hints();
     modifiers.take(Modifier::Noftz);
     const unsigned count = modifiers.take_vector();
     const auto operation = modifiers.take_named(names);
     if (modifiers.take(Modifier::B128)) {
-        if (before) code.emit(fence, 0, 0, {});
+        order.before(code);
         update_wide(code, operation, at, to, operands);
-        if (after) code.emit(fence, 0, 0, {});
+        order.after(code);
         return;
     }
     const auto type = modifiers.take_type();
     if (!operation || !type) code.unsupported("its operation or its type is not supported");
     if (count > 1) {
-        if (before) code.emit(fence, 0, 0, {});
+        order.before(code);
         update_vector(code, *operation, *type, count, at, to, operands);
-        if (after) code.emit(fence, 0, 0, {});
+        order.after(code);
         return;
     }
     const Result d = to ? code.result(*to, *type) : Result{code.temporary(slot_of(*type)), {}, *type, false};
     const VReg base = code.resized(at.base, 8), b = code.source(operands[1], *type);
     const VReg c = operands.size() > 2 ? code.source(operands[2], *type) : b;
-    if (before) code.emit(fence, 0, 0, {});
-    code.tell_observers({base, at.offset, at.space},
-                        {.bytes = ir::info(*type).bytes, .direction = Direction::Atomic, .cached = false});
+    order.before(code);
+    code.tell_tools({base, at.offset, at.space},
+                    {.bytes = ir::info(*type).bytes, .direction = Direction::Atomic, .cached = false});
     code.emit(select_atomic(*operation, *type), D, A | B | C,
-              {index(d.at), index(base), index(b), index(c), std::uint32_t(at.offset), std::uint32_t(at.space)})
+              {index(d.at), index(base), index(b), index(c), std::uint32_t(at.offset), std::uint32_t(at.space)},
+              atomic_info(at.space, ir::info(*type).bytes, std::uint32_t(at.offset)))
         .apart = true;
     code.finish(d);
-    if (after) code.emit(fence, 0, 0, {});
+    order.after(code);
 }
 
 void atom(Lowering& code, Modifiers& modifiers, Operands operands) {
@@ -288,26 +319,28 @@ void red(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void membar(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const bool is_noted = code.kernel.has_products || code.kernel.has_bulk_copies;
-    std::uint32_t shown = 0;
-    const bool is_of_proxies = modifiers.has(Modifier::Proxy) || modifiers.has(Modifier::TensormapGeneric);
-    const bool is_of_cluster = modifiers.has(Modifier::Cluster) || modifiers.has(Modifier::Gpu) ||
-                               modifiers.has(Modifier::Sys) || modifiers.has(Modifier::Gl);
-    if (modifiers.has(Modifier::MbarrierInit) || (is_of_cluster && !is_of_proxies)) shown = bit(Shown::Barriers);
+    Synchronises how;
+    const bool is_of_maps = modifiers.has(Modifier::TensormapGeneric);
+    const bool is_of_proxies = modifiers.has(Modifier::Proxy) || is_of_maps;
+    how.scope = take_scope(modifiers);
+    if (!is_of_proxies || is_of_maps) {
+        how.acquires = !modifiers.has(Modifier::Release);
+        how.releases = !modifiers.has(Modifier::Acquire);
+    }
+    how.shows_maps = is_of_maps;
+    how.shows_barriers = modifiers.has(Modifier::MbarrierInit) || (how.scope > Scope::Block && !is_of_proxies);
     if (modifiers.has(Modifier::Proxy) && modifiers.has(Modifier::Async)) {
-        if (!modifiers.has(Modifier::Global)) shown |= bit(Shown::Shared);
-        if (!modifiers.has(Modifier::SharedCta) && !modifiers.has(Modifier::SharedCluster)) shown |= bit(Shown::Global);
+        how.shows_shared = !modifiers.has(Modifier::Global);
+        how.shows_global = !modifiers.has(Modifier::SharedCta) && !modifiers.has(Modifier::SharedCluster);
     }
-    const bool is_of_maps = modifiers.has(Modifier::TensormapGeneric), acquires = modifiers.has(Modifier::Acquire);
-    if (is_of_maps && !acquires) shown = bit(Shown::ReleasedMaps);
-    if (is_of_maps && acquires && is_noted) {
-        const AddressOperand map = code.address(operands[0], Space::Generic);
-        const VReg at = map.offset ? code.with_offset(map.base, map.offset) : map.base;
-        code.emit(acquire_map, 0, A, {0, index(code.resized(at, 8))});
+    VReg map{};
+    if (is_of_maps && how.acquires) {
+        const AddressOperand at = code.address(operands[0], Space::Generic);
+        map = code.resized(at.offset ? code.with_offset(at.base, at.offset) : at.base, 8);
     }
-    if (shown && is_noted) code.emit(fence_proxies, 0, 0, {0, 0, 0, 0, shown});
     modifiers.take_all();  // always the strongest
-    code.emit(fence, 0, 0, {});
+    const bool has_map = is_of_maps && how.acquires;
+    code.emit(fence, 0, has_map ? A : 0, {0, has_map ? index(map) : 0}, {.synchronises = how});
 }
 
 /// Hints: prefetch, brkpt, pmevent ...

@@ -6,11 +6,15 @@
 #include "runtime/emulator/agents/async_products.hpp"
 #include "runtime/emulator/agents/register_pool.hpp"
 #include "runtime/emulator/decode/rules/rules.hpp"
-#include "runtime/emulator/observe/messages.hpp"
+#include "runtime/emulator/machine/messages.hpp"
 
 namespace ikat::emulator {
 
 namespace {
+
+constexpr std::uint32_t waits_for(AgentSlot agent) {
+    return BarrierAgent | BarrierAligned | std::uint32_t(agent) << barrier_agent_at;
+}
 
 using Element = MatrixProduct::Element;
 using Sum = MatrixProduct::Sum;
@@ -93,7 +97,7 @@ void wgmma_wait(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (operands[0].kind != nvptx::Operand::Kind::Integer || operands[0].value > ~0u)
         code.refuse(FaultCode::WrongImmediate, "wgmma.wait_group needs a number of groups that is not negative");
     code.count_here();
-    code.emit(await_products, 0, 0, {0, 0, 0, 0, BarrierWarpgroup | BarrierAligned, std::uint32_t(operands[0].value)});
+    code.emit(await_products, 0, 0, {0, 0, 0, 0, waits_for(AgentSlot::Products), std::uint32_t(operands[0].value)});
 }
 
 void setmaxnreg(Lowering& code, Modifiers& modifiers, Operands operands) {
@@ -108,7 +112,7 @@ void setmaxnreg(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (!code.kernel.registers)
         code.emit(ignore_registers, 0, 0, {});
     else
-        code.emit(change_registers, 0, 0, {is_more, 0, 0, 0, BarrierRegisters | BarrierAligned, std::uint32_t(count)});
+        code.emit(change_registers, 0, 0, {is_more, 0, 0, 0, waits_for(AgentSlot::Registers), std::uint32_t(count)});
 }
 
 constexpr RuleRow warpgroup_rows[] = {
@@ -132,19 +136,16 @@ std::unordered_set<nvptx::Name> registers_of_products(const nvptx::Module& modul
     return found;
 }
 
-Observer observe_products() {
-    const auto touch = [](Lowering& code, Micro& op) {
-        if (op.run == select_start_product(false)) return;
-        std::vector<VReg> touched;
-        const auto note = [&](std::uint32_t value) {
-            if (code.values[value].keeps_slot) touched.push_back(VReg(value));
-        };
-        for (unsigned i = 0; i < op.fields.size(); ++i)
-            if ((op.reads | op.writes) >> i & 1) note(op.fields[i]);
-        for (std::uint32_t i = 0; i < op.list.count; ++i) note(index(code.listed[op.list.first + i]));
-        if (!touched.empty()) code.put({.run = touch_registers, .list = code.list({}, touched)});
+void touch_products(Lowering& code, const Micro& op) {
+    if (op.run == select_start_product(false)) return;
+    std::vector<VReg> touched;
+    const auto note = [&](std::uint32_t value) {
+        if (code.values[value].keeps_slot) touched.push_back(VReg(value));
     };
-    return {.op = touch};
+    for (unsigned i = 0; i < op.fields.size(); ++i)
+        if ((op.reads | op.writes) >> i & 1) note(op.fields[i]);
+    for (std::uint32_t i = 0; i < op.list.count; ++i) note(index(code.listed[op.list.first + i]));
+    if (!touched.empty()) code.put({.run = touch_registers, .list = code.list({}, touched)});
 }
 
 }  // namespace ikat::emulator

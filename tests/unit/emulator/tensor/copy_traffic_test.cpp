@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The traffic of copies that go on behind their instruction: of those of a warp what is read in fact, of those in bulk
 // each of their bytes.
-#include "runtime/emulator/tensor_map.hpp"
+#include "runtime/emulator/agents/tensor_map.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 namespace ikat::tests::copy_traffic {
@@ -16,7 +16,7 @@ using emulator::Traffic;
 LaunchTraffic traffic_of(const std::string& body) {
     Machine machine;
     LaunchTraffic out;
-    machine.options.traffic = [&](const LaunchTraffic& traffic) { out = traffic; };
+    machine.options.tools = {emulator::count_traffic([&](const LaunchTraffic& traffic) { out = traffic; })};
     const auto x = machine.buffer("x", std::vector<std::uint32_t>(1024)),
                y = machine.buffer("y", std::vector<std::uint32_t>(1024));
     const emulator::TensorMap map{.type = emulator::MapType::U32,

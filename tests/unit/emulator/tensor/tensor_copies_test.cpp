@@ -3,7 +3,7 @@
 // by element, and what is found about them.
 #include <bit>
 
-#include "runtime/emulator/tensor_map.hpp"
+#include "runtime/emulator/agents/tensor_map.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 namespace ikat::tests::tensor_copies {

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a launch is, how it is to run, and what it says in the end.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/support/diagnostic.hpp"
+#include "runtime/emulator/core/checks.hpp"
+
+namespace ikat::emulator {
+
+class Tool;
+
+/// How far a launch is.
+struct Progress {
+    std::string_view entry;
+    std::uint64_t blocks_done = 0, blocks = 0, warp_instructions = 0;
+};
+
+struct Options {
+    unsigned threads = 1;  // host threads over which the CTAs of a launch are spread
+    Checks checks = Checks::strict();
+    // Findings that do not end the launch, once for each line; called at its end, in the order of lines. Empty:
+    // dropped.
+    std::function<void(const Diagnostic&)> warning;
+    std::uint64_t step_budget =
+        1000000000;                       // instructions of a warp between two of its barriers; more count as endless
+    std::uint64_t launch_budget = ~0ull;  // of all warps of a launch, over barriers
+    std::uint32_t seed = 0;               // 0: warps round-robin; else the seed of an order
+    bool lanes = true;                    // a seed also orders the diverged lanes of a warp
+    bool moved_shared = true;             // ... moves dynamic shared memory on by its alignment
+    bool any_leader = true;               // ... chooses which lane elect takes
+    std::function<void(std::string_view)> output;    // what the kernel prints, in CTA order; empty = stdout
+    std::vector<std::shared_ptr<const Tool>> tools;  // that watch the launch (tool.hpp)
+};
+
+struct Launch {
+    std::string_view entry{};
+    std::array<std::uint32_t, 3> grid{1, 1, 1};
+    std::array<std::uint32_t, 3> block{1, 1, 1};
+    std::uint32_t dynamic_shared_bytes = 0;
+    std::array<std::uint32_t, 3> cluster{0, 0, 0};  // blocks of a cluster; 0: as the entry says, else 1
+    std::span<const std::byte> parameters{};  // laid out as the entry's .param list: each at its natural alignment
+};
+
+/// A parameter of a kernel.
+struct KernelParameter {
+    std::string name;
+    std::string type;  // ".u64"
+    std::size_t offset, bytes;
+};
+
+/// Counts of a finished launch.
+struct Statistics {
+    std::uint64_t warp_instructions = 0;
+    std::uint64_t lane_instructions = 0;  // lanes summed over warp instructions, whether their guard is on or off
+    std::uint64_t global_bytes_read = 0, global_bytes_written = 0;
+};
+
+}  // namespace ikat::emulator

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/emulator/core/wording.hpp"
+
+#include <algorithm>
+
+namespace ikat::emulator {
+
+std::string in_words(Vocabulary vocabulary, std::string_view text) {
+    std::string out;
+    for (;;) {
+        const std::size_t open = text.find('`'), close = open == text.npos ? open : text.find('`', open + 1);
+        if (close == text.npos) return out.append(text);
+        const auto found = std::ranges::find(words, text.substr(open + 1, close - open - 1), &Words::ptx);
+        if (found == std::end(words)) {
+            out += text.substr(0, close);
+            text.remove_prefix(close);  // which may open another one
+            continue;
+        }
+        out += text.substr(0, open);
+        out += vocabulary == Vocabulary::Ptx ? found->ptx : found->language;
+        text.remove_prefix(close + 1);
+    }
+}
+
+}  // namespace ikat::emulator

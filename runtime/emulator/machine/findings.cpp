@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a block does about a finding: it ends the launch, or is noted for its end.
+#include <algorithm>
+#include <tuple>
+
+#include "runtime/emulator/machine/block.hpp"
+#include "runtime/emulator/machine/messages.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+void note(ThreadBlock& block, Diagnostic diagnostic, Action action) {
+    diagnostic.severity = severity_of(action);
+    block.launch_state().findings.add(block.index(), std::move(diagnostic));
+}
+
+/// An undefined value that no load has given is that of a register.
+Action action_of(const Checks& checks, FaultCode code, const Warp& w) {
+    const Check check = check_of(code);
+    const bool is_register = check == Check::Undefined && code >= FaultCode::UndefinedAddress &&
+                             (!w.definedness || w.definedness->unwritten.op == ~0u);
+    return checks.of(is_register && checks.of(Check::Registers) != Action::Off ? Check::Registers : check);
+}
+
+}  // namespace
+
+void ThreadBlock::report(const Error& error) {
+    const Diagnostic& diagnostic = error.diagnostics().front();
+    const auto row = std::ranges::find(fault_rows, std::string_view(diagnostic.code), &FaultInfo::name);
+    IKAT_ASSERT(row != std::end(fault_rows), diagnostic.code);
+    const Action action = state_.options.checks.of(FaultCode(row - fault_rows));
+    if (action == Action::Error) throw error;
+    if (action != Action::Off) note(*this, diagnostic, action);
+    forget_finding();
+}
+
+void ThreadBlock::forget_finding() {
+    for (const auto& each : agents_) each->forget_finding();
+    each_tool([](BlockTool& tool) { tool.forget_finding(); });
+}
+
+bool ThreadBlock::passes(Warp& w, const MicroOp* op, const Fault& fault) {
+    Fault refined = fault;
+    refined.code = refined_code(fault, *this);
+    const Action action = action_of(state_.options.checks, refined.code, w);
+    if (action == Action::Error) return fail(&w, op, refined) != nullptr;
+    const nvptx::Instruction* const instruction = w.kernel->instructions[w.index_of(op)];
+    const std::uint32_t line = instruction ? location(state_, *instruction).line : 0;
+    if (action != Action::Off && !state_.findings.has(info(refined.code).name, line, index_)) {
+        const auto before = std::tuple(w.leave, w.pc);
+        fail(&w, op, refined);
+        note(*this, fault_error(*this, warps_[w.index]).diagnostics().front(), action);
+        std::tie(w.leave, w.pc) = before;
+    }
+    forget_finding();
+    return true;
+}
+
+bool ThreadBlock::is_stopped_by_agent(Warp& w, const MicroOp* op, const Fault& access) {
+    const auto code = claim_of_agents(access, *this, access.store);
+    if (!code) return false;
+    Fault fault = access;
+    fault.code = *code;
+    return !passes(w, op, fault);
+}
+
+}  // namespace ikat::emulator

@@ -1,0 +1,559 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages for findings; see messages.hpp.
+#include "runtime/emulator/machine/messages.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <span>
+#include <vector>
+
+#include "runtime/emulator/core/wording.hpp"
+#include "runtime/emulator/ops/control.hpp"
+
+namespace ikat::emulator {
+
+std::string text_of(const nvptx::Module& module, const nvptx::Instruction& instruction) {
+    constexpr std::size_t most = 160;
+    std::string text = nvptx::print(module, instruction);
+    if (text.size() > most) text.replace(most - 4, text.npos, " ...");
+    return text;
+}
+
+std::string who(const ThreadBlock& block, const Warp& warp, unsigned lane) {
+    return fmt::format("block {} thread {}", tuple(block.coordinates()), tuple(block.thread(warp, lane)));
+}
+
+std::string thread_text(const ThreadBlock& block, std::uint32_t number) {
+    return fmt::format("thread {}", tuple(block.thread(block.warps()[number / warp_size], number % warp_size)));
+}
+
+namespace {
+
+std::string_view space_name(Space space) {
+    constexpr std::string_view names[] = {"global", "shared", "local", "param", "const", "generic", "shared::cluster"};
+    return names[int(space)];
+}
+
+const nvptx::Instruction* instruction_at(const Warp& warp, std::uint32_t pc) {
+    const auto& instructions = warp.kernel->instructions;
+    return pc < instructions.size() ? instructions[pc] : nullptr;
+}
+
+/// The line of the kernel's source if there is a table for it, and that of the PTX.
+void place(Diagnostic& diagnostic, const ThreadBlock& block, const nvptx::Instruction* instruction) {
+    if (!instruction) return;
+    const LaunchState& state = block.launch_state();
+    const Location ptx = location(state.module, instruction->where);
+    diagnostic.where = location(state, *instruction);
+    diagnostic.excerpt = "    " + text_of(state.module, *instruction);
+    if (diagnostic.where != ptx) diagnostic.notes.push_back({ptx, "this instruction of the PTX"});
+}
+
+void place(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp, std::uint32_t pc) {
+    place(diagnostic, block, instruction_at(warp, pc));
+}
+
+std::string place_text(const ThreadBlock& block, const Warp& warp, std::uint32_t pc) {
+    const nvptx::Instruction* const instruction = instruction_at(warp, pc);
+    if (!instruction) return "the end of the kernel";
+    return fmt::format("line {}: {}", instruction->where.line, text_of(block.launch_state().module, *instruction));
+}
+
+/// "12 bytes past the end of", for an access of `bytes` at `offset` relative to something of `size` bytes.
+std::string distance(std::int64_t offset, std::uint32_t bytes, std::uint64_t size) {
+    if (offset < 0) return fmt::format("{} before the start of", plural(std::uint64_t(-offset), "byte"));
+    if (std::uint64_t(offset) == size) return "right past the end of";
+    if (std::uint64_t(offset) > size)
+        return fmt::format("{} past the end of", plural(std::uint64_t(offset) - size, "byte"));
+    return fmt::format("{} across the end of", plural(std::uint64_t(offset) + bytes - size, "byte"));
+}
+
+struct Finding {
+    FaultCode code;
+    std::string what;
+    const char* hint = nullptr;  // instead of the code's
+    std::uint32_t line = 0;      // of the PTX, where the variable is declared
+};
+
+Finding global_finding(const Fault& fault, const Memory::State& memory) {
+    const std::uint64_t address = fault.address;
+    if (address >> window_bits == 0) return {FaultCode::NullPointer, fmt::format("at 0x{:x}: a null pointer", address)};
+    if (address >> window_bits <= std::uint64_t(Space::Const) && fault.space == Space::Global)
+        return {FaultCode::WrongSpace,
+                fmt::format("at 0x{:x}, an address of {} memory", address, space_name(Space(address >> window_bits)))};
+    const auto buffer = memory.describe(address);
+    if (!buffer) return {FaultCode::NoBuffer, fmt::format("at 0x{:x}, where no buffer is", address)};
+    const auto offset = std::int64_t(address - buffer->address);
+    const std::string name = buffer->called();
+    if (buffer->freed)
+        return {FaultCode::ReleasedBuffer, fmt::format("at offset {} of {} ({}), which has been released", offset, name,
+                                                       plural(buffer->bytes, "byte"))};
+    if (offset >= 0 && std::uint64_t(offset) + fault.bytes <= buffer->bytes)
+        return {FaultCode::Misaligned,
+                fmt::format("at offset {} of {}: misaligned, {} bytes are needed", offset, name, fault.bytes)};
+    return {FaultCode::OutOfBounds, fmt::format("{} {} ({})", distance(offset, fault.bytes, buffer->bytes), name,
+                                                plural(buffer->bytes, "byte"))};
+}
+
+/// "shared memory", "shared memory of block (1,0,0)" for another block of the cluster.
+std::string memory_name(Space space, const ThreadBlock& owner, const ThreadBlock& block) {
+    if (&owner == &block) return fmt::format("{} memory", space_name(space));
+    return fmt::format("{} memory of block {}", space_name(space), tuple(owner.coordinates()));
+}
+
+struct Place {
+    const ThreadBlock& owner;
+    std::uint64_t address;
+};
+Place place_of(Space space, std::uint64_t address, const ThreadBlock& block) {
+    if (space != Space::Shared) return {block, address};
+    const auto [owner, place] = block.shared_place(address);
+    return {owner, place};
+}
+
+Finding window_finding(const Fault& fault, Space space, std::uint64_t address, const ThreadBlock& block,
+                       const Warp& warp) {
+    const auto [owner, offset] = place_of(space, address, block);
+    const std::string memory = memory_name(space, owner, block);
+    if (fault.space == Space::Shared && offset != address)
+        return {FaultCode::WrongSpace, fmt::format("at 0x{:x}, an address that `mapa` gave", address),
+                "use .shared::cluster, or a generic address"};
+    if (owner.has_ended())
+        return {FaultCode::ExitedBlock, fmt::format("at 0x{:x} of {}, which has exited", offset, memory)};
+    const View view = warp.generic[int(space)].at(address);
+    if (address - view.base < view.bytes && address - view.base + fault.bytes <= view.bytes)
+        return {FaultCode::Misaligned,
+                fmt::format("at 0x{:x} of {}: misaligned, {} bytes are needed", offset, memory, fault.bytes)};
+    if (space == Space::Param)
+        return {FaultCode::OutOfBounds,
+                fmt::format("{} the kernel's parameters ({})", distance(std::int64_t(offset), fault.bytes, view.bytes),
+                            plural(view.bytes, "byte")),
+                "check the offset against the .param list"};
+    const NamedRange* const near = block.variables(space).nearest(offset);
+    if (!near)
+        return {FaultCode::NoBuffer, fmt::format("at 0x{:x} of {}, of which the kernel has none", offset, memory),
+                "was the address computed with the wrong base?"};
+    const bool dynamic = space == Space::Shared && near == &block.variables(space).ranges.back() &&
+                         block.variables(space).ranges.size() > block.launch_state().kernel.shared.ranges.size();
+    const bool negative = offset >> 31 && offset <= ~0u;
+    const std::uint64_t from = negative ? std::uint64_t(std::int64_t(std::int32_t(offset))) : offset;
+    return {FaultCode::OutOfBounds,
+            fmt::format("{} '{}' in {} ({})", distance(std::int64_t(from - near->address), fault.bytes, near->bytes),
+                        near->name, memory, plural(near->bytes, "byte")),
+            dynamic ? "check the index, and the dynamic shared memory given to the launch"
+                    : "check the index against the size of the array",
+            near->line};
+}
+
+Finding access_finding(const ThreadBlock& block, const Warp& warp) {
+    const Fault& fault = warp.fault;
+    const std::uint64_t id = fault.address >> window_bits;
+    if (fault.space != Space::Global && fault.space != Space::Generic)
+        return window_finding(fault, fault.space, fault.address, block, warp);
+    if (fault.space == Space::Generic && id >= 1 && id <= std::uint64_t(Space::Const))
+        return window_finding(fault, Space(id), fault.address & (window_bytes - 1), block, warp);
+    return global_finding(fault, block.launch_state().memory);
+}
+
+/// "lanes 0-15, 20" of a mask.
+std::string number_list(std::string_view noun, std::uint32_t mask) {
+    std::string text = fmt::format("{}{} ", noun, std::popcount(mask) == 1 ? "" : "s");
+    bool first = true;
+    for (unsigned lane = 0; lane < warp_size;) {
+        if (!(mask >> lane & 1)) {
+            ++lane;
+            continue;
+        }
+        unsigned end = lane;
+        while (end + 1 < warp_size && mask >> (end + 1) & 1) ++end;
+        if (!first) text += ", ";
+        text += end == lane ? fmt::format("{}", lane) : fmt::format("{}-{}", lane, end);
+        first = false;
+        lane = end + 1;
+    }
+    return text;
+}
+
+std::string lane_list(std::uint32_t mask) { return number_list("lane", mask); }
+
+/// "mask 0x0000000c, and 0x00000004 in lane 2"
+std::string masks(const Fault& fault) {
+    const std::string own = fmt::format("mask 0x{:08x}", fault.address);
+    if (!fault.lanes) return own;
+    if (!fault.other) return own + ": " + lane_list(fault.lanes);
+    return fmt::format("{}, and 0x{:08x} in {}", own, fault.other, lane_list(fault.lanes));
+}
+
+}  // namespace
+
+std::string bytes_text(const AccessedBytes& at, const ThreadBlock& block) {
+    const std::uint64_t id = at.address >> window_bits;
+    const bool global = at.space == Space::Global || (at.space == Space::Generic && id > std::uint64_t(Space::Const));
+    if (global) {
+        const auto buffer = block.launch_state().memory.describe(at.address);
+        if (!buffer) return fmt::format("at 0x{:x}", at.address);
+        return fmt::format("at offset {} of {} ({})", at.address - buffer->address, buffer->called(),
+                           plural(buffer->bytes, "byte"));
+    }
+    const Space space = at.space == Space::Generic ? Space(id) : at.space;
+    const auto [owner, address] = place_of(space, at.address & (window_bytes - 1), block);
+    const std::string memory = memory_name(space, owner, block);
+    const NamedRange* const range = block.variables(space).nearest(address);
+    if (!range) return fmt::format("at 0x{:x} of {}", address, memory);
+    return fmt::format("at offset {} of '{}' in {} ({})", address - range->address, range->name, memory,
+                       plural(range->bytes, "byte"));
+}
+
+namespace {
+
+/// What a warp waits for that has asked in vain.
+std::string polled_by(const ThreadBlock& block, const Warp& warp) {
+    for (const auto& agent : block.agents())
+        if (std::string text = agent->polled_by(warp); !text.empty()) return text;
+    return "asks again and again";
+}
+
+std::string waits_for(const ThreadBlock& block, const ScheduledWarp& warp, const Split& split,
+                      std::string_view ready = "can run") {
+    const MicroOp& op = warp.code[split.pc];
+    switch (split.wait) {
+        case Split::Wait::None: return split.polls ? polled_by(block, warp) : std::string(ready);
+        case Split::Wait::Members: {
+            std::uint32_t members = 0;
+            const auto* const named = reinterpret_cast<const std::uint32_t*>(warp.frame() + op.x);
+            for (std::uint32_t rest = split.mask; rest; rest &= rest - 1) members |= named[std::countr_zero(rest)];
+            return "wait for " + lane_list(members & warp.live & ~split.mask);
+        }
+        case Split::Wait::Barrier: break;
+    }
+    const std::uint32_t others = warp.live & ~split.mask;
+    if (const auto id = block.barrier_of(warp)) {
+        if (*id == ThreadBlock::cluster_barrier) return "wait at the cluster's barrier";
+        if (*id >= ThreadBlock::agent_barrier) return block.agent(*id - ThreadBlock::agent_barrier).awaited_by(warp);
+        const auto [arrived, expected] = block.barrier_threads(*id);
+        return fmt::format("wait at barrier {}, which {} of {} threads have reached", *id, arrived, expected);
+    }
+    return others ? "wait at a barrier for " + lane_list(others) : "wait at a barrier";
+}
+
+/// Where the lanes of warps are, and what they wait for; what is the same of several warps is one note.
+void note_splits(Diagnostic& diagnostic, const ThreadBlock& block, std::span<const ScheduledWarp* const> warps,
+                 std::string_view ready = "can run") {
+    struct Same {
+        Location where;
+        std::string text;
+        std::uint32_t warps = 0;  // as a set
+    };
+    std::vector<Same> all;
+    for (const ScheduledWarp* const warp : warps)
+        for (const Split& split : warp->splits()) {
+            const nvptx::Instruction* const instruction = instruction_at(*warp, split.pc);
+            std::string text = fmt::format("{} {} ({})", lane_list(split.mask), waits_for(block, *warp, split, ready),
+                                           place_text(block, *warp, split.pc));
+            auto found = std::ranges::find(all, text, &Same::text);
+            if (found == all.end())
+                found = all.insert(
+                    found, {instruction ? location(block.launch_state(), *instruction) : Location{}, std::move(text)});
+            found->warps |= 1u << warp->index;
+        }
+    for (const Same& each : all)
+        diagnostic.notes.push_back({each.where, fmt::format("{} {}", number_list("warp", each.warps), each.text)});
+}
+
+void note_splits(Diagnostic& diagnostic, const ThreadBlock& block, const ScheduledWarp& warp,
+                 std::string_view ready = "can run") {
+    const ScheduledWarp* const one[] = {&warp};
+    note_splits(diagnostic, block, one, ready);
+}
+
+/// The warps of a block that have not ended.
+std::vector<const ScheduledWarp*> running_warps(const ThreadBlock& block) {
+    std::vector<const ScheduledWarp*> all;
+    for (const ScheduledWarp& warp : block.warps())
+        if (!block.has_ended(warp)) all.push_back(&warp);
+    return all;
+}
+
+}  // namespace
+
+Location location(const nvptx::Module& module, const nvptx::Position& where) {
+    return {module.file, where.line, where.column};
+}
+
+Location location(const LaunchState& state, const nvptx::Instruction& instruction) {
+    const std::uint32_t line = instruction.where.line;
+    const bool is_known = line < state.source_lines.size() && state.source_lines[line].known();
+    return is_known ? state.source_lines[line] : location(state.module, instruction.where);
+}
+
+namespace {
+
+/// Where the kernel's source declares an array.
+void note_declaration(Diagnostic& diagnostic, const LaunchState& state, std::uint32_t line) {
+    if (line < state.source_lines.size() && state.source_lines[line].known())
+        diagnostic.notes.push_back({state.source_lines[line], "the array is declared here"});
+}
+
+/// Where an undefined value came from, if known.
+void note_origin(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp) {
+    const AccessedBytes& from = warp.definedness->unwritten;
+    const nvptx::Instruction* const instruction = from.op == ~0u ? nullptr : instruction_at(warp, from.op);
+    const auto& module = block.launch_state().module;
+    std::string text = "a register that nothing has assigned";
+    if (instruction && from.bytes == 0)
+        text = fmt::format("the last undefined value came from lane {}, which is not there or not in the mask: {}",
+                           from.address, text_of(module, *instruction));
+    else if (instruction)
+        text = fmt::format("the last undefined value was loaded {}: {}", bytes_text(from, block),
+                           text_of(module, *instruction));
+    else
+        diagnostic.hint = "assign the register on every path that leads here, under every guard";
+    diagnostic.notes.push_back({instruction ? location(block.launch_state(), *instruction) : Location{}, text});
+}
+
+/// The op that has made what is stored of undefined values.
+void note_maker(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp) {
+    const nvptx::Instruction* const maker =
+        warp.definedness->stored_of == ~0u ? nullptr : instruction_at(warp, warp.definedness->stored_of);
+    if (!maker) return;
+    const auto& module = block.launch_state().module;
+    diagnostic.notes.push_back(
+        {location(block.launch_state(), *maker), fmt::format("computed here: {}", text_of(module, *maker))});
+}
+
+/// A load of up to 16 bytes behind the block's own dynamic shared memory: a device has more shared memory there.
+bool is_in_tail(const Fault& fault, const ThreadBlock& block) {
+    constexpr std::uint64_t most = 16;
+    const bool is_window =
+        fault.space == Space::Generic && fault.address >> window_bits == std::uint64_t(Space::Shared);
+    if (fault.store || (fault.space != Space::Shared && !is_window)) return false;
+    const auto [owner, address] = block.shared_place(fault.address & (window_bytes - 1));
+    const std::vector<NamedRange>& ranges = block.variables(Space::Shared).ranges;
+    const bool has_dynamic = ranges.size() > block.launch_state().kernel.shared.ranges.size();
+    if (&owner != &block || !has_dynamic || address % fault.bytes) return false;
+    const std::uint64_t end = ranges.back().address + ranges.back().bytes;
+    return address + fault.bytes > end && address + fault.bytes <= end + most;
+}
+
+/// The text that check() wrote before the trap, for the first failing lane; empty if the kernel executed trap itself.
+std::string_view failed_check(std::string_view output) {
+    constexpr std::string_view begin = "check failed: ";
+    std::string_view said;
+    while (output.ends_with('\n')) {
+        output.remove_suffix(1);
+        const std::size_t line = output.rfind('\n') + 1;  // npos + 1 is 0
+        if (!output.substr(line).starts_with(begin)) break;
+        said = output.substr(line);
+        output = output.substr(0, line);
+    }
+    return said;
+}
+
+/// By the agent or the tool that it is about, if there is one.
+void describe(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& block, const std::string& by) {
+    for (const auto& agent : block.agents())
+        if (agent->describe(diagnostic, fault, by)) return;
+    bool is_described = false;
+    block.each_tool(
+        [&](const BlockTool& tool) { is_described = is_described || tool.describe(diagnostic, fault, by); });
+    if (!is_described) diagnostic.message += fmt::format(", by {}", by);
+}
+
+}  // namespace
+
+Diagnostic diagnostic_of(FaultCode code) {
+    return {.message = info(code).message, .hint = info(code).hint, .code = info(code).name};
+}
+
+std::optional<FaultCode> claim_of_agents(const Fault& access, const ThreadBlock& block, bool writes) {
+    const bool is_window =
+        access.space == Space::Generic && access.address >> window_bits == std::uint64_t(Space::Shared);
+    if (access.space != Space::Shared && !is_window) return {};
+    const auto [owner, address] = block.shared_place(access.address & (window_bytes - 1));
+    for (const auto& agent : owner.agents())
+        if (const auto code = agent->claim(address, access.bytes, writes)) return code;
+    return {};
+}
+
+FaultCode refined_code(const Fault& fault, const ThreadBlock& block) {
+    if (fault.code == FaultCode::OutOfBounds && is_in_tail(fault, block)) return FaultCode::SharedTail;
+    if (fault.code != FaultCode::Unwritten) return fault.code;
+    return claim_of_agents(fault, block, false).value_or(fault.code);
+}
+
+Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvptx::Instruction* at) {
+    Fault fault = warp.fault;
+    fault.code = refined_code(fault, block);
+    Diagnostic diagnostic = diagnostic_of(fault.code);
+    place(diagnostic, block, at ? at : instruction_at(warp, warp.pc));
+    const std::string by = who(block, warp, fault.lane);
+    switch (fault.code) {
+        case FaultCode::SharedTail:
+        case FaultCode::OutOfBounds: {
+            auto [code, what, hint, line] = access_finding(block, warp);
+            if (fault.code == FaultCode::SharedTail) code = fault.code;
+            diagnostic.code = info(code).name;
+            diagnostic.message = fmt::format("{} {} of {}, {}, by {}", space_name(fault.space),
+                                             fault.store ? "store" : "load", plural(fault.bytes, "byte"), what, by);
+            diagnostic.hint = hint ? hint : info(code).hint;
+            note_declaration(diagnostic, block.launch_state(), line);
+            break;
+        }
+        case FaultCode::BlockNotStarted:
+            diagnostic.message = fmt::format(
+                "a store of {} {}, by {}, before the blocks of the cluster have met", plural(fault.bytes, "byte"),
+                bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block), by);
+            break;
+        case FaultCode::ReadOnly:
+            diagnostic.message = fmt::format("{} store of {} at 0x{:x}, which can only be read, by {}",
+                                             space_name(fault.space), plural(fault.bytes, "byte"), fault.address, by);
+            break;
+        case FaultCode::Unwritten:
+            diagnostic.message = fmt::format(
+                "{} of {} {}, which nothing has written, by {}", fault.store ? "an atomic" : "a print",
+                plural(fault.bytes, "byte"),
+                bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block), by);
+            break;
+        case FaultCode::CopySize:
+            diagnostic.message += fmt::format(" ({} of {}), by {}", fault.address, fault.bytes, by);
+            break;
+        case FaultCode::Trap:
+            if (const std::string_view said = failed_check(block.output); !said.empty()) {
+                diagnostic = diagnostic_of(FaultCode::CheckFailed);
+                place(diagnostic, block, warp, warp.pc);
+                diagnostic.message = said;
+            }
+            diagnostic.message += fmt::format(", in {}", by);
+            break;
+        case FaultCode::NotOwnMember:
+        case FaultCode::MasksDisagree:
+        case FaultCode::ExitedMember: diagnostic.message += fmt::format(" ({}), by {}", masks(fault), by); break;
+        case FaultCode::PartialWarp:
+            diagnostic.message += fmt::format(" (without {}), by {}", lane_list(fault.lanes), by);
+            break;
+        case FaultCode::ClusterRank:
+            diagnostic.message +=
+                fmt::format(" (rank {} of {}), by {}", fault.address, plural(warp.cluster_blocks, "block"), by);
+            break;
+        case FaultCode::NotShared: diagnostic.message += fmt::format(" (0x{:x}), by {}", fault.address, by); break;
+        case FaultCode::PrintArguments: diagnostic.message = fmt::format("{}, by {}", block.finding, by); break;
+        default: describe(diagnostic, fault, block, by);
+    }
+    const bool is_undefined = fault.code >= FaultCode::UndefinedAddress && fault.code <= FaultCode::UndefinedShuffle;
+    if (fault.code == FaultCode::UndefinedStore) note_maker(diagnostic, block, warp);
+    if (is_undefined) note_origin(diagnostic, block, warp);
+    return Error(std::move(diagnostic));
+}
+
+Error stuck_error(const ThreadBlock& block, const ScheduledWarp& warp) {
+    const auto at_barrier = [](const Split& split) { return split.wait == Split::Wait::Barrier; };
+    const auto found = std::find_if(warp.splits().begin(), warp.splits().end(), at_barrier);
+    const bool barrier = found != warp.splits().end();
+    const Split& split = barrier ? *found : warp.splits().front();
+    Diagnostic diagnostic = diagnostic_of(barrier ? FaultCode::DivergentBarrier : FaultCode::DivergentWarp);
+    place(diagnostic, block, warp, split.pc);
+    diagnostic.message = fmt::format("{} in divergent code: {} of warp {} in block {} {}, by {}",
+                                     barrier ? "barrier" : "warp-wide instruction", lane_list(split.mask), warp.index,
+                                     tuple(block.coordinates()), waits_for(block, warp, split),
+                                     who(block, warp, unsigned(std::countr_zero(split.mask))));
+    note_splits(diagnostic, block, warp);
+    return Error(std::move(diagnostic));
+}
+
+Error product_error(const ThreadBlock& block, const Warp& warp, FaultCode code, std::string message,
+                    const nvptx::Instruction* instruction) {
+    Diagnostic diagnostic = diagnostic_of(code);
+    place(diagnostic, block, instruction);
+    diagnostic.message = fmt::format("{}, by {}", message, who(block, warp, 0));
+    return Error(std::move(diagnostic));
+}
+
+Error deadlock_error(const ThreadBlock& block) {
+    FaultCode code = FaultCode::Deadlock;
+    for (std::size_t slot = 0; slot < block.agents().size() && code == FaultCode::Deadlock; ++slot)
+        for (const ScheduledWarp& warp : block.warps())
+            if (block.barrier_of(warp) == ThreadBlock::agent_barrier + slot) code = block.agent(slot).deadlock();
+    Diagnostic diagnostic = diagnostic_of(code);
+    std::uint32_t exited = 0;
+    const ScheduledWarp* first = nullptr;
+    for (const ScheduledWarp& warp : block.warps())
+        if (block.has_ended(warp))
+            exited += std::uint32_t(std::popcount(warp.existing));
+        else if (!first)
+            first = &warp;
+    place(diagnostic, block, *first, first->splits().front().pc);
+    diagnostic.message = fmt::format("deadlock in block {}: no warp can continue{}", tuple(block.coordinates()),
+                                     exited ? fmt::format("; {} have exited", plural(exited, "thread")) : "");
+    if (exited && code == FaultCode::Deadlock)
+        diagnostic.hint = "threads that return early never reach the barrier: guard the work, not the barrier";
+    note_splits(diagnostic, block, running_warps(block));
+    return Error(std::move(diagnostic));
+}
+
+Error barrier_error(const ThreadBlock& block, const ScheduledWarp& warp, FaultCode code, std::string message,
+                    const char* hint) {
+    Diagnostic diagnostic = diagnostic_of(code);
+    const Split& split = warp.splits().front();
+    place(diagnostic, block, warp, split.pc);
+    diagnostic.message = fmt::format("{}, in {}", message, who(block, warp, unsigned(std::countr_zero(split.mask))));
+    if (*hint) diagnostic.hint = hint;
+    return Error(std::move(diagnostic));
+}
+
+Error budget_error(const ThreadBlock& block, const ScheduledWarp& warp) {
+    Diagnostic diagnostic = diagnostic_of(FaultCode::StepBudget);
+    const Split& split = warp.splits().front();
+    place(diagnostic, block, warp, split.pc);
+    note_splits(diagnostic, block, warp);
+    diagnostic.message =
+        fmt::format("warp {} has executed {} instructions since it began or passed its last barrier, in {}", warp.index,
+                    warp.spent(), who(block, warp, unsigned(std::countr_zero(split.mask))));
+    return Error(std::move(diagnostic));
+}
+
+Error budget_error(const ThreadBlock& block) {
+    Diagnostic diagnostic = diagnostic_of(FaultCode::LaunchBudget);
+    diagnostic.message = fmt::format("the launch has not ended after {} warp instructions; block {} was running",
+                                     block.launch_state().options.launch_budget, tuple(block.coordinates()));
+    return Error(std::move(diagnostic));
+}
+
+Error endless_error(const ThreadBlock& block, const ScheduledWarp& warp) {
+    Diagnostic diagnostic = diagnostic_of(FaultCode::EndlessLoop);
+    const Split& split = warp.splits().front();
+    place(diagnostic, block, warp, split.pc);
+    note_splits(diagnostic, block, warp, "go round");
+    diagnostic.message += fmt::format(", in {}", who(block, warp, unsigned(std::countr_zero(split.mask))));
+    return Error(std::move(diagnostic));
+}
+
+Error waiting_error(const ThreadBlock& block) {
+    Diagnostic diagnostic = diagnostic_of(FaultCode::EndlessWait);
+    const ScheduledWarp* first = nullptr;
+    bool reads = false;
+    for (const ScheduledWarp& warp : block.warps()) {
+        if (block.has_ended(warp)) continue;
+        const bool is_free = !block.barrier_of(warp);
+        if (!first && is_free) first = &warp;
+        reads |= is_free && !warp.only_polls();
+    }
+    note_splits(diagnostic, block, running_warps(block), "read the same memory again and again");
+    const ScheduledWarp& shown = first ? *first : block.warps().front();
+    place(diagnostic, block, shown, shown.splits().front().pc);
+    if (!reads) {
+        diagnostic.code = info(FaultCode::Deadlock).name;
+        diagnostic.message = fmt::format("deadlock in block {}: no warp can continue; warp {} {}",
+                                         tuple(block.coordinates()), shown.index, polled_by(block, shown));
+        diagnostic.hint =
+            "a phase ends with as many arrivals as `mbarrier.init` says and as many bytes as are expected; "
+            "is the parity that is asked for the phase's?";
+        return Error(std::move(diagnostic));
+    }
+    diagnostic.message = fmt::format("block {} waits for memory to change, and no thread is left that could change it",
+                                     tuple(block.coordinates()));
+    return Error(std::move(diagnostic));
+}
+
+}  // namespace ikat::emulator
