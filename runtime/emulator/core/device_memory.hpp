@@ -11,7 +11,7 @@
 namespace ikat::emulator {
 
 /// Device memory. Addresses are virtual 64-bit numbers whose high bits identify the allocation, so that a bounds check
-/// is one comparison and a freed address stays poisoned. Thread-safe.
+/// is one comparison and a freed address stays poisoned. No other memory of the process has them. Thread-safe.
 class Memory {
 public:
     Memory();
@@ -51,8 +51,8 @@ public:
     Range buffer_of(std::uint64_t address) const;
     /// How much a kernel's malloc has, in all; at first 8 MiB, CUDA's default.
     void set_heap_bytes(std::size_t bytes);
-    /// Whether the address is in the part of the address space that buffers have been given from, mapped ones aside.
-    bool is_device(std::uint64_t address) const;
+    /// Whether the address is in a part of the address space that memories of this process have, mapped buffers aside.
+    static bool is_device(std::uint64_t address);
 
     struct State;
     State& state() const { return *state_; }

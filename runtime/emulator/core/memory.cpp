@@ -12,14 +12,14 @@
 #include <cstring>
 #include <utility>
 
+#include "codegen/support/diagnostic.hpp"
 #include "runtime/emulator/core/written.hpp"
 
 namespace ikat::emulator {
 
 namespace {
 
-constexpr int smallest_shift = 24;        // cells are at least 16 MiB of address space
-constexpr std::size_t quarantine = 1024;  // frees of a size class before an address is reused
+constexpr int smallest_shift = 24;  // cells are at least 16 MiB of address space
 
 constexpr int room = 4;  // a cell is this many powers of two larger than its buffer
 
@@ -28,6 +28,9 @@ int shift_for(std::uint64_t bytes) {
 }
 
 std::size_t cells_of(int shift) { return std::size_t{1} << (window_bits - shift); }
+
+/// Frees of a size class before an address is reused: 1024, or what 64 windows hold.
+std::size_t quarantine(int shift) { return std::min<std::size_t>(1024, 64 * cells_of(shift)); }
 
 /// A zeroed table that takes host memory only where it is touched.
 void* reserve_table(std::size_t bytes) {
@@ -47,12 +50,14 @@ Memory::State::State() {
 }
 
 Memory::State::~State() {
+    address_windows().disown(taken_);
     for (auto& [address, buffer] : buffers_)
         if (!buffer.freed) release_host(buffer.host), std::free(buffer.written);
     return_kept();
     for (Window& window : windows_)
         if (window.cells != &nowhere_)
             munmap(static_cast<void*>(window.cells.load()), cells_of(window.shift) * sizeof(Cell));
+    address_windows().give_back(taken_);
 }
 
 Memory::State::Cell& Memory::State::cell_of(std::uint64_t address) const {
@@ -60,17 +65,18 @@ Memory::State::Cell& Memory::State::cell_of(std::uint64_t address) const {
     return window.cells.load()[(address & (window_bytes - 1)) >> window.shift];
 }
 
-std::uint64_t Memory::State::fresh_cell(Region& region, int shift) {
-    SizeClass& cells = region.classes[shift];
+std::uint64_t Memory::State::fresh_cell(WindowKind kind, int shift) {
+    SizeClass& cells = classes_of(kind)[shift];
     if (cells.next == cells.end) {
-        if (region.next_window == region.end_window) return 0;
-        void* table = reserve_table(cells_of(shift) * sizeof(Cell));
+        void* const table = reserve_table(cells_of(shift) * sizeof(Cell));
         if (!table) return 0;
-        windows_[region.next_window].cells = static_cast<Cell*>(table);
-        windows_[region.next_window].shift.store(shift, std::memory_order_release);
-        cells.next = std::uint64_t(region.next_window) << window_bits;
+        const unsigned window = address_windows().take(kind, *this);
+        if (!window) return munmap(table, cells_of(shift) * sizeof(Cell)), 0;
+        taken_.push_back(window);
+        windows_[window].cells = static_cast<Cell*>(table);
+        windows_[window].shift.store(shift, std::memory_order_release);
+        cells.next = std::uint64_t(window) << window_bits;
         cells.end = cells.next + window_bytes;
-        ++region.next_window;
     }
     return std::exchange(cells.next, cells.next + (std::uint64_t{1} << shift)) + (std::uint64_t{1} << shift) / 4;
 }
@@ -80,18 +86,14 @@ std::uint64_t Memory::State::most_bytes_like(std::uint64_t bytes) {
     return shift == window_bits ? window_bytes / 2 : std::uint64_t{1} << (shift - room);
 }
 
-bool Memory::State::is_device(std::uint64_t address) const {
-    const std::lock_guard lock(mutex_);
-    const std::uint64_t window = address >> window_bits;
-    return window > std::uint64_t(Space::Const) && window < own_.next_window;
-}
-
-std::uint64_t Memory::State::take_cell(Region& region, std::size_t bytes) {
+std::uint64_t Memory::State::take_cell(WindowKind kind, std::size_t bytes) {
     const int shift = shift_for(bytes);
-    SizeClass& cells = region.classes[shift];
-    if (cells.freed.size() < quarantine) return fresh_cell(region, shift);
-    const std::uint64_t address = cells.freed.front();
-    cells.freed.pop_front();
+    std::deque<std::uint64_t>& freed = classes_of(kind)[shift].freed;
+    if (freed.size() < quarantine(shift))
+        if (const std::uint64_t fresh = fresh_cell(kind, shift)) return fresh;
+    if (freed.empty()) return 0;
+    const std::uint64_t address = freed.front();
+    freed.pop_front();
     return address;
 }
 
@@ -108,7 +110,7 @@ std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) 
     if (!host || !written) give_up();
 
     const std::lock_guard lock(mutex_);
-    const std::uint64_t address = take_cell(own_, bytes);
+    const std::uint64_t address = take_cell(WindowKind::Own, bytes);
     if (!address) give_up();
     buffers_[address] = {
         .address = address, .bytes = bytes, .name = std::string(name), .host = host, .written = written};
@@ -132,7 +134,7 @@ std::uint64_t Memory::State::allocate_mapped(std::size_t bytes, std::string_view
     const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + page - 1) / page * page;
     const std::lock_guard lock(mutex_);
     for (int attempts = 64; attempts > 0; --attempts) {  // another library may have mapped something there
-        const std::uint64_t address = take_cell(mapped_, bytes);
+        const std::uint64_t address = take_cell(WindowKind::Mapped, bytes);
         if (!address) break;
         void* const wanted = reinterpret_cast<void*>(address);
         void* const host = mmap(wanted, rounded, PROT_READ | PROT_WRITE,
@@ -153,7 +155,7 @@ std::uint64_t Memory::State::allocate_mapped(std::size_t bytes, std::string_view
 std::uint64_t Memory::State::adopt(void* host, std::size_t bytes, std::string_view name) {
     if (bytes > window_bytes / 2) out_of_memory(bytes, name);
     const std::lock_guard lock(mutex_);
-    const std::uint64_t address = take_cell(own_, bytes);
+    const std::uint64_t address = take_cell(WindowKind::Own, bytes);
     if (!address) out_of_memory(bytes, name);
     add_written(address, static_cast<std::byte*>(host),
                 {.address = address, .bytes = bytes, .name = std::string(name)});
@@ -189,9 +191,8 @@ void Memory::State::release(std::uint64_t address) {
     return_to_host(buffer);  // the cell's pointer stays: a launch may have read the size a moment ago
     buffer.host = {};
     buffer.written = nullptr;
-    const std::uint64_t window = address >> window_bits;
-    const bool is_mapped = window >= first_mapped_window && window <= last_mapped_window;
-    (is_mapped ? mapped_ : own_).classes[windows_[window].shift].freed.push_back(address);
+    const auto window = unsigned(address >> window_bits);
+    classes_of(AddressWindows::kind_of(window))[windows_[window].shift].freed.push_back(address);
 }
 
 std::uint64_t Memory::State::allocate_on_heap(std::size_t bytes) {
@@ -264,6 +265,8 @@ Memory::State::HostRange Memory::State::range(std::uint64_t address, std::size_t
         where = fmt::format("buffer '{}' there has been released", buffer->name);
     else if (buffer)
         where = fmt::format("buffer '{}' has {} bytes from 0x{:x}", buffer->name, buffer->bytes, buffer->address);
+    else if (address_windows().is_of_another(address, *this))
+        where = "this is an address of another device's memory";
     throw Error(fmt::format("{} of {} bytes at 0x{:x} is outside any buffer: {}", what, bytes, address, where),
                 "copy at most as many bytes as the buffer was allocated with");
 }
@@ -325,7 +328,10 @@ std::uint64_t Memory::adopt(void* host, std::size_t bytes, std::string_view name
 void Memory::release(std::uint64_t address) { state_->release(address); }
 void Memory::name(std::uint64_t address, std::string_view name) { state_->rename(address, name); }
 void Memory::set_heap_bytes(std::size_t bytes) { state_->set_heap_bytes(bytes); }
-bool Memory::is_device(std::uint64_t address) const { return state_->is_device(address); }
+bool Memory::is_device(std::uint64_t address) {
+    return address < address_limit && AddressWindows::kind_of(unsigned(address >> window_bits)) == WindowKind::Own &&
+           address_windows().is_taken(address);
+}
 Memory::Range Memory::buffer_of(std::uint64_t address) const {
     const View found = state_->find(address);
     return address - found.base <= found.bytes ? Range{found.base, found.bytes} : Range{};

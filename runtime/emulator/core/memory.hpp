@@ -9,7 +9,7 @@
 //
 //     | before | the buffer | after                   |     before and after belong to nothing
 // Buffers that are mapped, so that the host has them at the same address, are in windows of their own, where no system
-// puts anything by itself.
+// puts anything by itself. A window is of one memory of the process (address_windows.hpp).
 // So finding the buffer of an address takes two loads and a shift, an index slightly out of bounds never lands in a
 // neighbour, and the cell of a freed buffer (host memory returned, size 0) stays poisoned until many later frees.
 #pragma once
@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/emulator/core/address_windows.hpp"
 #include "runtime/emulator/core/device_memory.hpp"
 #include "runtime/emulator/core/faults.hpp"
 #include "runtime/emulator/core/host_memory.hpp"
@@ -116,7 +117,6 @@ struct Memory::State {
     std::uint64_t allocate(std::size_t bytes, std::string_view name);
     std::uint64_t allocate_mapped(std::size_t bytes, std::string_view name);
     std::uint64_t adopt(void* host, std::size_t bytes, std::string_view name);
-    bool is_device(std::uint64_t address) const;
     /// The maximum size of a later buffer that reuses the address of one with this many bytes.
     static std::uint64_t most_bytes_like(std::uint64_t bytes);
     void release(std::uint64_t address);
@@ -156,14 +156,12 @@ private:
         std::uint64_t next = 0, end = 0;  // fresh addresses of the newest window of the class
         std::deque<std::uint64_t> freed;  // bases of freed cells, oldest first
     };
-    /// Windows for buffers of one kind.
-    struct Region {
-        unsigned next_window, end_window;
-        std::array<SizeClass, window_bits + 1> classes{};
-    };
-    std::uint64_t fresh_cell(Region& region, int shift);
+    /// Buffers of one kind of windows, by the size of their cells.
+    using Classes = std::array<SizeClass, window_bits + 1>;
+    Classes& classes_of(WindowKind kind) { return classes_[unsigned(kind)]; }
+    std::uint64_t fresh_cell(WindowKind kind, int shift);
     /// An address for a buffer of so many bytes, or 0.
-    std::uint64_t take_cell(Region& region, std::size_t bytes);
+    std::uint64_t take_cell(WindowKind kind, std::size_t bytes);
     /// Adds a buffer of which all bytes count as written.
     void add_written(std::uint64_t address, std::byte* host, Buffer buffer);
     Cell& cell_of(std::uint64_t address) const;
@@ -172,9 +170,8 @@ private:
 
     Cell nowhere_;
     std::array<Window, address_limit / window_bytes> windows_;
-    static constexpr unsigned first_mapped_window = 0x400, last_mapped_window = 0x4ff;
-    Region own_{unsigned(Space::Const) + 1, first_mapped_window};
-    Region mapped_{first_mapped_window, last_mapped_window + 1};
+    std::vector<unsigned> taken_;  // windows that are this memory's
+    std::array<Classes, 2> classes_{};
     std::map<std::uint64_t, Buffer> buffers_;  // by base address
     std::set<std::uint64_t> fresh_;            // untouched ones: poisoned before something may read them
     std::vector<HostMemory> kept_;             // released while launches run

@@ -84,6 +84,9 @@ Finding global_finding(const Fault& fault, const Memory::State& memory) {
         return {FaultCode::WrongSpace,
                 fmt::format("at 0x{:x}, an address of {} memory", address, space_name(Space(address >> window_bits)))};
     const auto buffer = memory.describe(address);
+    if (!buffer && address_windows().is_of_another(address, memory))
+        return {FaultCode::NoBuffer, fmt::format("at 0x{:x}, an address of another device's memory", address),
+                "give the launch buffers of the device that it runs on"};
     if (!buffer) return {FaultCode::NoBuffer, fmt::format("at 0x{:x}, where no buffer is", address)};
     const auto offset = std::int64_t(address - buffer->address);
     const std::string name = buffer->called();

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "runtime/emulator/core/memory.hpp"
+#include "tests/message.hpp"
 #include "tests/unit/emulator/evaluate.hpp"
 #include "tests/unit/emulator/targets.hpp"
 
@@ -14,6 +15,7 @@ using namespace ikat;
 using tests::contains;
 using tests::kernel;
 using tests::Machine;
+using tests::message_of;
 
 namespace {
 
@@ -352,6 +354,56 @@ TEST_CASE("addresses of released buffers are not reused soon, and host copies ar
                contains("no memory for buffer 'huge'"));
     CHECK(second % 256 == 0);
     CHECK(memory.allocate(0, "nothing") != 0);
+}
+
+TEST_CASE("no two memories have an address in common, and an access to another's says so") {
+    emulator::Memory other;
+    const auto theirs = other.allocate(64, "theirs");
+    Machine machine;
+    const auto ours = machine.empty<std::uint32_t>("ours", 16);
+    CHECK(ours >> 36 != theirs >> 36);
+    CHECK(machine.memory.buffer_of(theirs).bytes == 0);
+    CHECK((emulator::Memory::is_device(ours) && emulator::Memory::is_device(theirs)));
+    const auto store = [&](std::uint64_t at) {
+        return machine.failure(kernel("ld.param.u64 %d1, [p0]; st.global.u32 [%d1], 1; ret;"), {}, at, at, at, 0u);
+    };
+    CHECK_THAT(store(theirs + 8), contains("an address of another device's memory"));
+    CHECK(machine.code == "no-buffer");
+    std::vector<std::byte> bytes(4);
+    CHECK_THAT(message_of([&] { machine.memory.write(theirs, bytes); }),
+               contains("address of another device's memory"));
+    other.release(theirs);
+    CHECK_THAT(store(theirs + 8), contains("where no buffer is"));
+    CHECK_THAT(store(ours + 64), contains("right past the end of buffer 'ours'"));
+}
+
+TEST_CASE("memories that come and go leave their addresses to others") {
+    emulator::Memory stays;
+    const auto kept = stays.allocate(16, "kept");
+    std::uint64_t last = 0;
+    for (int i = 0; i < 3000; ++i) {
+        emulator::Memory memory;
+        const auto small = memory.allocate(16), mapped = memory.allocate_mapped(16), large = memory.allocate(2 << 20);
+        for (const std::uint64_t address : {small, mapped, large}) {
+            REQUIRE(address >> 36 != kept >> 36);
+            REQUIRE(memory.buffer_of(address).bytes > 0);
+        }
+        REQUIRE(small >> 36 != last >> 36);
+        last = small;
+    }
+    CHECK(!emulator::Memory::is_device(last));
+    CHECK(stays.buffer_of(kept).bytes == 16);
+}
+
+TEST_CASE("a huge buffer can be had again and again") {
+    emulator::Memory memory;
+    std::uint64_t first = 0;
+    for (int i = 0; i < 2000; ++i) {
+        const auto huge = memory.allocate(std::size_t{5} << 30);
+        if (!first) first = huge;
+        REQUIRE((i == 0 || i > 60 || huge != first));
+        memory.release(huge);
+    }
 }
 
 TEST_CASE("fresh buffers are poisoned, whatever uses them first") {

@@ -67,6 +67,7 @@ struct Outcome {
     std::string said, code;
     std::vector<std::byte> map;       // that is in p0 at the end
     std::vector<std::uint32_t> read;  // p1
+    std::uint64_t x = 0;              // the address of x, of this run alone
 };
 /// The parameter is a map of x; p0 has room for two maps, and p2 is another buffer, whose address replaces %other.
 Outcome outcome(std::string body, std::uint32_t seed = 0, bool zeros = false) {
@@ -82,16 +83,19 @@ Outcome outcome(std::string body, std::uint32_t seed = 0, bool zeros = false) {
     out.said = machine.failure(with_map(body), {.block = {64, 1, 1}}, map, p0, p1);
     out.code = machine.code;
     out.map = machine.get<std::byte>(p0, 128);
+    out.x = x;
     if (out.said == "no failure") out.said.clear();
     if (out.said.empty() && body.find("[%d6]") != body.npos) out.read = machine.get<std::uint32_t>(p1, 16);
     return out;
 }
+/// The map with these changes, with address 0 if it is still one of x.
 TensorMap changed(const std::string& changes, bool zeros = false) {
     const Outcome result = outcome(changes + met + other_warps_end + out, 0, zeros);
     INFO(result.said);
     REQUIRE(result.said.empty());
-    const auto map = emulator::decode(std::span<const std::byte, 128>(result.map.data(), 128));
+    auto map = emulator::decode(std::span<const std::byte, 128>(result.map.data(), 128));
     REQUIRE(map);
+    if (map->address == result.x) map->address = 0;
     return *map;
 }
 
