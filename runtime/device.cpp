@@ -11,7 +11,8 @@
 #include "codegen/support/environment.hpp"
 #include "runtime/cache.hpp"
 #include "runtime/cuda/device.hpp"
-#include "runtime/emulator/device.hpp"
+#include "runtime/emulator_device.hpp"
+#include "runtime/emulator_options.hpp"
 #include "runtime/launch_recorder.hpp"
 #include "runtime/plan.hpp"
 
@@ -27,7 +28,7 @@ namespace {
 
 Reference<Backend> make_emulator(const OpenOptions& options) {
     std::string target = options.target.empty() ? CompileOptions{}.target : std::string(options.target);
-    EmulatorOptions emulator = emulator_options(options);
+    emulator::HostOptions emulator = emulator_options(options);
     if (options.is_plan) return open_plan(emulator_properties(emulator, std::move(target)));
     return open_emulator(std::move(emulator), std::move(target));
 }

@@ -10,6 +10,7 @@
 #include "runtime/emulator/core/wording.hpp"
 #include "runtime/emulator/decode/decode.hpp"
 #include "runtime/emulator/decode/vector_registers.hpp"
+#include "runtime/emulator/emulator.hpp"
 #include "runtime/emulator/machine/block.hpp"
 #include "runtime/emulator/machine/messages.hpp"
 #include "runtime/emulator/ops/handlers.hpp"

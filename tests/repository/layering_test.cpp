@@ -70,6 +70,10 @@ TEST_CASE("the rooms of the emulator include what is below them") {
     CHECK(including("agents/a.cpp", "decode/lowering.hpp") == 1);
     CHECK(including("decode/a.cpp", "tools/proxies/proxies.hpp") == 1);
     CHECK(including("tools/traffic/a.cpp", "emulator.hpp") == 1);
+    CHECK(including("host/a.cpp", "emulator.hpp") == 0);
+    CHECK(including("program.cpp", "host/work.hpp") == 1);
+    const std::string device = spdx + "#include \"runtime/device.hpp\"\n";
+    CHECK(broken_rules(tree_with("runtime/emulator/host/a.cpp", device)).size() == 1);
 }
 
 TEST_CASE("includes are written from the root") {

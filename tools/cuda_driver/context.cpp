@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts: the primary one of the device, which its users share, and a program's own. Each thread has a stack of them.
+#include "runtime/emulator/core/memory.hpp"
 #include "tools/cuda_driver/state.hpp"
 
 namespace ikat::cuda_driver {
 namespace {
-
-constexpr std::size_t heap_bytes = 8 << 20;  // of a kernel's malloc, until the program says more
 
 /// Makes the context the current one of this thread, in place of that which is.
 void replace_current(CUcontext context) {
@@ -16,7 +15,7 @@ void replace_current(CUcontext context) {
 Context& alive(Driver& its, CUcontext handle) {
     Context* const context = its.contexts.find(handle);
     if (!context) refuse(CUDA_ERROR_INVALID_CONTEXT);
-    if (!context->is_alive) refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    if (!its.device.is_alive(context->id)) refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED);
     return *context;
 }
 
@@ -24,25 +23,26 @@ Context& alive(Driver& its, CUcontext handle) {
 Context& alive_or_current(Driver& its, CUcontext handle) { return alive(its, handle ? handle : current_handle()); }
 
 void start(Context& context, unsigned flags) {
-    context.is_alive = true;
     context.flags = flags;
-    context.limits = {
-        {CU_LIMIT_STACK_SIZE, 1024}, {CU_LIMIT_PRINTF_FIFO_SIZE, 1 << 20}, {CU_LIMIT_MALLOC_HEAP_SIZE, heap_bytes}};
+    context.limits = {{CU_LIMIT_STACK_SIZE, 1024},
+                      {CU_LIMIT_PRINTF_FIFO_SIZE, 1 << 20},
+                      {CU_LIMIT_MALLOC_HEAP_SIZE, emulator::default_heap_bytes}};
 }
 
 CUresult create(CUcontext* out, unsigned flags, CUdevice device) {
     return initialised("cuCtxCreate", [&](Driver& its) {
         check_device(device);
         require(flags <= 0xff);
-        start(its.add_context(out, {}), flags);
+        require(out);
+        const emulator::ContextId id = its.device.create_context();
+        start(its.contexts.add(std::uintptr_t(id), {.id = id}), flags);
+        *out = handle_of(id);
         context_stack().push(*out);
     });
 }
 
-void end_primary(Driver& its) {
-    its.clear(its.contexts.at(its.primary_handle));
-    its.primary_uses = 0;
-}
+Context& primary(Driver& its) { return its.context(its.device.primary()); }
+bool is_active(Driver& its) { return its.device.is_alive(its.device.primary()); }
 
 }  // namespace
 
@@ -50,30 +50,29 @@ API(cuDevicePrimaryCtxRetain, CUcontext* context, CUdevice device) {
     return initialised("cuDevicePrimaryCtxRetain", [&](Driver& its) {
         check_device(device);
         require(context);
-        if (Context& primary = its.contexts.at(its.primary_handle); !primary.is_alive)
-            start(primary, its.primary_flags);
-        ++its.primary_uses;
-        *context = reinterpret_cast<CUcontext>(its.primary_handle);
+        if (!is_active(its)) start(primary(its), its.primary_flags);
+        its.device.retain_primary();
+        *context = handle_of(its.device.primary());
     });
 }
 API(cuDevicePrimaryCtxRelease_v2, CUdevice device) {
     return initialised("cuDevicePrimaryCtxRelease", [&](Driver& its) {
         check_device(device);
-        if (its.primary_uses == 0) refuse(CUDA_ERROR_INVALID_CONTEXT);
-        if (--its.primary_uses == 0) end_primary(its);
+        if (!its.device.release_primary()) refuse(CUDA_ERROR_INVALID_CONTEXT);
+        if (!is_active(its)) its.end(primary(its));
     });
 }
 API(cuDevicePrimaryCtxReset_v2, CUdevice device) {
     return initialised("cuDevicePrimaryCtxReset", [&](Driver& its) {
         check_device(device);
-        end_primary(its);
+        its.end(primary(its));
     });
 }
 API(cuDevicePrimaryCtxSetFlags_v2, CUdevice device, unsigned flags) {
     return initialised("cuDevicePrimaryCtxSetFlags", [&](Driver& its) {
         check_device(device);
         its.primary_flags = flags;
-        its.contexts.at(its.primary_handle).flags = flags;
+        primary(its).flags = flags;
     });
 }
 API(cuDevicePrimaryCtxGetState, CUdevice device, unsigned* flags, int* active) {
@@ -81,7 +80,7 @@ API(cuDevicePrimaryCtxGetState, CUdevice device, unsigned* flags, int* active) {
         check_device(device);
         require(flags && active);
         *flags = its.primary_flags;
-        *active = its.contexts.at(its.primary_handle).is_alive;
+        *active = is_active(its);
     });
 }
 
@@ -95,10 +94,10 @@ API(cuCtxCreate_v4, CUcontext* context, void*, unsigned flags, CUdevice device) 
 API(cuCtxDestroy_v2, CUcontext context) {
     return initialised("cuCtxDestroy", [&](Driver& its) {
         Context& gone = alive(its, context);
-        if (gone.is_primary)
+        if (gone.id == its.device.primary())
             refuse(CUDA_ERROR_INVALID_CONTEXT, "the primary context cannot be destroyed",
                    "release it with cuDevicePrimaryCtxRelease");
-        its.clear(gone);  // other threads may still have it: it stays known, as one that was destroyed
+        its.end(gone);  // other threads may still have it: it stays known, as one that was destroyed
         if (current_handle() == context) context_stack().pop();
     });
 }
@@ -136,12 +135,12 @@ API(cuCtxGetDevice_v2, CUdevice* device, CUcontext context) {
 }
 API(cuCtxGetDevice, CUdevice* device) { return cuCtxGetDevice_v2(device, nullptr); }
 API(cuCtxSynchronize, void) {
-    if (const CUresult result = finish_callbacks("cuCtxSynchronize"); result != CUDA_SUCCESS) return result;
+    if (const CUresult result = finish("cuCtxSynchronize"); result != CUDA_SUCCESS) return result;
     return in_context("cuCtxSynchronize", [](Driver&, Context&) {});
 }
 API(cuCtxSynchronize_v2, CUcontext context) {
     if (!context) return cuCtxSynchronize();
-    if (const CUresult result = finish_callbacks("cuCtxSynchronize"); result != CUDA_SUCCESS) return result;
+    if (const CUresult result = finish("cuCtxSynchronize"); result != CUDA_SUCCESS) return result;
     return initialised("cuCtxSynchronize", [&](Driver& its) { check_usable(alive(its, context)); });
 }
 API(cuCtxGetFlags, unsigned* flags) {
@@ -156,7 +155,7 @@ API(cuCtxSetFlags, unsigned flags) {
 API(cuCtxGetId, CUcontext context, unsigned long long* id) {
     return initialised("cuCtxGetId", [&](Driver& its) {
         require(id);
-        *id = reinterpret_cast<std::uintptr_t>(alive_or_current(its, context).handle);
+        *id = std::uint64_t(alive_or_current(its, context).id);
     });
 }
 API(cuCtxGetApiVersion, CUcontext context, unsigned* version) {
@@ -178,6 +177,7 @@ API(cuCtxSetLimit, CUlimit limit, std::size_t value) {
         if (limit >= CU_LIMIT_MAX) refuse(CUDA_ERROR_UNSUPPORTED_LIMIT);
         if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && value > its.properties.memory_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
         context.limits[limit] = value;
+        if (limit == CU_LIMIT_MALLOC_HEAP_SIZE) its.device.set_heap_bytes(context.id, value);
     });
 }
 API(cuCtxGetCacheConfig, int* config) {
@@ -202,7 +202,7 @@ API(cuCtxAttach, CUcontext* context, unsigned flags) {
     return in_context("cuCtxAttach", [&](Driver&, Context& current) {
         require(context && flags == 0);
         ++current.attached;
-        *context = current.handle;
+        *context = handle_of(current.id);
     });
 }
 API(cuCtxDetach, CUcontext context) {

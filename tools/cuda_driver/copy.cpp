@@ -1,65 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies between host and device, and filling. They have completed when they return; a stream is only checked.
-#include <cstring>
-
 #include "tools/cuda_driver/state.hpp"
 
 namespace ikat::cuda_driver {
 namespace {
 
-/// One end of a copy: host memory, or an address of the device.
-struct Place {
-    std::byte* host = nullptr;
-    CUdeviceptr device = 0;
+using emulator::work::on_device;
+using emulator::work::on_host;
+using emulator::work::Place;
 
-    Place at(std::size_t bytes) const { return {host ? host + bytes : nullptr, host ? 0 : device + bytes}; }
-};
-Place on_host(const void* memory) { return {static_cast<std::byte*>(const_cast<void*>(memory)), 0}; }
-Place on_device(CUdeviceptr address) { return {nullptr, address}; }
 /// With unified addressing an address tells by itself where it is.
-Place anywhere(Driver& its, CUdeviceptr address) {
-    return its.memory.is_device(address) ? on_device(address) : on_host(reinterpret_cast<void*>(address));
+Place anywhere(CUdeviceptr address) {
+    return emulator::Memory::is_device(address) ? on_device(address) : on_host(reinterpret_cast<void*>(address));
 }
 
 void check_range(Driver& its, CUdeviceptr address, std::size_t bytes) {
-    const auto [begin, size] = its.memory.buffer_of(address);
+    const auto [begin, size] = its.device.memory().space().buffer_of(address);
     require(size && address + bytes <= begin + size && address + bytes >= address);
 }
 
-void download(Driver& its, std::byte* to, CUdeviceptr from, std::size_t bytes) {
-    its.memory.read(from, {to, bytes});
-    runtime::check_download(its.options, runtime::Origin::Foreign, its.memory, from, bytes);
-}
-
-void copy(Driver& its, Place to, Place from, std::size_t bytes) {
+void copy(Driver& its, CUstream stream, Place to, Place from, std::size_t bytes) {
     if (bytes == 0) return;
     require((to.host || to.device) && (from.host || from.device));
     if (!to.host) check_range(its, to.device, bytes);
     if (!from.host) check_range(its, from.device, bytes);
-    if (to.host && from.host)
-        std::memcpy(to.host, from.host, bytes);
-    else if (to.host)
-        download(its, to.host, from.device, bytes);
-    else if (from.host)
-        its.memory.write(to.device, {from.host, bytes});
-    else
-        its.memory.copy(to.device, from.device, bytes);
+    its.device.run(id_of(stream), emulator::work::Copy{to, from, bytes});
 }
 
 CUresult copy_on(const char* function, CUstream stream, Place to, Place from, std::size_t bytes) {
-    return on_stream(function, stream, [&](Driver& its, Context&) { copy(its, to, from, bytes); });
+    return on_stream(function, stream, [&](Driver& its, Context&) { copy(its, stream, to, from, bytes); });
 }
 
 CUresult copy_unified(const char* function, CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
     return on_stream(function, stream,
-                     [&](Driver& its, Context&) { copy(its, anywhere(its, to), anywhere(its, from), bytes); });
+                     [&](Driver& its, Context&) { copy(its, stream, anywhere(to), anywhere(from), bytes); });
 }
 
-Place place(Driver& its, CUmemorytype type, const void* host, CUdeviceptr device) {
+Place place(CUmemorytype type, const void* host, CUdeviceptr device) {
     switch (type) {
         case CU_MEMORYTYPE_HOST: return on_host(host);
         case CU_MEMORYTYPE_DEVICE: return on_device(device);
-        case CU_MEMORYTYPE_UNIFIED: return anywhere(its, device);
+        case CU_MEMORYTYPE_UNIFIED: return anywhere(device);
         case CU_MEMORYTYPE_ARRAY: refuse(CUDA_ERROR_NOT_SUPPORTED, "arrays are not emulated", "copy between buffers");
     }
     refuse(CUDA_ERROR_INVALID_VALUE);
@@ -83,6 +64,7 @@ struct Box {
     std::size_t offset(std::size_t row, std::size_t plane) const {
         return sum(product(sum(product(sum(z, plane), height), sum(y, row)), pitch), x);
     }
+    emulator::work::Copy::Pitch pitches() const { return {pitch, pitch * height}; }
 };
 
 /// Copies boxes of rows. Without a pitch the rows follow each other.
@@ -91,17 +73,22 @@ CUresult copy_3d(const char* function, CUstream stream, const CUDA_MEMCPY3D* ask
         require(asked);
         const CUDA_MEMCPY3D& c = *asked;
         if (c.WidthInBytes == 0 || c.Height == 0 || c.Depth == 0) return;
-        const Box from(place(its, c.srcMemoryType, c.srcHost, c.srcDevice), c.srcXInBytes, c.srcY, c.srcZ, c.srcPitch,
+        const Box from(place(c.srcMemoryType, c.srcHost, c.srcDevice), c.srcXInBytes, c.srcY, c.srcZ, c.srcPitch,
                        c.srcHeight, c.WidthInBytes, c.Height);
-        const Box to(place(its, c.dstMemoryType, c.dstHost, c.dstDevice), c.dstXInBytes, c.dstY, c.dstZ, c.dstPitch,
+        const Box to(place(c.dstMemoryType, c.dstHost, c.dstDevice), c.dstXInBytes, c.dstY, c.dstZ, c.dstPitch,
                      c.dstHeight, c.WidthInBytes, c.Height);
         for (const Box& box : {from, to}) {
             const std::size_t first = box.offset(0, 0), last = box.offset(c.Height - 1, c.Depth - 1);
+            require(box.place.host || box.place.device);
             if (!box.place.host) check_range(its, box.place.device + first, sum(last - first, c.WidthInBytes));
         }
-        for (std::size_t plane = 0; plane < c.Depth; ++plane)
-            for (std::size_t row = 0; row < c.Height; ++row)
-                copy(its, to.place.at(to.offset(row, plane)), from.place.at(from.offset(row, plane)), c.WidthInBytes);
+        its.device.run(id_of(stream), emulator::work::Copy{.to = to.place.at(to.offset(0, 0)),
+                                                           .from = from.place.at(from.offset(0, 0)),
+                                                           .bytes = c.WidthInBytes,
+                                                           .rows = c.Height,
+                                                           .planes = c.Depth,
+                                                           .to_pitch = to.pitches(),
+                                                           .from_pitch = from.pitches()});
     });
 }
 
@@ -126,8 +113,8 @@ CUresult fill(const char* function, CUstream stream, CUdeviceptr to, std::size_t
         const std::size_t bytes = product(width, sizeof value);
         require(to % sizeof value == 0 && (height == 1 || (pitch >= bytes && pitch % sizeof value == 0)));
         check_range(its, to, sum(product(height - 1, pitch), bytes));
-        for (std::size_t row = 0; row < height; ++row)
-            its.memory.fill(to + row * pitch, std::as_bytes(std::span(&value, 1)), width);
+        const auto element = std::as_bytes(std::span(&value, 1));
+        its.device.run(id_of(stream), emulator::work::Fill{to, {element.begin(), element.end()}, width, height, pitch});
     });
 }
 

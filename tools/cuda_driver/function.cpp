@@ -98,7 +98,7 @@ CUresult get_parameter(const char* function, CUfunction handle, std::size_t inde
                        std::size_t* bytes) {
     return initialised(function, [&](Driver& its) {
         const Function& of = its.functions.at(handle);
-        const auto parameters = of.module->program->parameters(of.entry);
+        const auto parameters = of.module->program().parameters(of.entry);
         require(index < parameters.size());
         if (offset) *offset = parameters[index].offset;
         if (bytes) *bytes = parameters[index].bytes;

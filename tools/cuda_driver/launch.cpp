@@ -92,7 +92,7 @@ std::vector<std::byte> pack(const Function& function, void** parameters, void** 
     std::vector<std::byte> out(bytes);
     if (parameters) {
         require(!extra);
-        for (const auto& declared : function.module->program->parameters(function.entry)) {
+        for (const auto& declared : function.module->program().parameters(function.entry)) {
             const void* const given = *parameters++;
             require(given);
             std::memcpy(out.data() + declared.offset, given, declared.bytes);
@@ -119,11 +119,10 @@ std::vector<std::byte> pack(const Function& function, void** parameters, void** 
     return out;
 }
 
-void run(Driver& its, Context& context, const char* name, Module& module, const emulator::Launch& launch) {
-    use_shadows(its, module);
-    its.memory.set_heap_bytes(context.limits[CU_LIMIT_MALLOC_HEAP_SIZE]);
+void run(Driver& its, Context& context, CUstream stream, const char* name, Module& module,
+         const emulator::Launch& launch) {
     try {
-        runtime::run(*module.program, launch, its.options, runtime::Origin::Foreign);
+        its.device.run(id_of(stream), emulator::work::Launch(module.loaded, context.id, launch));
     } catch (const Error& finding) {
         note(fmt::format("ikat's CUDA driver: {}: {}\n", name, finding.what()));
         if (!module.ptx.write()) complain(name, "the PTX cannot be written to " + module.ptx.path(), "set IKAT_EMIT");
@@ -142,18 +141,19 @@ CUresult launch(const char* name, CUfunction handle, emulator::Launch asked, CUs
                 void** extra, const Extras& extras = {}) {
     return on_stream(name, stream, [&](Driver& its, Context& context) {
         Function& function = its.functions.at(handle);
-        if (function.module->context && function.module->context != &context) refuse(CUDA_ERROR_INVALID_HANDLE);
+        const auto home = function.module->loaded->context();
+        if (home && home != context.id) refuse(CUDA_ERROR_INVALID_HANDLE);
         for (const CUevent event : extras.events)
-            if (its.events.at(event).context != &context) refuse(CUDA_ERROR_INVALID_HANDLE);
+            if (event_at(its, event).context != context.id) refuse(CUDA_ERROR_INVALID_HANDLE);
         const std::vector<std::byte> packed = pack(function, parameters, extra);
         asked.entry = function.entry;
         asked.parameters = packed;
         if (!names_cluster(asked)) asked.cluster = function.cluster;
         check_cluster(its, function, asked);
-        function.module->program->check(asked);
+        function.module->program().check(asked);
         check_resources(its, function, asked, extras.is_cooperative);
-        run(its, context, name, *function.module, asked);
-        for (const CUevent event : extras.events) its.events.at(event).time = std::chrono::steady_clock::now();
+        run(its, context, stream, name, *function.module, asked);
+        for (const CUevent event : extras.events) its.device.run(id_of(stream), emulator::work::Record{id_of(event)});
     });
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device memory, which is the emulator's, host memory that kernels reach, and pools.
-#include <unistd.h>
-
 #include <cstring>
 
 #include "tools/cuda_driver/state.hpp"
@@ -13,20 +11,17 @@ CUresult allocate_host(void** out, std::size_t bytes, unsigned flags) {
     return in_context("cuMemHostAlloc", [&](Driver& its, Context& context) {
         require(out && bytes > 0 && flags <= all_host_flags);
         if (bytes > its.properties.memory_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
-        CUdeviceptr address = 0;
         try {
-            address = its.memory.allocate_mapped(bytes, "page-locked memory");
+            *out = reinterpret_cast<void*>(its.device.memory().allocate_pinned(context.id, bytes, flags));
         } catch (const Error&) { refuse(CUDA_ERROR_OUT_OF_MEMORY); }
-        its.host_ranges[address] = {&context, bytes, flags, false, address};
-        *out = reinterpret_cast<void*>(address);
     });
 }
 
-/// The page-locked range that begins there, if it is registered or not as asked; else `otherwise`.
-auto range_at(Driver& its, void* memory, bool is_registered, CUresult otherwise) {
-    const auto found = its.host_ranges.find(reinterpret_cast<std::uintptr_t>(memory));
-    if (found == its.host_ranges.end() || found->second.is_registered != is_registered) refuse(otherwise);
-    return found;
+/// Frees or unregisters page-locked memory; CUDA_ERROR `otherwise` if none of this kind begins there.
+CUresult release_host(const char* function, void* memory, bool is_registered, CUresult otherwise) {
+    return in_context(function, [&](Driver& its, Context&) {
+        if (!its.device.memory().release_pinned(memory, is_registered)) refuse(otherwise);
+    });
 }
 
 CUresult allocate_async(const char* function, CUdeviceptr* address, std::size_t bytes, CUstream stream) {
@@ -39,8 +34,8 @@ CUresult allocate_async(const char* function, CUdeviceptr* address, std::size_t 
 /// All there is to do where managed memory is to move: there is only one memory.
 CUresult check_managed(const char* function, CUdeviceptr address, std::size_t bytes, CUstream stream) {
     return on_stream(function, stream, [&](Driver& its, Context&) {
-        const auto [begin, size] = its.memory.buffer_of(address);
-        require(its.managed.contains(begin) && bytes <= begin + size - address);
+        const auto buffer = its.device.memory().buffer(address);
+        require(buffer.is_managed && bytes <= buffer.address + buffer.bytes - address);
     });
 }
 
@@ -60,7 +55,8 @@ CUresult pool_attribute(const char* function, CUmemoryPool pool, CUmemPool_attri
     return initialised(function, [&](Driver& its) {
         require(value && attribute >= 1 && attribute <= CU_MEMPOOL_ATTR_USED_MEM_HIGH);
         std::uint64_t& stored = its.pools.at(pool).attributes[attribute];
-        if (attribute >= CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) stored = its.used_bytes;  // nothing sets these
+        if (attribute >= CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)
+            stored = its.device.memory().used_bytes();  // nothing sets these
         const std::size_t bytes = is_narrow(attribute) ? sizeof(int) : sizeof stored;
         if (write)
             std::memcpy(&stored, value, bytes);
@@ -76,30 +72,27 @@ void put(void* to, T value) {
 
 /// What is known of an address; 0, and false, where it has no such attribute.
 bool pointer_attribute(Driver& its, void* to, CUpointer_attribute which, CUdeviceptr address) {
-    const auto [begin, bytes] = its.memory.buffer_of(address);
-    const auto host = its.host_range(address);
-    const bool is_host = host != its.host_ranges.end();
-    const auto owner = its.allocations.find(begin);
-    const bool is_device = owner != its.allocations.end();
-    const bool is_managed = its.managed.contains(begin);
+    const auto buffer = its.device.memory().buffer(address);
+    const auto host = its.device.memory().pinned(address);
+    const bool is_device = buffer.context.has_value();
     const auto give = [&](bool has, auto value) { return put(to, has ? value : decltype(value){}), has; };
     switch (which) {
-        case CU_POINTER_ATTRIBUTE_CONTEXT: {
-            const Context* const context = is_device ? owner->second : is_host ? host->second.context : nullptr;
-            return give(context, context ? context->handle : nullptr);
-        }
+        case CU_POINTER_ATTRIBUTE_CONTEXT:
+            return give(is_device || host, is_device ? handle_of(*buffer.context)
+                                           : host    ? handle_of(host->context)
+                                                     : CUcontext());
         case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-            return give(is_device || is_host, is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
+            return give(is_device || host, host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
         case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-            return give(is_device || is_host, is_host ? host->second.device + (address - host->first) : address);
-        case CU_POINTER_ATTRIBUTE_HOST_POINTER: return give(is_host || is_managed, address);
-        case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: return give(is_device || is_host, 0);
-        case CU_POINTER_ATTRIBUTE_IS_MANAGED: return give(is_device || is_host, int(is_managed));
-        case CU_POINTER_ATTRIBUTE_BUFFER_ID: return give(is_device || is_host, is_host ? host->first : begin);
-        case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return give(is_device || is_host, 0);
-        case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return give(is_device, begin);
-        case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return give(is_device, bytes);
-        case CU_POINTER_ATTRIBUTE_MAPPED: return give(true, int(is_device || is_host));
+            return give(is_device || host, host ? host->device + (address - host->begin) : address);
+        case CU_POINTER_ATTRIBUTE_HOST_POINTER: return give(host || buffer.is_managed, address);
+        case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: return give(is_device || host, 0);
+        case CU_POINTER_ATTRIBUTE_IS_MANAGED: return give(is_device || host, int(buffer.is_managed));
+        case CU_POINTER_ATTRIBUTE_BUFFER_ID: return give(is_device || host, host ? host->begin : buffer.address);
+        case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return give(is_device || host, 0);
+        case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return give(is_device, buffer.address);
+        case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return give(is_device, buffer.bytes);
+        case CU_POINTER_ATTRIBUTE_MAPPED: return give(true, int(is_device || host));
     }
     return give(false, 0);
 }
@@ -129,12 +122,12 @@ API(cuMemGetInfo_v2, std::size_t* free, std::size_t* total) {
     return in_context("cuMemGetInfo", [&](Driver& its, Context&) {
         require(free && total);
         *total = its.properties.memory_bytes;
-        *free = its.properties.memory_bytes - its.used_bytes;
+        *free = its.properties.memory_bytes - its.device.memory().used_bytes();
     });
 }
 API(cuMemGetAddressRange_v2, CUdeviceptr* begin, std::size_t* size, CUdeviceptr address) {
     return in_context("cuMemGetAddressRange", [&](Driver& its, Context&) {
-        const auto [base, bytes] = its.memory.buffer_of(address);
+        const auto [base, bytes] = its.device.memory().space().buffer_of(address);
         if (bytes == 0) refuse(CUDA_ERROR_NOT_FOUND);
         if (begin) *begin = base;
         if (size) *size = bytes;
@@ -143,48 +136,32 @@ API(cuMemGetAddressRange_v2, CUdeviceptr* begin, std::size_t* size, CUdeviceptr 
 
 API(cuMemHostAlloc, void** memory, std::size_t bytes, unsigned flags) { return allocate_host(memory, bytes, flags); }
 API(cuMemAllocHost_v2, void** memory, std::size_t bytes) { return allocate_host(memory, bytes, 0); }
-API(cuMemFreeHost, void* memory) {
-    return in_context("cuMemFreeHost", [&](Driver& its, Context&) {
-        const auto found = range_at(its, memory, false, CUDA_ERROR_INVALID_VALUE);
-        its.release_host(found->second);
-        its.host_ranges.erase(found);
-    });
-}
+API(cuMemFreeHost, void* memory) { return release_host("cuMemFreeHost", memory, false, CUDA_ERROR_INVALID_VALUE); }
 API(cuMemHostGetFlags, unsigned* flags, void* memory) {
     return in_context("cuMemHostGetFlags", [&](Driver& its, Context&) {
-        const auto found = its.host_range(reinterpret_cast<std::uintptr_t>(memory));
-        require(flags && found != its.host_ranges.end() && !found->second.is_registered);
-        *flags = found->second.flags;
+        const auto found = its.device.memory().pinned(reinterpret_cast<std::uintptr_t>(memory));
+        require(flags && found && !found->is_registered);
+        *flags = found->flags;
     });
 }
 API(cuMemHostRegister_v2, void* memory, std::size_t bytes, unsigned flags) {
     return in_context("cuMemHostRegister", [&](Driver& its, Context& context) {
         require(memory && bytes > 0 && flags <= all_host_flags);
-        const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-        const auto next = its.host_ranges.lower_bound(begin);
-        const bool overlaps = its.host_range(begin) != its.host_ranges.end() ||
-                              (next != its.host_ranges.end() && next->first < sum(begin, bytes));
-        if (overlaps) refuse(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-        const std::uintptr_t offset = begin % std::uintptr_t(sysconf(_SC_PAGESIZE));
-        void* const page = reinterpret_cast<void*>(begin - offset);
-        const CUdeviceptr device = its.memory.adopt(page, sum(offset, bytes), "registered memory") + offset;
-        its.host_ranges[begin] = {&context, bytes, flags, true, device};
+        sum(reinterpret_cast<std::uintptr_t>(memory), bytes);
+        if (!its.device.memory().register_pinned(context.id, memory, bytes, flags))
+            refuse(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     });
 }
 API(cuMemHostUnregister, void* memory) {
-    return in_context("cuMemHostUnregister", [&](Driver& its, Context&) {
-        const auto found = range_at(its, memory, true, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
-        its.release_host(found->second);
-        its.host_ranges.erase(found);
-    });
+    return release_host("cuMemHostUnregister", memory, true, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 API(cuMemHostGetDevicePointer_v2, CUdeviceptr* address, void* memory, unsigned flags) {
     return in_context("cuMemHostGetDevicePointer", [&](Driver& its, Context&) {
         require(address && flags == 0);
         const auto host = reinterpret_cast<std::uintptr_t>(memory);
-        const auto found = its.host_range(host);
-        require(found != its.host_ranges.end());
-        *address = found->second.device + (host - found->first);
+        const auto found = its.device.memory().pinned(host);
+        require(found.has_value());
+        *address = found->device + (host - found->begin);
     });
 }
 

@@ -39,16 +39,23 @@ std::string text_of(const Driver& its, const void* image) {
     } catch (const Error& error) { refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, error.what()); }
 }
 
-Module load(Driver& its, Context* context, std::string text, const Log& log) {
+/// Writes the handle of a module, or of a library, which has no context.
+template <class Handle>
+Module& load(Driver& its, Handle* out, Handles<Module>& among, std::optional<emulator::ContextId> context,
+             std::string text, const Log& log) {
+    require(out);
     try {
         nvptx::Module module = assemble(its.target, text, "application ptx input", true);
         const std::string_view named = module.text(module.target[0]);
-        Module out{.context = context, .target = accepted_number(its.target, named)};
-        out.ptx = KeptPtx(std::move(text), first_entry(module));
-        module.file = intern(out.ptx.path());
-        out.program = std::make_unique<emulator::Program>(std::move(module), its.memory);
+        Module kept{.target = accepted_number(its.target, named)};
+        kept.ptx = KeptPtx(std::move(text), first_entry(module));
+        module.file = intern(kept.ptx.path());
+        const emulator::ModuleId id =
+            its.device.load(context, {.module = std::move(module), .origin = emulator::Origin::Foreign});
+        kept.loaded = its.device.find(id);
         log.clear();
-        return out;
+        *out = reinterpret_cast<Handle>(id);
+        return among.add(std::uintptr_t(id), std::move(kept));
     } catch (const NotAssembled& refused) {
         log.write(refused.log);
         refuse(refused.result);
@@ -61,12 +68,12 @@ Module load(Driver& its, Context* context, std::string text, const Log& log) {
 CUresult load_module(const char* function, CUmodule* out, const void* image, unsigned count,
                      const CUjit_option* options, void** values) {
     return in_context(function, [&](Driver& its, Context& context) {
-        its.give(out, its.modules, load(its, &context, text_of(its, image), Log(count, options, values)));
+        load(its, out, its.modules, context.id, text_of(its, image), Log(count, options, values));
     });
 }
 
 void load_library(Driver& its, CUlibrary* out, const void* image, const Log& log) {
-    Module& library = its.give(out, its.libraries, load(its, nullptr, text_of(its, image), log));
+    Module& library = load(its, out, its.libraries, {}, text_of(its, image), log);
     library.library = *out;
 }
 
@@ -74,11 +81,11 @@ void load_library(Driver& its, CUlibrary* out, const void* image, const Log& log
 std::uintptr_t entry_of(Driver& its, Module& module, const char* name) {
     require(name);
     if (const auto found = module.functions.find(name); found != module.functions.end()) return found->second;
-    const auto entries = module.program->entries();
+    const auto entries = module.program().entries();
     if (std::ranges::find(entries, name) == entries.end()) refuse(CUDA_ERROR_NOT_FOUND);
     Function function{.module = &module, .entry = name};
     try {
-        function.facts = module.program->entry(name);
+        function.facts = module.program().entry(name);
     } catch (const Error& error) {
         module.ptx.write();
         refuse(CUDA_ERROR_NOT_SUPPORTED, error.what());
@@ -106,23 +113,23 @@ void find_entry(Driver& its, Module& module, const char* name, Handle* out) {
 template <class Handle>
 void list_entries(Driver& its, Module& module, unsigned most, Handle* out) {
     require(out);
-    const auto entries = module.program->entries();
+    const auto entries = module.program().entries();
     for (unsigned i = 0; i < std::min<std::size_t>(most, entries.size()); ++i)
         find_entry(its, module, entries[i].c_str(), &out[i]);
 }
 
 void count_entries(Module& module, unsigned* out) {
     require(out);
-    *out = unsigned(module.program->entries().size());
+    *out = unsigned(module.program().entries().size());
 }
 
-void find_variable(Driver& its, Module& module, const char* name, CUdeviceptr* address, std::size_t* bytes) {
+void find_variable(Module& module, const char* name, CUdeviceptr* address, std::size_t* bytes) {
     require(name);
     emulator::Program::Variable found;
     try {
-        found = module.program->variable(name);
+        found = module.loaded->variable(name);
     } catch (const Error&) { refuse(CUDA_ERROR_NOT_FOUND); }
-    if (address) *address = found.address ? found.address : shadow_of(its, module, name);
+    if (address) *address = found.address;
     if (bytes) *bytes = found.bytes;
 }
 
@@ -134,22 +141,6 @@ std::string read_file(const char* path) {
     if (!file || !std::filesystem::is_regular_file(path))
         refuse(CUDA_ERROR_FILE_NOT_FOUND, fmt::format("there is no file '{}'", path));
     return {std::istreambuf_iterator<char>(file), {}};
-}
-
-CUdeviceptr shadow_of(Driver& its, Module& module, const std::string& name) {
-    if (const auto found = module.shadows.find(name); found != module.shadows.end()) return found->second;
-    const std::vector<std::byte> contents = module.program->constant(name);
-    const CUdeviceptr address = its.memory.allocate(contents.size(), name);
-    its.memory.write(address, contents);
-    return module.shadows[name] = address;
-}
-
-void use_shadows(Driver& its, Module& module) {
-    for (const auto& [name, address] : module.shadows) {
-        std::vector<std::byte> contents(its.memory.buffer_of(address).bytes);
-        its.memory.read(address, contents);
-        module.program->set_variable(name, contents);
-    }
 }
 
 API(cuModuleLoadData, CUmodule* module, const void* image) {
@@ -164,7 +155,7 @@ API(cuModuleLoadFatBinary, CUmodule* module, const void* image) {
 API(cuModuleLoad, CUmodule* module, const char* path) {
     return in_context("cuModuleLoad", [&](Driver& its, Context& context) {
         const std::string image = read_file(path);
-        its.give(module, its.modules, load(its, &context, text_of(its, image.c_str()), Log()));
+        load(its, module, its.modules, context.id, text_of(its, image.c_str()), Log());
     });
 }
 API(cuModuleUnload, CUmodule module) {
@@ -184,7 +175,7 @@ API(cuModuleEnumerateFunctions, CUfunction* functions, unsigned most, CUmodule m
 }
 API(cuModuleGetGlobal_v2, CUdeviceptr* address, std::size_t* bytes, CUmodule module, const char* name) {
     return in_context("cuModuleGetGlobal",
-                      [&](Driver& its, Context&) { find_variable(its, its.modules.at(module), name, address, bytes); });
+                      [&](Driver& its, Context&) { find_variable(its.modules.at(module), name, address, bytes); });
 }
 API(cuModuleGetLoadingMode, int* mode) {
     return initialised("cuModuleGetLoadingMode", [&](Driver&) {
@@ -221,9 +212,8 @@ API(cuLibraryEnumerateKernels, CUkernel* kernels, unsigned most, CUlibrary libra
                        [&](Driver& its) { list_entries(its, its.libraries.at(library), most, kernels); });
 }
 API(cuLibraryGetGlobal, CUdeviceptr* address, std::size_t* bytes, CUlibrary library, const char* name) {
-    return in_context("cuLibraryGetGlobal", [&](Driver& its, Context&) {
-        find_variable(its, its.libraries.at(library), name, address, bytes);
-    });
+    return in_context("cuLibraryGetGlobal",
+                      [&](Driver& its, Context&) { find_variable(its.libraries.at(library), name, address, bytes); });
 }
 API(cuKernelGetFunction, CUfunction* function, CUkernel kernel) {
     return in_context("cuKernelGetFunction", [&](Driver& its, Context&) {

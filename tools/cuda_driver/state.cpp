@@ -9,6 +9,8 @@
 #include "codegen/support/environment.hpp"
 #include "codegen/support/notes.hpp"
 #include "runtime/device.hpp"
+#include "runtime/emulator_device.hpp"
+#include "runtime/emulator_options.hpp"
 
 namespace ikat::cuda_driver {
 namespace {
@@ -31,7 +33,7 @@ unsigned multiprocessors(const nvptx::Target& target) {
     return count;
 }
 
-runtime::DeviceProperties device_properties(const nvptx::Target& target, const runtime::EmulatorOptions& options) {
+runtime::DeviceProperties device_properties(const nvptx::Target& target, const emulator::HostOptions& options) {
     runtime::DeviceProperties properties = runtime::emulator_properties(options, std::string(target.name));
     properties.multiprocessors = multiprocessors(target);
     return properties;
@@ -46,11 +48,11 @@ void refuse(CUresult result, std::string reason, std::string hint) {
 Driver::Driver()
     : target(device_target()),
       options(runtime::emulator_options(runtime::OpenOptions{})),
-      properties(device_properties(target, options)) {
+      properties(device_properties(target, options)),
+      device(options, emulator::Origin::Foreign, properties.memory_bytes) {
     const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
     blocking_launches = blocking && std::string_view(blocking) == "1";
-    primary_handle = new_handle();
-    contexts.add(primary_handle, {.handle = reinterpret_cast<CUcontext>(primary_handle), .is_primary = true});
+    contexts.add(std::uintptr_t(device.primary()), {.id = device.primary()});
     default_pool = new_handle();
     pools.add(default_pool, {});
 }
@@ -60,82 +62,41 @@ Driver& driver() {
     return *its;
 }
 
-Context& Driver::add_context(CUcontext* out, const Context& context) {
-    Context& added = give(out, contexts, context);
-    added.handle = *out;
-    return added;
-}
-
 namespace {
 
-CUdeviceptr allocate_by(Driver& its, std::uint64_t (emulator::Memory::*how)(std::size_t, std::string_view),
-                        Context& context, std::size_t bytes) {
+/// What a client of the device's memory gets, as a driver calls a lack of it.
+template <class Allocate>
+CUdeviceptr allocated(std::size_t bytes, Allocate allocate) {
     require(bytes > 0);
-    if (bytes > its.properties.memory_bytes - its.used_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
-    CUdeviceptr address = 0;
     try {
-        address = (its.memory.*how)(bytes, {});
+        return allocate();
     } catch (const Error&) { refuse(CUDA_ERROR_OUT_OF_MEMORY); }
-    its.allocations.emplace(address, &context);
-    its.used_bytes += bytes;
-    return address;
 }
 
 }  // namespace
 
 CUdeviceptr Driver::allocate(Context& context, std::size_t bytes) {
-    return allocate_by(*this, &emulator::Memory::allocate, context, bytes);
+    return allocated(bytes, [&] { return device.memory().allocate(context.id, bytes); });
 }
 
 CUdeviceptr Driver::allocate_managed(Context& context, std::size_t bytes) {
-    const CUdeviceptr address = allocate_by(*this, &emulator::Memory::allocate_mapped, context, bytes);
-    managed.insert(address);
-    return address;
+    return allocated(bytes, [&] { return device.memory().allocate_managed(context.id, bytes); });
 }
 
-void Driver::release(CUdeviceptr address) {
-    if (address == 0) return;
-    const auto found = allocations.find(address);
-    require(found != allocations.end());
-    used_bytes -= memory.buffer_of(address).bytes;
-    memory.release(address);
-    allocations.erase(found);
-    managed.erase(address);
-}
+void Driver::release(CUdeviceptr address) { require(address == 0 || device.memory().release(address)); }
 
-void Driver::release_host(const HostRange& range) {
-    // Of registered memory the whole pages are reachable.
-    memory.release(range.is_registered ? memory.buffer_of(range.device).address : range.device);
-}
-
-std::map<std::uintptr_t, HostRange>::iterator Driver::host_range(std::uintptr_t address) {
-    auto next = host_ranges.upper_bound(address);
-    if (next == host_ranges.begin()) return host_ranges.end();
-    --next;
-    return address - next->first < next->second.bytes ? next : host_ranges.end();
-}
-
-void Driver::forget(Module& module) {
+void Driver::forget_functions(const Module& module) {
     functions.remove_if([&](const Function& function) { return function.module == &module; });
-    for (const auto& [name, address] : module.shadows) memory.release(address);
 }
 
-void Driver::clear(Context& context) {
-    const auto belongs = [&](const auto& object) { return object.context == &context; };
-    modules.remove_if([&](Module& module) { return belongs(module) && (forget(module), true); });
-    streams.remove_if(belongs);
-    events.remove_if(belongs);
-    for (auto it = allocations.begin(); it != allocations.end();) {
-        const auto [address, owner] = *it++;
-        if (owner == &context) release(address);
-    }
-    std::erase_if(host_ranges, [&](const auto& each) {
-        const HostRange& range = each.second;
-        if (range.context != &context) return false;
-        release_host(range);
+void Driver::end(Context& context) {
+    modules.remove_if([&](const Module& module) {
+        if (module.loaded->context() != context.id) return false;
+        forget_functions(module);
         return true;
     });
-    context = {.handle = context.handle, .is_primary = context.is_primary};
+    device.end(context.id);
+    context = {.id = context.id};
 }
 
 ContextStack& context_stack() {
@@ -144,7 +105,7 @@ ContextStack& context_stack() {
 }
 
 void check_usable(const Context& context) {
-    if (!context.is_alive) refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    if (!driver().device.is_alive(context.id)) refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED);
     if (context.failure != CUDA_SUCCESS) refuse(context.failure);
 }
 
@@ -156,13 +117,34 @@ Context& current_context() {
     return context;
 }
 
-Stream* stream_of(CUstream stream) { return always_exists(stream) ? nullptr : &driver().streams.at(stream); }
+std::optional<emulator::Stream> stream_at(Driver& its, CUstream stream) {
+    if (id_of(stream) == emulator::default_stream) return {};
+    const auto found = its.device.find(id_of(stream));
+    if (!found) refuse(CUDA_ERROR_INVALID_HANDLE);
+    return found;
+}
 
-Context& context_of(CUstream stream) {
-    const Stream* const its = stream_of(stream);
-    if (!its) return current_context();
-    check_usable(*its->context);
-    return *its->context;
+emulator::Event event_at(Driver& its, CUevent event) {
+    const auto found = its.device.find(id_of(event));
+    if (!found) refuse(CUDA_ERROR_INVALID_HANDLE);
+    return *found;
+}
+
+Context& context_of(Driver& its, CUstream stream) {
+    const auto known = stream_at(its, stream);
+    if (!known) return current_context();
+    Context& context = its.context(known->context);
+    check_usable(context);
+    return context;
+}
+
+CUresult finish(const char* function, std::optional<CUstream> stream) noexcept {
+    return translated(function, [&] {
+        emulator::HostDevice& device = driver().device;
+        if (device.is_host_call())
+            refuse(CUDA_ERROR_NOT_PERMITTED, "it is called by a callback", "callbacks must not call the driver");
+        stream ? device.finish(id_of(*stream)) : device.finish();
+    });
 }
 
 void complain(const char* function, const std::string& reason, const std::string& hint) {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stand-in knows: one device, the contexts on it, and the objects behind the handles that a program holds.
+// What the API adds to the emulator's device: handles, what they say of themselves, and results as a driver has them.
 //
-// A handle is a number that is never given twice, so a destroyed one is always found out. All of an API call happens
-// under one lock; work is done when it is enqueued, which a driver may do as well. A kernel's failure is reported as a
-// driver does: by the calls after the launch, and by all of them until the context is gone.
+// Handles of contexts, streams, events and modules are the device's own names for them, other handles are numbers of
+// the same row: none is given twice, so a destroyed one is always found out. All of an API call happens under one lock;
+// work is done when it is enqueued, which a driver may do as well. A kernel's failure is reported as a driver does: by
+// the calls after the launch, and by all of them until the context is gone.
 #pragma once
 #include <array>
-#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "codegen/ptx/table/target.hpp"
-#include "runtime/emulator/device.hpp"
+#include "runtime/backend.hpp"
+#include "runtime/emulator/host/host_device.hpp"
 #include "tools/cuda_driver/abi.hpp"
 #include "tools/cuda_driver/kept_ptx.hpp"
 
@@ -50,14 +50,13 @@ struct Context;
 inline constexpr int driver_version = 13000;
 
 struct Module {
-    Context* context = nullptr;   // nullptr: it is a library, which belongs to no context
+    std::shared_ptr<emulator::LoadedModule> loaded{};
     CUlibrary library = nullptr;  // its handle, if it is one
     unsigned target = 0;          // 90 of sm_90a
     KeptPtx ptx{};
-    std::unique_ptr<emulator::Program> program{};
     std::map<std::string, std::uintptr_t> functions{};  // handles given out, by entry
-    /// Of .const variables whose address was asked for: device memory that is copied into them before each launch.
-    std::map<std::string, CUdeviceptr> shadows{};
+
+    emulator::Program& program() const { return loaded->program(); }
 };
 
 /// An entry of a module, behind a CUfunction or a CUkernel.
@@ -76,18 +75,6 @@ struct Function {
     std::vector<std::byte> parameters{};
 };
 
-struct Stream {
-    Context* context = nullptr;
-    unsigned flags = 0;
-    int priority = 0;
-};
-
-struct Event {
-    Context* context = nullptr;
-    unsigned flags = 0;
-    std::optional<std::chrono::steady_clock::time_point> time;  // of its last recording
-};
-
 /// Texts that are to be linked, behind a CUlinkState, and then the result.
 struct Link;
 
@@ -95,26 +82,15 @@ struct Pool {
     std::uint64_t attributes[9] = {0, 1, 1, 1};  // by CUmemPool_attribute
 };
 
+/// What the API keeps of a context. One that was destroyed stays known.
 struct Context {
-    CUcontext handle = nullptr;
-    bool is_primary = false;
-    bool is_alive = false;
+    emulator::ContextId id{};
     unsigned flags = 0;
     CUresult failure = CUDA_SUCCESS;  // of a kernel: every later call returns it
     std::map<unsigned, std::size_t> limits{};
     int cache_config = 0;
     int bank_config = 0;
     unsigned attached = 1;  // users of cuCtxAttach; cuCtxDetach by the last ends the context
-};
-
-/// Host memory that is page-locked: by cuMemHostAlloc, or registered by the program, which owns it. Kernels reach the
-/// former at the host's address, the latter at one of its own.
-struct HostRange {
-    Context* context = nullptr;
-    std::size_t bytes = 0;
-    unsigned flags = 0;
-    bool is_registered = false;
-    CUdeviceptr device = 0;
 };
 
 /// Objects by handle.
@@ -148,11 +124,11 @@ private:
     std::map<std::uintptr_t, std::unique_ptr<Object>> objects_;
 };
 
-/// The device and everything on it. Lives until the process ends.
+/// The device and the handles of what is on it. Lives until the process ends.
 struct Driver {
     Driver();
 
-    std::uintptr_t new_handle() { return last_handle += 16; }
+    std::uintptr_t new_handle() { return device.new_id(); }
     /// Adds an object and writes its handle.
     template <class Handle, class Object>
     Object& give(Handle* out, Handles<Object>& among, Object object) {
@@ -161,49 +137,36 @@ struct Driver {
         *out = reinterpret_cast<Handle>(handle);
         return among.add(handle, std::move(object));
     }
-    Context& add_context(CUcontext* out, const Context& context);
-    /// Frees what a context owns.
-    void clear(Context& context);
+    Context& context(emulator::ContextId id) { return contexts.at(std::uintptr_t(id)); }
+    /// Ends a context, and the handles of what it owns.
+    void end(Context& context);
     /// Device memory. CUDA_ERROR_OUT_OF_MEMORY if there is not so much left.
     CUdeviceptr allocate(Context& context, std::size_t bytes);
     /// The same that the host reaches, too, at the same address.
     CUdeviceptr allocate_managed(Context& context, std::size_t bytes);
     void release(CUdeviceptr address);
-    /// Lets kernels reach page-locked memory no longer, and frees what the program does not own.
-    void release_host(const HostRange& range);
-    /// The page-locked range that an address is in, or the end.
-    std::map<std::uintptr_t, HostRange>::iterator host_range(std::uintptr_t address);
     /// Removes a module or a library, and the functions in it.
     template <class Handle>
     void unload(Handles<Module>& among, Handle handle) {
-        forget(among.at(handle));
+        forget_functions(among.at(handle));
         among.remove(handle);
+        device.unload(emulator::ModuleId(reinterpret_cast<std::uintptr_t>(handle)));
     }
-    void forget(Module& module);
+    void forget_functions(const Module& module);
 
     std::mutex mutex;
     bool initialised = false;
     const nvptx::Target& target;
-    const runtime::EmulatorOptions options;
+    const emulator::HostOptions options;
     const runtime::DeviceProperties properties;
     bool blocking_launches = false;
-    emulator::Memory memory;
-    std::uintptr_t last_handle = 0x10000;
-    std::uintptr_t primary_handle = 0;
-    unsigned primary_uses = 0;
+    emulator::HostDevice device;
     unsigned primary_flags = 0;
     std::uintptr_t default_pool = 0;
-
-    std::map<CUdeviceptr, Context*> allocations;  // and their owners
-    std::set<CUdeviceptr> managed;                // of these
-    std::uint64_t used_bytes = 0;
-    std::map<std::uintptr_t, HostRange> host_ranges;  // by their beginning
 
     Handles<Context> contexts;
     Handles<Module> modules, libraries;
     Handles<Function> functions;
-    Handles<Stream> streams;
-    Handles<Event> events;
     Handles<Pool> pools;
     Handles<std::shared_ptr<Link>> links;
 };
@@ -234,28 +197,29 @@ Context& current_context();
 /// Ends with the result that calls in a context have, if that is not CUDA_SUCCESS.
 void check_usable(const Context& context);
 inline CUcontext current_handle() { return context_stack().current(); }
+inline CUcontext handle_of(emulator::ContextId context) { return reinterpret_cast<CUcontext>(context); }
 
-inline bool always_exists(CUstream stream) { return reinterpret_cast<std::uintptr_t>(stream) <= per_thread_stream; }
-/// The stream behind a handle, or nullptr for those that always exist.
-Stream* stream_of(CUstream stream);
+/// The device's name for a stream; one for all that always exist.
+inline emulator::StreamId id_of(CUstream stream) {
+    const auto handle = reinterpret_cast<std::uintptr_t>(stream);
+    return handle <= per_thread_stream ? emulator::default_stream : emulator::StreamId(handle);
+}
+inline emulator::EventId id_of(CUevent event) { return emulator::EventId(reinterpret_cast<std::uintptr_t>(event)); }
+/// What the device knows of a stream: of those that always exist, nothing. CUDA_ERROR_INVALID_HANDLE if there is none.
+std::optional<emulator::Stream> stream_at(Driver& its, CUstream stream);
+emulator::Event event_at(Driver& its, CUevent event);
 /// The context of a stream; of those that always exist, the current one.
-Context& context_of(CUstream stream);
+Context& context_of(Driver& its, CUstream stream);
 
-/// Waits for the callbacks that a stream has been given. CUDA_ERROR_NOT_PERMITTED in a callback.
-CUresult finish_callbacks(const char* function, CUstream stream) noexcept;
-/// ... for all of them.
-CUresult finish_callbacks(const char* function) noexcept;
+/// Waits for what a stream has been given, or all of them: functions of the program may not have ended.
+/// CUDA_ERROR_NOT_PERMITTED in one of these.
+CUresult finish(const char* function, std::optional<CUstream> stream = {}) noexcept;
 
 /// A kernel of a library is a function with this handle.
 inline CUfunction function_of(CUkernel kernel) { return reinterpret_cast<CUfunction>(kernel); }
 /// How many blocks of a function fit. What registers it needs on a device is not known here: they are left out.
 unsigned blocks_per_multiprocessor(const nvptx::Target& target, std::uint64_t static_shared, unsigned threads,
                                    std::size_t dynamic_shared);
-
-/// The device memory that stands for a .const variable.
-CUdeviceptr shadow_of(Driver& its, Module& module, const std::string& name);
-/// Copies what the program has written there into the variables.
-void use_shadows(Driver& its, Module& module);
 
 /// Says on standard error what a call was refused for.
 void complain(const char* function, const std::string& reason, const std::string& hint);
@@ -303,14 +267,20 @@ CUresult in_context(const char* function, Body body) noexcept {
     return initialised(function, [&](Driver& its) { body(its, current_context()); });
 }
 
-/// The same for work on a stream of the current context, behind the callbacks that it was given before.
+/// The same for work on a stream of the current context, when it has done what it was given before: the device waits
+/// for functions of the program, and these for the lock.
 template <class Body>
 CUresult on_stream(const char* function, CUstream stream, Body body) noexcept {
-    if (const CUresult result = finish_callbacks(function, stream); result != CUDA_SUCCESS) return result;
-    return in_context(function, [&](Driver& its, Context& context) {
-        if (&context_of(stream) != &context) refuse(CUDA_ERROR_INVALID_HANDLE);
-        body(its, context);
-    });
+    for (;;) {
+        if (const CUresult result = finish(function, stream); result != CUDA_SUCCESS) return result;
+        bool is_idle = true;
+        const CUresult result = in_context(function, [&](Driver& its, Context& context) {
+            if (&context_of(its, stream) != &context) refuse(CUDA_ERROR_INVALID_HANDLE);
+            is_idle = its.device.is_idle(id_of(stream));
+            if (is_idle) body(its, context);
+        });
+        if (is_idle) return result;
+    }
 }
 
 /// A product or sum of sizes. CUDA_ERROR_INVALID_VALUE if it is more than a size can be.

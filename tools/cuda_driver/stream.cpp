@@ -8,26 +8,30 @@ namespace ikat::cuda_driver {
 namespace {
 
 constexpr int greatest_priority = -5;
+constexpr unsigned non_blocking = 1;
 
 CUresult create(CUstream* out, unsigned flags, int priority) {
     return in_context("cuStreamCreate", [&](Driver& its, Context& context) {
-        require(flags <= 1);
-        its.give(out, its.streams, Stream{&context, flags, std::clamp(priority, greatest_priority, 0)});
+        require(flags <= non_blocking);
+        require(out);
+        *out = reinterpret_cast<CUstream>(
+            its.device.create_stream({.context = context.id,
+                                      .waits_for_default = (flags & non_blocking) == 0,
+                                      .priority = std::clamp(priority, greatest_priority, 0)}));
     });
 }
 
 CUresult record(CUevent handle, CUstream stream) {
     return on_stream("cuEventRecord", stream, [&](Driver& its, Context& context) {
-        Event& event = its.events.at(handle);
-        if (event.context != &context) refuse(CUDA_ERROR_INVALID_HANDLE);
-        event.time = std::chrono::steady_clock::now();
+        if (event_at(its, handle).context != context.id) refuse(CUDA_ERROR_INVALID_HANDLE);
+        its.device.run(id_of(stream), emulator::work::Record{id_of(handle)});
     });
 }
 
 /// An event of any context that can be used.
-Event& event_of(Driver& its, CUevent handle) {
-    Event& event = its.events.at(handle);
-    check_usable(*event.context);
+emulator::Event event_of(Driver& its, CUevent handle) {
+    const emulator::Event event = event_at(its, handle);
+    check_usable(its.context(event.context));
     return event;
 }
 
@@ -35,21 +39,23 @@ CUresult query_event(const char* function, CUevent handle) {
     return initialised(function, [&](Driver& its) { event_of(its, handle); });
 }
 
+using Known = std::optional<emulator::Stream>;  // nothing of those that always exist
+
 /// A call about a stream of any context: what it has been given is done.
 template <class Body>
 CUresult about(const char* function, CUstream stream, Body body) {
-    return initialised(function, [&](Driver&) { body(context_of(stream), stream_of(stream)); });
+    return initialised(function, [&](Driver& its) { body(context_of(its, stream), stream_at(its, stream)); });
 }
 
 CUresult wait(const char* function, CUstream stream) {
-    if (const CUresult result = finish_callbacks(function, stream); result != CUDA_SUCCESS) return result;
-    return about(function, stream, [](Context&, const Stream*) {});
+    if (const CUresult result = finish(function, stream); result != CUDA_SUCCESS) return result;
+    return about(function, stream, [](Context&, const Known&) {});
 }
 
 CUresult get_context(CUstream stream, CUcontext* out) {
-    return about("cuStreamGetCtx", stream, [&](Context& context, const Stream*) {
+    return about("cuStreamGetCtx", stream, [&](Context& context, const Known&) {
         require(out);
-        *out = context.handle;
+        *out = handle_of(context.id);
     });
 }
 
@@ -61,8 +67,7 @@ API(cuStreamCreateWithPriority, CUstream* stream, unsigned flags, int priority) 
 }
 API(cuStreamDestroy_v2, CUstream stream) {
     return initialised("cuStreamDestroy", [&](Driver& its) {
-        its.streams.at(stream);
-        its.streams.remove(stream);
+        if (!its.device.destroy(id_of(stream))) refuse(CUDA_ERROR_INVALID_HANDLE);
     });
 }
 API(cuStreamSynchronize, CUstream stream) { return wait("cuStreamSynchronize", stream); }
@@ -70,25 +75,28 @@ ALIAS(cuStreamSynchronize_ptsz, cuStreamSynchronize);
 API(cuStreamQuery, CUstream stream) { return wait("cuStreamQuery", stream); }
 ALIAS(cuStreamQuery_ptsz, cuStreamQuery);
 API(cuStreamWaitEvent, CUstream stream, CUevent event, unsigned) {
-    return on_stream("cuStreamWaitEvent", stream, [&](Driver& its, Context&) { its.events.at(event); });
+    return on_stream("cuStreamWaitEvent", stream, [&](Driver& its, Context&) {
+        event_at(its, event);
+        its.device.run(id_of(stream), emulator::work::Wait{id_of(event)});
+    });
 }
 ALIAS(cuStreamWaitEvent_ptsz, cuStreamWaitEvent);
 API(cuStreamGetFlags, CUstream stream, unsigned* flags) {
-    return about("cuStreamGetFlags", stream, [&](Context&, const Stream* its) {
+    return about("cuStreamGetFlags", stream, [&](Context&, const Known& its) {
         require(flags);
-        *flags = its ? its->flags : 0;
+        *flags = its && !its->waits_for_default ? non_blocking : 0;
     });
 }
 ALIAS(cuStreamGetFlags_ptsz, cuStreamGetFlags);
 API(cuStreamGetPriority, CUstream stream, int* priority) {
-    return about("cuStreamGetPriority", stream, [&](Context&, const Stream* its) {
+    return about("cuStreamGetPriority", stream, [&](Context&, const Known& its) {
         require(priority);
         *priority = its ? its->priority : 0;
     });
 }
 ALIAS(cuStreamGetPriority_ptsz, cuStreamGetPriority);
 API(cuStreamGetId, CUstream stream, unsigned long long* id) {
-    return about("cuStreamGetId", stream, [&](Context&, const Stream*) {
+    return about("cuStreamGetId", stream, [&](Context&, const Known&) {
         require(id);
         *id = std::max(reinterpret_cast<std::uintptr_t>(stream), legacy_stream);
     });
@@ -102,7 +110,7 @@ API(cuStreamGetCtx_v2, CUstream stream, CUcontext* context, void** green_context
 }
 ALIAS(cuStreamGetCtx_v2_ptsz, cuStreamGetCtx_v2);
 API(cuStreamGetDevice, CUstream stream, CUdevice* device) {
-    return about("cuStreamGetDevice", stream, [&](Context&, const Stream*) {
+    return about("cuStreamGetDevice", stream, [&](Context&, const Known&) {
         require(device);
         *device = 0;
     });
@@ -124,13 +132,14 @@ API(cuThreadExchangeStreamCaptureMode, int* mode) {
 }
 API(cuEventCreate, CUevent* event, unsigned flags) {
     return in_context("cuEventCreate", [&](Driver& its, Context& context) {
-        its.give(event, its.events, Event{&context, flags, {}});
+        require(event);
+        *event = reinterpret_cast<CUevent>(
+            its.device.create_event({.context = context.id, .is_timed = (flags & CU_EVENT_DISABLE_TIMING) == 0}));
     });
 }
 API(cuEventDestroy_v2, CUevent event) {
     return initialised("cuEventDestroy", [&](Driver& its) {
-        its.events.at(event);
-        its.events.remove(event);
+        if (!its.device.destroy(id_of(event))) refuse(CUDA_ERROR_INVALID_HANDLE);
     });
 }
 API(cuEventRecord, CUevent event, CUstream stream) { return record(event, stream); }
@@ -139,14 +148,14 @@ API(cuEventRecordWithFlags, CUevent event, CUstream stream, unsigned) { return r
 ALIAS(cuEventRecordWithFlags_ptsz, cuEventRecordWithFlags);
 API(cuEventQuery, CUevent event) { return query_event("cuEventQuery", event); }
 API(cuEventSynchronize, CUevent event) {
-    if (const CUresult result = finish_callbacks("cuEventSynchronize"); result != CUDA_SUCCESS) return result;
+    if (const CUresult result = finish("cuEventSynchronize"); result != CUDA_SUCCESS) return result;
     return query_event("cuEventSynchronize", event);
 }
 API(cuEventElapsedTime, float* milliseconds, CUevent start, CUevent end) {
     return initialised("cuEventElapsedTime", [&](Driver& its) {
         require(milliseconds);
-        const Event &a = event_of(its, start), &b = event_of(its, end);
-        if (!a.time || !b.time || (a.flags | b.flags) & CU_EVENT_DISABLE_TIMING) refuse(CUDA_ERROR_INVALID_HANDLE);
+        const emulator::Event a = event_of(its, start), b = event_of(its, end);
+        if (!a.time || !b.time || !a.is_timed || !b.is_timed) refuse(CUDA_ERROR_INVALID_HANDLE);
         *milliseconds = std::chrono::duration<float, std::milli>(*b.time - *a.time).count();
     });
 }

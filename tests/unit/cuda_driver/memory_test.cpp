@@ -3,6 +3,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "runtime/emulator/emulator.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/cuda_driver/said.hpp"
 #include "tests/unit/cuda_driver/stand_in.hpp"
@@ -152,6 +153,16 @@ TEST_CASE("sizes that are too large are refused and not cut") {
     part.dstMemoryType = CU_MEMORYTYPE_HOST, part.dstHost = back.data();
     part.WidthInBytes = 16, part.Height = 1;
     CHECK(call("cuMemcpy2D_v2", static_cast<const CUDA_MEMCPY2D*>(&part)) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("the device has no address that another one of the process has") {
+    const OwnContext own;
+    emulator::Memory other;  // of another copy of the library than the stand-in's
+    const CUdeviceptr theirs = other.allocate(64), ours = allocate(64);
+    CHECK(ours >> 36 != theirs >> 36);
+    void* host = nullptr;
+    CHECK(call("cuMemHostAlloc", &host, std::size_t{100}, 0u) == CUDA_SUCCESS);
+    CHECK(reinterpret_cast<std::uintptr_t>(host) >> 36 != other.allocate_mapped(64) >> 36);
 }
 
 TEST_CASE("an address of freed memory is no host address") {

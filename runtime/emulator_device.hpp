@@ -4,13 +4,13 @@
 #include <string>
 
 #include "runtime/backend.hpp"
-#include "runtime/emulator_options.hpp"
+#include "runtime/emulator/host/host_options.hpp"
 
 namespace ikat::runtime {
 
 /// A device that compiles for `target` and runs PTX on the CPU. Streams execute immediately: a launch has finished when
 /// it returns, and throws its errors.
-Reference<Backend> open_emulator(EmulatorOptions options, std::string target);
+Reference<Backend> open_emulator(emulator::HostOptions options, std::string target);
 
 /// The properties of such a device.
 DeviceProperties emulator_properties(const emulator::Options& options, std::string target);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device has.
+#include "runtime/emulator/host/host_device.hpp"
+
+#include <utility>
+
+#include "runtime/emulator/core/memory.hpp"
+
+namespace ikat::emulator {
+
+HostDevice::HostDevice(HostOptions options, Origin origin, std::uint64_t memory_bytes)
+    : memory_(memory_bytes), options_(std::move(options)), origin_(origin) {
+    primary_ = ContextId(new_id());
+    contexts_[primary_];
+}
+
+HostDevice::~HostDevice() {
+    {
+        const std::lock_guard lock(work_mutex_);
+        is_ending_ = true;
+        changed_.notify_all();
+    }
+    if (host_calls_.joinable()) host_calls_.join();
+}
+
+std::uint64_t HostDevice::new_id() {
+    const std::lock_guard lock(objects_mutex_);
+    return last_id_ += 16;
+}
+
+void HostDevice::begin(Context& context) { context = {.is_alive = true, .heap_bytes = default_heap_bytes}; }
+
+ContextId HostDevice::create_context() {
+    const auto id = ContextId(new_id());
+    const std::lock_guard lock(objects_mutex_);
+    begin(contexts_[id]);
+    return id;
+}
+
+void HostDevice::retain_primary() {
+    const std::lock_guard lock(objects_mutex_);
+    Context& primary = contexts_.at(primary_);
+    if (!primary.is_alive) begin(primary);
+    ++primary.users;
+}
+
+bool HostDevice::release_primary() {
+    {
+        const std::lock_guard lock(objects_mutex_);
+        Context& primary = contexts_.at(primary_);
+        if (primary.users == 0) return false;
+        if (--primary.users > 0) return true;
+    }
+    end(primary_);
+    return true;
+}
+
+void HostDevice::end(ContextId context) {
+    std::vector<std::shared_ptr<LoadedModule>> ended;  // they end without the lock
+    std::vector<StreamId> streams;
+    std::unique_lock lock(objects_mutex_);
+    const auto belongs = [&](const auto& each) { return each.second.context == context; };
+    std::erase_if(modules_, [&](auto& each) {
+        if (each.second->context() != context) return false;
+        ended.push_back(std::move(each.second));
+        return true;
+    });
+    for (const auto& [id, stream] : streams_)
+        if (stream.context == context) streams.push_back(id);
+    std::erase_if(streams_, belongs);
+    std::erase_if(events_, belongs);
+    memory_.end(context);
+    contexts_.at(context) = {};
+    lock.unlock();
+    for (const StreamId stream : streams) forget_failures(stream);
+}
+
+bool HostDevice::is_alive(ContextId context) const {
+    const std::lock_guard lock(objects_mutex_);
+    const auto found = contexts_.find(context);
+    return found != contexts_.end() && found->second.is_alive;
+}
+
+void HostDevice::set_heap_bytes(ContextId context, std::size_t bytes) {
+    const std::lock_guard lock(objects_mutex_);
+    contexts_.at(context).heap_bytes = bytes;
+}
+
+ModuleId HostDevice::load(std::optional<ContextId> context, ModuleText text) {
+    auto loaded = std::make_shared<LoadedModule>(std::move(text), memory_.space(), context);
+    const auto id = ModuleId(new_id());
+    const std::lock_guard lock(objects_mutex_);
+    modules_.emplace(id, std::move(loaded));
+    return id;
+}
+
+std::shared_ptr<LoadedModule> HostDevice::find(ModuleId module) const {
+    const std::lock_guard lock(objects_mutex_);
+    const auto found = modules_.find(module);
+    return found == modules_.end() ? nullptr : found->second;
+}
+
+void HostDevice::unload(ModuleId module) {
+    std::shared_ptr<LoadedModule> ended;  // without the lock
+    const std::lock_guard lock(objects_mutex_);
+    if (const auto found = modules_.find(module); found != modules_.end()) {
+        ended = std::move(found->second);
+        modules_.erase(found);
+    }
+}
+
+template <class Id, class Object>
+std::optional<Object> HostDevice::copy_of(const std::map<Id, Object>& objects, Id id) {
+    const auto found = objects.find(id);
+    return found == objects.end() ? std::nullopt : std::optional(found->second);
+}
+
+StreamId HostDevice::create_stream(Stream stream) {
+    const auto id = StreamId(new_id());
+    const std::lock_guard lock(objects_mutex_);
+    streams_.emplace(id, stream);
+    return id;
+}
+
+std::optional<Stream> HostDevice::find(StreamId stream) const {
+    const std::lock_guard lock(objects_mutex_);
+    return copy_of(streams_, stream);
+}
+
+void HostDevice::forget_failures(StreamId stream) {
+    const std::lock_guard lock(work_mutex_);
+    failures_.erase(stream);
+}
+
+bool HostDevice::destroy(StreamId stream) {
+    forget_failures(stream);
+    const std::lock_guard lock(objects_mutex_);
+    return streams_.erase(stream) > 0;
+}
+
+EventId HostDevice::create_event(Event event) {
+    const auto id = EventId(new_id());
+    const std::lock_guard lock(objects_mutex_);
+    events_.emplace(id, event);
+    return id;
+}
+
+std::optional<Event> HostDevice::find(EventId event) const {
+    const std::lock_guard lock(objects_mutex_);
+    return copy_of(events_, event);
+}
+
+bool HostDevice::destroy(EventId event) {
+    const std::lock_guard lock(objects_mutex_);
+    return events_.erase(event) > 0;
+}
+
+}  // namespace ikat::emulator

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device as the host has it: contexts, and what is theirs: memory, modules, streams, events; and the work that
+// streams are given. Under the runtime's Backend and under the stand-in for the CUDA driver.
+//
+//     HostDevice device(options, Origin::Own);
+//     const ContextId context = device.create_context();
+//     const StreamId stream = device.create_stream(context);
+//     device.run(stream, work::Launch(device.load(context, text), context, {.entry = "k"}));
+//
+// Work is done when it is enqueued, calls of the host aside, one piece at a time, in the order that WorkQueue::next()
+// chooses. All functions may be called from several threads.
+#pragma once
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "runtime/emulator/host/host_options.hpp"
+#include "runtime/emulator/host/loaded_module.hpp"
+#include "runtime/emulator/host/owned_memory.hpp"
+#include "runtime/emulator/host/work_queue.hpp"
+
+namespace ikat::emulator {
+
+struct Stream {
+    ContextId context{};
+    bool waits_for_default = true;
+    int priority = 0;
+};
+
+struct Event {
+    ContextId context{};
+    bool is_timed = true;
+    std::optional<std::chrono::steady_clock::time_point> time{};  // of its last recording
+};
+
+class HostDevice {
+public:
+    /// `origin` decides what a copy to the host of unwritten bytes is.
+    HostDevice(HostOptions options, Origin origin, std::uint64_t memory_bytes = ~std::uint64_t{0});
+    /// Ends when all work is done.
+    ~HostDevice();
+
+    OwnedMemory& memory() { return memory_; }
+
+    /// A number for something new; none is given twice, nor one below 65536.
+    std::uint64_t new_id();
+
+    /// A context that lives until end().
+    ContextId create_context();
+    /// The context that its users share: it begins with the first of them and ends with the last. False if there is no
+    /// user to leave it.
+    ContextId primary() const { return primary_; }
+    void retain_primary();
+    bool release_primary();
+    /// Ends a context, however many use it: all that it has is freed.
+    void end(ContextId context);
+    bool is_alive(ContextId context) const;
+    /// How much the malloc of kernels has.
+    void set_heap_bytes(ContextId context, std::size_t bytes);
+
+    ModuleId load(std::optional<ContextId> context, ModuleText text);
+    /// nullptr if it has been unloaded. Work keeps the modules that it needs.
+    std::shared_ptr<LoadedModule> find(ModuleId module) const;
+    void unload(ModuleId module);
+
+    StreamId create_stream(Stream stream);
+    std::optional<Stream> find(StreamId stream) const;
+    /// False if there is none. What it was given is done.
+    bool destroy(StreamId stream);
+
+    EventId create_event(Event event);
+    std::optional<Event> find(EventId event) const;
+    bool destroy(EventId event);
+
+    /// Puts work behind what the stream has. What goes wrong is thrown by the next finish().
+    void enqueue(StreamId stream, Work work);
+    /// The same, and throws what goes wrong: KernelFailure if it is the kernel's fault.
+    void run(StreamId stream, Work work);
+    /// Waits for the work of a stream, or of all, and throws the first thing that went wrong there.
+    void finish(StreamId stream);
+    void finish();
+    /// Whether the work of a stream is done.
+    bool is_idle(StreamId stream) const;
+    /// Whether this thread is the one that calls the program: it must not wait for work.
+    bool is_host_call() const;
+
+private:
+    struct Context {
+        bool is_alive = false;
+        unsigned users = 0;  // of the primary one
+        std::size_t heap_bytes = 0;
+    };
+    using Lock = std::unique_lock<std::mutex>;
+
+    void begin(Context& context);
+    template <class Id, class Object>
+    static std::optional<Object> copy_of(const std::map<Id, Object>& objects, Id id);
+    void forget_failures(StreamId stream);
+
+    const Piece& add(StreamId stream, Work work);
+    /// Does work until the condition holds.
+    template <class Condition>
+    void work_until(Lock& lock, Condition is_met);
+    void perform(Lock& lock, Piece& piece);
+    void serve_host_calls();
+    void forbid_in_host_call() const;
+
+    void perform(const work::Launch& launch);
+    void perform(const work::SetVariable& change);
+    void perform(const work::Copy& copy);
+    void perform(const work::Fill& fill);
+    void perform(const work::Record& record);
+    void perform(const work::Wait&) {}
+    void perform(const work::HostCall& call) { call.function(); }
+    void copy_row(work::Place to, work::Place from, std::size_t bytes);
+
+    OwnedMemory memory_;  // outlives the programs
+    const HostOptions options_;
+    const Origin origin_;
+    std::uint64_t last_id_ = 0x10000;
+    std::map<ContextId, Context> contexts_;
+    ContextId primary_{};
+    std::map<ModuleId, std::shared_ptr<LoadedModule>> modules_;
+    std::map<StreamId, Stream> streams_;
+    std::map<EventId, Event> events_;
+    mutable std::mutex objects_mutex_;  // locked for those above
+
+    WorkQueue queue_;
+    bool is_busy_ = false, is_ending_ = false;
+    std::map<std::uint64_t, std::exception_ptr> awaited_;  // failures of pieces that run() waits for
+    std::map<StreamId, std::exception_ptr> failures_;      // the first of each stream that nobody was told of
+    mutable std::mutex work_mutex_;                        // locked for these
+    std::condition_variable changed_;
+    std::thread host_calls_;
+};
+
+}  // namespace ikat::emulator

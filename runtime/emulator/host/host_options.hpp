@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the launches of a device run: checks and schedules by whose kernel it is, and what is said once.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "runtime/emulator/emulator.hpp"
+
+namespace ikat::emulator {
+
+/// Whose a kernel is: it decides about checks and schedules.
+enum class Origin : std::uint8_t {
+    Own,      // captured or embedded by this program: all that is found is said, in orders that are as bad as allowed
+    Foreign,  // PTX text: what hardware lets pass is only warned of, in orders that hardware shows
+};
+
+/// Which lines of which kernels have been warned of.
+class Warned;
+std::shared_ptr<Warned> nothing_warned();
+
+/// The options of a device.
+struct HostOptions : Options {
+    CheckSets sets{};       // instead of `checks`
+    bool by_number = true;  // no schedule was asked for: each launch takes its own, by its number in the process
+    // Adversaries that a schedule was asked to have; otherwise those of our own kernels have them.
+    bool asks_moved_shared = false, asks_any_leader = false;
+    std::shared_ptr<Warned> warned = nothing_warned();  // each line is warned of once
+};
+
+/// What a kernel did wrong while it ran.
+class KernelFailure : public Error {
+public:
+    using Error::Error;
+};
+
+/// "7,lanes,moved-shared": the words that are on. Our own kernels have the adversaries by every seed.
+std::string schedule_text(const HostOptions& options, std::uint32_t seed, bool lanes);
+
+/// Runs a launch that has been checked. Throws KernelFailure on a finding, with a note on how to repeat the order of
+/// warps.
+void run(Program& program, const Launch& launch, const HostOptions& asked, Origin origin);
+
+/// Finds bytes that nothing has written in what is copied to the host. Throws KernelFailure, or says it once for each
+/// buffer.
+void check_download(const HostOptions& options, Origin origin, const Memory& memory, std::uint64_t from,
+                    std::size_t bytes);
+
+}  // namespace ikat::emulator

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stream is given to do, as values. They say where memory is and own all else that they need, so that they can
+// be done later than they were made.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/emulator/emulator.hpp"
+#include "runtime/emulator/host/ids.hpp"
+
+namespace ikat::emulator {
+
+class LoadedModule;
+
+namespace work {
+
+struct Launch {
+    Launch(std::shared_ptr<LoadedModule> of, ContextId in, const emulator::Launch& asked)
+        : module(std::move(of)),
+          context(in),
+          entry(asked.entry),
+          parameters(asked.parameters.begin(), asked.parameters.end()),
+          shape(asked) {}
+    emulator::Launch launch() const {
+        emulator::Launch out = shape;
+        out.entry = entry;
+        out.parameters = parameters;
+        return out;
+    }
+
+    std::shared_ptr<LoadedModule> module;
+    ContextId context;  // whose heap its malloc has
+    std::string entry;
+    std::vector<std::byte> parameters;
+
+private:
+    emulator::Launch shape;  // without those two
+};
+
+/// Writes all of a .global or .const variable.
+struct SetVariable {
+    std::shared_ptr<LoadedModule> module;
+    std::string name;
+    std::vector<std::byte> contents;
+};
+
+/// One end of a copy: memory of the host, or an address of the device.
+struct Place {
+    std::byte* host = nullptr;
+    std::uint64_t device = 0;
+
+    Place at(std::size_t bytes) const { return {host ? host + bytes : nullptr, host ? 0 : device + bytes}; }
+};
+inline Place on_host(const void* memory) { return {static_cast<std::byte*>(const_cast<void*>(memory)), 0}; }
+inline Place on_device(std::uint64_t address) { return {nullptr, address}; }
+
+/// Copies a row of bytes, or the rows of a box. Memory of the host stays as it is until the stream has finished.
+struct Copy {
+    /// Bytes from one row to the next, and from one plane to the next.
+    struct Pitch {
+        std::size_t row = 0, plane = 0;
+    };
+    Place to, from;  // of the first row
+    std::size_t bytes = 0;
+    std::size_t rows = 1, planes = 1;
+    Pitch to_pitch{}, from_pitch{};
+};
+
+/// Writes `count` elements to a row, or to rows that are `pitch` bytes apart.
+struct Fill {
+    std::uint64_t to = 0;
+    std::vector<std::byte> element;
+    std::size_t count = 0;
+    std::size_t rows = 1, pitch = 0;
+};
+
+/// Marks a point of the stream.
+struct Record {
+    EventId event;
+};
+
+/// What follows on the stream waits for the last recording that the event was asked for before.
+struct Wait {
+    EventId event;
+};
+
+/// Calls the program, on a thread that does nothing else: the program's own threads may wait for what is called.
+struct HostCall {
+    std::function<void()> function;
+};
+
+}  // namespace work
+
+using Work =
+    std::variant<work::Launch, work::SetVariable, work::Copy, work::Fill, work::Record, work::Wait, work::HostCall>;
+
+}  // namespace ikat::emulator
