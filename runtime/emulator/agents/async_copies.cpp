@@ -47,9 +47,32 @@ void AsyncCopies::arrive_by_chance(OfWarp& of) {
 bool AsyncCopies::start(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     arrive_by_chance(of(w));
     const auto arrival = draw_arrival();
+    const std::size_t before = of(w).flying.size();
+    operation_ = block_.next_operation();
     for (std::uint32_t rest = mask; rest; rest &= rest - 1)
         if (!start_lane(op, w, frame, unsigned(std::countr_zero(rest)), arrival)) return false;
-    return true;
+    return tell(op, w, std::span(of(w).flying).subspan(before));
+}
+
+/// Tells the tools what copies that have just been started write and read.
+bool AsyncCopies::tell(const MicroOp* op, Warp* w, std::span<const Copy> started) {
+    AgentAccess::Range to[warp_size], from[warp_size];
+    AgentAccess access{.code = w->kernel, .op = op, .w = w, .operation = operation_, .by_async_proxy = false};
+    AgentAccess reads = access;
+    std::size_t count = 0, sources = 0;
+    for (const Copy& copy : started) {
+        access.lanes |= 1u << copy.lane;
+        to[count++] = {copy.to, copy.bytes, copy.bits, copy.offset, copy.to};
+        if (!copy.taken) continue;
+        reads.lanes |= 1u << copy.lane;
+        from[sources++] = {.address = copy.source, .bytes = copy.taken};
+    }
+    access.direction = Direction::Write;
+    access.space = Space::Shared;
+    access.owner = &block_;
+    access.ranges = {to, count};
+    reads.ranges = {from, sources};
+    return block_.tell(access) && block_.tell(reads);
 }
 
 bool AsyncCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame, unsigned lane, Copy::Arrival arrival) {
@@ -109,6 +132,7 @@ bool AsyncCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame,
     OfWarp& mine = of(w);
     copy.group = mine.groups[lane];
     copy.number = started_++;
+    copy.operation = operation_;
     if (arrival == Copy::Arrival::Over) arrive(copy);
     mine.flying.push_back(copy);
     return true;
@@ -141,7 +165,7 @@ bool AsyncCopies::end(const MicroOp* op, Warp* w, unsigned lane, Copy& copy) {
         tool.land({.code = copy.code,
                    .op = copy.op,
                    .w = &block_.warp(copy.warp),
-                   .lane = copy.lane,
+                   .lanes = 1u << copy.lane,
                    .direction = Direction::Write,
                    .space = Space::Shared,
                    .owner = &block_,
@@ -156,8 +180,18 @@ bool AsyncCopies::await(const MicroOp* op, Warp* w, std::uint32_t mask) {
     const auto is_covered = [&](const Copy& copy) {
         return (mask >> copy.lane & 1) && (op->y || copy.group + std::uint64_t(op->x) < mine.groups[copy.lane]);
     };
-    for (Copy& copy : mine.flying)
-        if (is_covered(copy) && !end(op, w, copy.lane, copy)) return false;
+    std::uint64_t operation = 0;
+    std::uint32_t lanes = 0;
+    const auto tell = [&] {
+        if (lanes) block_.each_tool([&](BlockTool& tool) { tool.await(*w, lanes, operation, false); });
+    };
+    for (Copy& copy : mine.flying) {
+        if (!is_covered(copy)) continue;
+        if (!end(op, w, copy.lane, copy)) return false;
+        if (copy.operation != operation) tell(), operation = copy.operation, lanes = 0;
+        lanes |= 1u << copy.lane;
+    }
+    tell();
     std::erase_if(mine.flying, is_covered);
     return true;
 }
@@ -200,6 +234,9 @@ void AsyncCopies::follow(const Follower& follower) {
             if (copy.lane != follower.lane || copy.number > follower.number || copy.has_barrier) continue;
             if (copy.arrival != Copy::Arrival::Over) arrive(copy);
             copy.has_barrier = true;
+            block_.each_tool([&](BlockTool& tool) {
+                tool.arrive(copy.operation, 1u << copy.lane, {Meeting::Kind::Mbarrier, follower.barrier});
+            });
             copy.barrier = follower.barrier;
             copy.phase = barrier->phase;
         }

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "runtime/emulator/agents/in_flight.hpp"
@@ -56,6 +57,7 @@ public:
     static constexpr AgentSlot slot = AgentSlot::Copies;
     struct Copy : Flight {
         std::uint32_t group = 0;
+        std::uint64_t operation = 0;              // the same for all lanes of a warp (ThreadBlock::next_operation)
         std::uint64_t number = 0;                 // in the order of the block's copies, and arrivals behind them
         std::uint64_t to = 0;                     // in shared memory
         std::byte* at = nullptr;                  // ... on the host
@@ -98,6 +100,7 @@ private:
         std::array<std::uint32_t, warp_size> groups{};
     };
     bool start_lane(const MicroOp* op, Warp* w, const std::byte* frame, unsigned lane, Copy::Arrival arrival);
+    bool tell(const MicroOp* op, Warp* w, std::span<const Copy> started);
     bool end(const MicroOp* op, Warp* w, unsigned lane, Copy& copy);
     void arrive_by_chance(OfWarp& of);
     OfWarp& of(const Warp* w);
@@ -115,7 +118,7 @@ private:
 
     ThreadBlock& block_;
     std::vector<Follower> followers_;
-    std::uint64_t started_ = 0;
+    std::uint64_t started_ = 0, operation_ = 0;
     std::vector<OfWarp> warps_;  // empty until something is copied
     Chances chances_;
 };

@@ -99,6 +99,7 @@ std::unique_ptr<AsyncProducts::Product> AsyncProducts::new_product(const Issue& 
     static_cast<Issue&>(*product) = issue;
     product->registers = registers;
     product->came = 0;
+    product->operation = block_.next_operation();
     product->is_over = product->has_undefined = false;
     product->undefined_rows = 0;
     product->undefined_columns = {};
@@ -388,6 +389,8 @@ bool AsyncProducts::tell(const MicroOp* op, Warp* w, Product& product) {
     return block_.tell({.code = w->kernel,
                         .op = op,
                         .w = w,
+                        .lanes = all_lanes,
+                        .operation = product.operation,
                         .of = AgentAccess::Of::Product,
                         .space = Space::Shared,
                         .owner = &block_,
@@ -445,6 +448,7 @@ AsyncProducts::Wait AsyncProducts::await(const MicroOp* op, Warp* w) {
     }
     for (; mine.over < mine.awaits; ++mine.over) {
         const Product& product = *group.products[mine.over - group.first];
+        block_.each_tool([&](BlockTool& tool) { tool.await(*w, all_lanes, product.operation, false); });
         if (w->definedness)
             warpgroup_definedness(w, product.registers, product.form, product.adds,
                                   std::uint32_t(product.undefined_rows >> 16 * place & 0xffff),

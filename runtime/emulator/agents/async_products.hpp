@@ -79,6 +79,7 @@ private:
     };
     struct Product : Issue {
         ListedOperands registers{};
+        std::uint64_t operation = 0;
         std::uint32_t came = 0;      // warps of the group, as a set
         bool is_over = false;        // a wait has covered it
         bool has_undefined = false;  // elements of a or b

@@ -69,6 +69,9 @@ void BulkCopies::land(Copy& load) {
     if (written::any(barrier->bits, barrier->offset, mbarrier_bytes))
         throw error_about(load, FaultCode::MbarrierOverwritten, &block_, load.barrier, mbarrier_bytes);
     load.phase = barrier->phase;
+    block_.each_tool([&](BlockTool& tool) {
+        tool.arrive(load.operation, 1u << load.lane, {Meeting::Kind::Mbarrier, load.barrier});
+    });
     if (const auto code = agent<Mbarriers>(block_).add_bytes(*barrier, -std::int64_t(count)))
         throw error_about(load, *code, &block_, load.barrier, mbarrier_bytes, count);
 }
@@ -189,6 +192,7 @@ bool BulkCopies::await(const MicroOp* op, Warp* w, std::uint32_t mask) {
         if (!is_covered(store)) continue;
         if (!store.was_read && !is_unchanged(op, w, store.lane, store, store.shared)) return false;
         store.was_read = true;
+        block_.each_tool([&](BlockTool& tool) { tool.await(*w, 1u << store.lane, store.operation, op->y != 0); });
         if (!op->y && !store.has_arrived) write(store);
     }
     std::erase_if(stores_, [&](const Copy& store) { return store.has_arrived && store.was_read; });

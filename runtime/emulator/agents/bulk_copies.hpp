@@ -88,7 +88,8 @@ public:
         MemoryRange shared{};  // a load writes it, a store reads it; the address is that of its block
         MemoryRange other{};   // without a box
         std::shared_ptr<const TensorBox> box{};
-        Image image{};  // what is copied
+        Image image{};                // what is copied
+        std::uint64_t operation = 0;  // ThreadBlock::next_operation, of the block whose shared memory it is about
         bool has_arrived = false;
         std::uint64_t barrier = 0, phase = 0;  // of a load: the barrier's address, and its phase when it arrived
         std::uint32_t group = 0;               // of a store

@@ -64,19 +64,20 @@ struct BulkCopies::Start {
 
     /// What is told to tools; without the owner it is in global memory.
     AgentAccess access(Direction direction, std::span<const AgentAccess::Range> ranges,
-                       AgentAccess::Of of = AgentAccess::Of::BulkCopy) const {
+                       AgentAccess::Of of = AgentAccess::Of::BulkCopy, std::uint64_t operation = 0) const {
         return {.code = w->kernel,
                 .op = op,
                 .w = w,
-                .lane = lane,
+                .lanes = 1u << lane,
+                .operation = operation,
                 .of = of,
                 .by_async_proxy = form.kind != BulkForm::Kind::Values,
                 .direction = direction,
                 .ranges = ranges};
     }
     AgentAccess access(Direction direction, ThreadBlock& owner, Space space, const AgentAccess::Range& range,
-                       AgentAccess::Of of = AgentAccess::Of::BulkCopy) const {
-        AgentAccess access = this->access(direction, {&range, 1}, of);
+                       AgentAccess::Of of = AgentAccess::Of::BulkCopy, std::uint64_t operation = 0) const {
+        AgentAccess access = this->access(direction, {&range, 1}, of, operation);
         access.owner = &owner;
         access.space = space;
         return access;
@@ -212,7 +213,8 @@ bool BulkCopies::tell(const Start& start, const Copy& copy) {
     const MemoryRange& from = stores ? copy.shared : copy.other;
     const AgentAccess::Range range{from.address, std::uint32_t(from.bytes), from.bits, from.offset, from.address};
     if (copy.form.kind != BulkForm::Kind::Load &&
-        !block_.tell(start.access(Direction::Read, block_, Space::Shared, range)))
+        !block_.tell(
+            start.access(Direction::Read, block_, Space::Shared, range, AgentAccess::Of::BulkCopy, copy.operation)))
         return false;
     if (copy.form.kind == BulkForm::Kind::Exchange) return true;
     const Direction direction = !stores ? Direction::Read : copy.form.reduces ? Direction::Atomic : Direction::Write;
@@ -276,7 +278,11 @@ bool BulkCopies::start_load(const Start& start, Copy copy, std::uint64_t place, 
     const AgentAccess::Range range{address, bytes, to.bits, to.offset, place},
         at{copy.by->address_of(block_, barrier), mbarrier_bytes, judge->bits, judge->offset, barrier};
     const Direction direction = copy.form.reduces ? Direction::Atomic : Direction::Write;
-    if (!block_.tell(start.access(direction, block_, Space::Generic, range)) ||
+    copy.operation = block_.next_operation();
+    AgentAccess write =
+        start.access(direction, block_, Space::Generic, range, AgentAccess::Of::BulkCopy, copy.operation);
+    write.barrier = barrier;
+    if (!block_.tell(write) ||
         !block_.tell(start.access(Direction::Atomic, block_, Space::Generic, at, AgentAccess::Of::Arrival)))
         return false;
     if (!copy.form.reduces) {
@@ -294,6 +300,7 @@ bool BulkCopies::start_store(const Start& start, Copy& copy) {
                                  : start.range(Space::Shared, start.shared(), start.bytes(), false);
     if (!source || !start.is_there(*source)) return false;
     copy.shared = *source;
+    copy.operation = block_.next_operation();
     copy.image = source->image();
     std::optional<std::size_t> unwritten;
     const auto bytes = std::uint32_t(source->bytes);

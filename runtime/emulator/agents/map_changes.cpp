@@ -61,7 +61,7 @@ struct MapOfLane {
         AgentAccess write{.code = w->kernel,
                           .op = op,
                           .w = w,
-                          .lane = lane,
+                          .lanes = 1u << lane,
                           .of = AgentAccess::Of::TensorMap,
                           .by_async_proxy = false,
                           .direction = Direction::Write,

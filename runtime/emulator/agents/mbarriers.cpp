@@ -133,7 +133,8 @@ public:
         const std::uint32_t count = form_.expects ? 1 : amount;
         if (form_.never_completes && barrier_->pending == count && barrier_->bytes == 0)
             return wrong(FaultCode::MbarrierNoComplete, count);
-        if (is_own()) owner_->each_tool([&](BlockTool& tool) { tool.arrive(*w_, meeting_at(place_)); });
+        if (is_own())
+            owner_->each_tool([&](BlockTool& tool) { tool.arrive(*w_, 1u << lane_, meeting_at(place_), false); });
         const auto code = mbarriers().arrive(*barrier_, count, form_.drops);
         return !code || wrong(*code, count);
     }
@@ -256,14 +257,15 @@ template <class F>
             ++w->changes;  // asking again helps
         }
     }
-    const Mbarriers::Barrier* known = nullptr;
-    for (std::uint32_t rest = over; rest; rest &= rest - 1) {
+    for (std::uint32_t rest = over, lanes = 0; rest; rest &= ~lanes) {
         const auto lane = unsigned(std::countr_zero(rest));
-        if (barriers[lane] == known) continue;
-        known = barriers[lane];
-        block.each_tool([&](BlockTool& tool) { tool.leave(*w, meeting_at(known->address)); });
-        if (!agent<AsyncCopies>(block).end_phase(op, w, lane, known->address, known->phase)) return false;
-        if (!agent<BulkCopies>(block).end_phase(op, w, lane, known->address, known->phase)) return false;
+        const Mbarriers::Barrier& known = *barriers[lane];
+        lanes = 0;
+        for (std::uint32_t each = rest; each; each &= each - 1)
+            if (barriers[std::countr_zero(each)] == &known) lanes |= each & -each;
+        block.each_tool([&](BlockTool& tool) { tool.leave(*w, lanes, meeting_at(known.address)); });
+        if (!agent<AsyncCopies>(block).end_phase(op, w, lane, known.address, known.phase)) return false;
+        if (!agent<BulkCopies>(block).end_phase(op, w, lane, known.address, known.phase)) return false;
     }
     auto& d = *reinterpret_cast<std::uint32_t*>(frame + op->d);
     d = (d & ~mask) | over;

@@ -52,6 +52,7 @@ Check check_of(FaultCode code) {
         case FaultCode::UndefinedStore:
         case FaultCode::UndefinedShuffle: return Check::Undefined;
         case FaultCode::UndefinedDownload: return Check::Downloads;
+        case FaultCode::SharedRace: return Check::SharedRaces;
         case FaultCode::CopyNotAwaited:
         case FaultCode::CopyOverwritten:
         case FaultCode::CopySourceChanged:

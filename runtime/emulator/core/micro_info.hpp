@@ -31,6 +31,8 @@ struct MicroInfo {
         Direction direction = Direction::Read;
         std::uint32_t lanes = ~0u;  // those that give an address
         std::int32_t offset = 0;    // from the address, which is field a
+        bool is_strong = false;     // an atomic, or volatile or relaxed: two of them on one address are no race
+        bool is_of_all = false;     // made by all lanes of the warp together, as ldmatrix
     } access{};
     Synchronises synchronises{};
 };

@@ -64,13 +64,15 @@ struct AgentAccess {
     const DecodedKernel* code = nullptr;  // that the op is of, which has started it
     const MicroOp* op = nullptr;
     Warp* w = nullptr;
-    std::optional<unsigned> lane{};
+    std::uint32_t lanes = 0;      // that have started it; of some operations, the whole warp
+    std::uint64_t operation = 0;  // its number in the block (ThreadBlock::next_operation); 0: its end is not told
     Of of = Of::Copy;
     bool by_async_proxy = true;
     Direction direction = Direction::Read;
-    Space space = Space::Global;   // of the addresses
-    ThreadBlock* owner = nullptr;  // of shared memory; nullptr: it is global memory
-    std::span<const Range> ranges{};
+    Space space = Space::Global;      // of the addresses
+    ThreadBlock* owner = nullptr;     // of shared memory; nullptr: it is global memory
+    std::uint64_t barrier = 0;        // of a bulk copy to shared memory: where it arrives, in the owner
+    std::span<const Range> ranges{};  // of copies by threads, one for each lane
 };
 
 class BlockTool {
@@ -82,12 +84,16 @@ public:
     /// What it has kept for a message is not needed any more.
     virtual void forget_finding() {}
 
-    /// A warp arrives at a meeting; all have arrived, so that those who wait from now on leave; a warp leaves; the
-    /// place begins again.
-    virtual void arrive([[maybe_unused]] const Warp& warp, [[maybe_unused]] const Meeting& at) {}
+    /// Lanes of a warp arrive at a meeting, and wait there or go on; all have arrived, so that those who wait from now
+    /// on leave; lanes leave; the place begins again.
+    virtual void arrive([[maybe_unused]] const Warp& warp, [[maybe_unused]] std::uint32_t lanes,
+                        [[maybe_unused]] const Meeting& at, [[maybe_unused]] bool waits) {}
     virtual void complete([[maybe_unused]] const Meeting& at) {}
-    virtual void leave([[maybe_unused]] const Warp& warp, [[maybe_unused]] const Meeting& at) {}
+    virtual void leave([[maybe_unused]] const Warp& warp, [[maybe_unused]] std::uint32_t lanes,
+                       [[maybe_unused]] const Meeting& at) {}
     virtual void forget([[maybe_unused]] const Meeting& at) {}
+    /// A warp ends.
+    virtual void end([[maybe_unused]] const Warp& warp) {}
     /// An arrival at the cluster's barrier that releases what came before; all such are acquired.
     virtual void release([[maybe_unused]] const Warp& warp) {}
     virtual void acquire_released() {}
@@ -98,6 +104,12 @@ public:
 
     /// An agent is about to access memory. False after a finding that stops the warp.
     virtual bool access([[maybe_unused]] const AgentAccess& access) { return true; }
+    /// Lanes know that an operation which they have started is over, or with `reads` that it has read its source.
+    virtual void await([[maybe_unused]] const Warp& warp, [[maybe_unused]] std::uint32_t lanes,
+                       [[maybe_unused]] std::uint64_t operation, [[maybe_unused]] bool reads) {}
+    /// An operation is over, for these lanes, and arrives at a barrier in shared memory.
+    virtual void arrive([[maybe_unused]] std::uint64_t operation, [[maybe_unused]] std::uint32_t lanes,
+                        [[maybe_unused]] const Meeting& at) {}
     /// A write counts as an ordinary one from now on: that of a copy by a thread, or of a tensor map.
     virtual void land([[maybe_unused]] const AgentAccess& access) {}
     /// Message and notes of a finding that `by` has caused, if it is the tool's.

@@ -23,6 +23,7 @@ std::uint32_t* words(std::byte* frame, std::uint32_t offset) {
 
 void ThreadBlock::end(const ScheduledWarp& warp) {
     for (const auto& each : agents_) each->end(warp);
+    each_tool([&](BlockTool& tool) { tool.end(warp); });
     --running_;
     waiting_[warp.index] = ended;
     ended_ |= 1u << warp.index;
@@ -82,7 +83,9 @@ void ThreadBlock::arrive(ScheduledWarp& warp) {
     barrier.counted |= (op.x & BarrierCounted) != 0;
     barrier.arrived += 1;
     barrier.came |= 1u << warp.index;
-    each_tool([&](BlockTool& tool) { tool.arrive(warp, {Meeting::Kind::Barrier, id}); });
+    each_tool([&](BlockTool& tool) {
+        tool.arrive(warp, lanes, {Meeting::Kind::Barrier, id}, !(op.x & BarrierArrive));
+    });
     barrier.yes += yes;
     barrier.threads += unsigned(std::popcount(lanes));
     if (op.x & BarrierArrive) {
@@ -110,7 +113,7 @@ void ThreadBlock::complete(Barrier& barrier) {
     each_tool([&](BlockTool& tool) { tool.complete(meeting); });
     for (const unsigned index : barrier.waiting) {
         ScheduledWarp& warp = warps_[index];
-        each_tool([&](BlockTool& tool) { tool.leave(warp, meeting); });
+        each_tool([&](BlockTool& tool) { tool.leave(warp, warp.live, meeting); });
         for (const Split& split : warp.splits()) {
             const MicroOp& op = warp.code[split.pc];
             if (!(op.x & BarrierReduce)) continue;

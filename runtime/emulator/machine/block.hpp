@@ -133,6 +133,8 @@ public:
             if (each && !each->access(access)) return false;
         return true;
     }
+    /// Numbers what goes on behind an instruction, for tools.
+    std::uint64_t next_operation() { return ++operations_; }
     /// The bits of written bytes of its shared memory, and how many bytes of them there are.
     std::span<std::uint8_t> shared_written() { return shared_written_; }
 
@@ -210,6 +212,7 @@ private:
     Agents agents_;
     std::vector<std::unique_ptr<BlockTool>> own_tools_;
     std::vector<BlockTool*> tools_;  // by slot
+    std::uint64_t operations_ = 0;
     TurnOrder order_;
     static constexpr int runs = -1, ended = -2;
     std::vector<int> waiting_;  // by warp: the barrier it waits at, or one of the above

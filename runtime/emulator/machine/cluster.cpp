@@ -49,7 +49,7 @@ void ThreadBlock::meet_cluster(ScheduledWarp& warp, bool arrives, bool releases)
     if (arrives) {
         cluster_.came |= self;
         each_tool([&](BlockTool& tool) {
-            tool.arrive(warp, {Meeting::Kind::Cluster});
+            tool.arrive(warp, warp.live, {Meeting::Kind::Cluster}, false);
             if (releases) tool.release(warp);
         });
         warp.pass_barrier();
@@ -57,7 +57,7 @@ void ThreadBlock::meet_cluster(ScheduledWarp& warp, bool arrives, bool releases)
     }
     if (cluster_.passed & self) {
         cluster_.passed &= ~self;
-        each_tool([&](BlockTool& tool) { tool.leave(warp, {Meeting::Kind::Cluster}); });
+        each_tool([&](BlockTool& tool) { tool.leave(warp, warp.live, {Meeting::Kind::Cluster}); });
         return warp.pass_barrier();
     }
     cluster_.waiting |= self;
@@ -85,7 +85,10 @@ void ThreadBlock::leave_cluster_barrier() {
     });
     for (std::uint32_t rest = cluster_.waiting; rest; rest &= rest - 1) {
         const int index = std::countr_zero(rest);
-        each_tool([&](BlockTool& tool) { tool.leave(warps_[std::size_t(index)], {Meeting::Kind::Cluster}); });
+        each_tool([&](BlockTool& tool) {
+            const ScheduledWarp& left = warps_[std::size_t(index)];
+            tool.leave(left, left.live, {Meeting::Kind::Cluster});
+        });
         warps_[std::size_t(index)].pass_barrier();
         waiting_[std::size_t(index)] = runs;
     }

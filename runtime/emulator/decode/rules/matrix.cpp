@@ -118,7 +118,7 @@ Micro matrix_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& 
     const std::uint32_t lanes = access.matrices == 4 ? all_lanes : (1u << 8 * access.matrices) - 1;
     return {.fields = {0, index(at.base), std::uint32_t(at.offset), 0, 0, access.bits()},
             .reads = A,
-            .info = {.access = {space, 16, direction, lanes, at.offset}}};
+            .info = {.access = {space, 16, direction, lanes, at.offset, false, direction == Direction::Read}}};
 }
 
 void ldmatrix(Lowering& code, Modifiers& modifiers, Operands operands) {

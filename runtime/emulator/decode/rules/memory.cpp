@@ -18,6 +18,7 @@ namespace {
 /// Orders stronger than relaxed become fences before and behind an otherwise plain access.
 struct Order {
     bool acquires = false, releases = false;
+    bool is_strong = false;  // or relaxed, or volatile
     Scope scope = Scope::Thread;
 
     void before(Lowering& code) const {
@@ -51,11 +52,13 @@ struct Access {
 Order take_order(Modifiers& modifiers) {
     Order order;
     order.scope = take_scope(modifiers);
-    const bool plain = modifiers.take_any({Modifier::Volatile, Modifier::Weak, Modifier::Mmio}) != Modifier::Unknown;
-    if (modifiers.take(Modifier::Relaxed) || plain) return order;
+    const Modifier plain = modifiers.take_any({Modifier::Volatile, Modifier::Weak, Modifier::Mmio});
+    order.is_strong = plain == Modifier::Volatile || plain == Modifier::Mmio || modifiers.take(Modifier::Relaxed);
+    if (order.is_strong || plain != Modifier::Unknown) return order;
     const bool both = modifiers.take(Modifier::AcqRel);
     order.acquires = modifiers.take(Modifier::Acquire) || both;
     order.releases = modifiers.take(Modifier::Release) || both;
+    order.is_strong = order.acquires || order.releases;
     return order;
 }
 
@@ -123,8 +126,8 @@ void load_elements(Lowering& code, const Access& access, std::span<const VReg> e
     code.tell_tools(access.at, {.bytes = bytes * std::uint32_t(elements.size()), .cached = access.cached});
     in_parts(code, access, elements,
              [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
-                 const MicroInfo info{
-                     .access = {at.space, size * count, Direction::Read, all_lanes, std::int32_t(fields[4])}};
+                 const MicroInfo info{.access = {at.space, size * count, Direction::Read, all_lanes,
+                                                 std::int32_t(fields[4]), access.order.is_strong}};
                  code.emit(select_load(at.space, code.values[index(at.base)].slot, size, count), used, A, fields, info)
                      .apart = true;
              });
@@ -137,8 +140,8 @@ void store_elements(Lowering& code, const Access& access, std::span<const VReg> 
         {.bytes = bytes * std::uint32_t(elements.size()), .direction = Direction::Write, .cached = access.cached});
     in_parts(code, access, elements,
              [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
-                 const MicroInfo info{
-                     .access = {at.space, size * count, Direction::Write, all_lanes, std::int32_t(fields[4])}};
+                 const MicroInfo info{.access = {at.space, size * count, Direction::Write, all_lanes,
+                                                 std::int32_t(fields[4]), access.order.is_strong}};
                  code.emit(select_store(at.space, code.values[index(at.base)].slot, size, count), 0,
                            std::uint8_t(A | used), fields, info);
              });
@@ -182,7 +185,7 @@ void st(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 MicroInfo atomic_info(Space space, std::uint32_t bytes, std::uint32_t offset) {
-    return {.access = {space, bytes, Direction::Atomic, all_lanes, std::int32_t(offset)}};
+    return {.access = {space, bytes, Direction::Atomic, all_lanes, std::int32_t(offset), true}};
 }
 
 /// Each element separately, as the ISA says; the vector must be aligned as a whole.

@@ -23,7 +23,7 @@ void Proxies::begin(const Warp& warp, unsigned lane, const Meeting& at, const nv
 }
 
 void Proxies::land(const AgentAccess& access) {
-    const std::uint32_t thread = access.w->index * warp_size + *access.lane;
+    const std::uint32_t thread = access.w->index * warp_size + unsigned(std::countr_zero(access.lanes));
     for (const AgentAccess::Range& range : access.ranges)
         if (!access.owner)
             writes_.note_global(thread, *access.code, access.op, range.address, range.bytes);
@@ -36,7 +36,7 @@ void Proxies::land(const AgentAccess& access) {
 /// Told to the tool of the issuer's block.
 bool Proxies::access(const AgentAccess& access) {
     switch (access.of) {
-        case AgentAccess::Of::Arrival: return !access.by_async_proxy || arrive(access);
+        case AgentAccess::Of::Arrival: return !access.by_async_proxy || arrive_at_barrier(access);
         case AgentAccess::Of::Copy: return true;
         default: return access.owner ? access_shared(access) : access_global(access);
     }
@@ -48,8 +48,8 @@ bool Proxies::is_shown(const AgentAccess& access, Shown shown, const GenericWrit
     const std::uint32_t writer = write.thread / warp_size, first = access.w->index * warp_size;
     // The host's maps need no fence; those that the kernel writes need one by which they are acquired.
     if (shown != Shown::Maps && order_.has_fenced(shown, write.thread, write.when)) return true;
-    for (unsigned lane = access.lane.value_or(0); lane <= access.lane.value_or(warp_size - 1); ++lane)
-        if (theirs.has_fenced(shown, first + lane, write.when)) return true;
+    for (std::uint32_t rest = access.lanes; rest; rest &= rest - 1)
+        if (theirs.has_fenced(shown, first + unsigned(std::countr_zero(rest)), write.when)) return true;
     if (&order_ == &theirs) return order_.is_shown(shown, access.w->index, writer, write.when);
     for (std::uint32_t warp = 0; warp < order_.warps(); ++warp)  // how the other block has met it is not known
         if (order_.is_shown(shown, warp, writer, write.when)) return true;
@@ -61,7 +61,7 @@ bool Proxies::find(const AgentAccess& access, Fault fault, std::string what, con
     ThreadBlock& reader = block_of(access.w);
     of(reader).found_ = {&by, thread, instruction};
     reader.finding = std::move(what);
-    fault.lane = access.lane.value_or(0);
+    fault.lane = unsigned(std::countr_zero(access.lanes));
     return passes(access.w, access.op, fault);
 }
 
@@ -133,7 +133,7 @@ bool Proxies::access_global(const AgentAccess& access) {
 }
 
 /// At a barrier of this block.
-bool Proxies::arrive(const AgentAccess& access) {
+bool Proxies::arrive_at_barrier(const AgentAccess& access) {
     const AgentAccess::Range& range = access.ranges.front();
     const auto made = barriers_.find(range.place);
     if (made == barriers_.end()) return true;
@@ -233,13 +233,13 @@ public:
     bool watches(const DecodedKernel& kernel) const override { return kernel.has_products || kernel.has_bulk_copies; }
 
     void before(Lowering& code, Micro& op) const override {
-        const auto& [space, bytes, direction, lanes, offset] = op.info.access;
-        if (!bytes || direction == Direction::Read) return;
-        const bool is_global = space == Space::Global && code.kernel.has_bulk_copies;
-        if (space != Space::Shared && space != Space::Generic && !is_global) return;
+        const MicroInfo::Access& access = op.info.access;
+        if (!access.bytes || access.direction == Direction::Read) return;
+        const bool is_global = access.space == Space::Global && code.kernel.has_bulk_copies;
+        if (access.space != Space::Shared && access.space != Space::Generic && !is_global) return;
         code.put({.run = note_write,
-                  .fields = {bytes, op.fields[1], lanes, std::uint32_t(space) | code.asked << 8, std::uint32_t(offset),
-                             code.values[op.fields[1]].slot},
+                  .fields = {access.bytes, op.fields[1], access.lanes, std::uint32_t(access.space) | code.asked << 8,
+                             std::uint32_t(access.offset), code.values[op.fields[1]].slot},
                   .reads = A});
     }
 

@@ -24,9 +24,9 @@ public:
 
     void start() override;
     void forget_finding() override { found_ = {}; }
-    void arrive(const Warp& warp, const Meeting& at) override { order_.arrive(warp.index, at); }
+    void arrive(const Warp& warp, std::uint32_t, const Meeting& at, bool) override { order_.arrive(warp.index, at); }
     void complete(const Meeting& at) override { order_.complete(at); }
-    void leave(const Warp& warp, const Meeting& at) override { order_.leave(warp.index, at); }
+    void leave(const Warp& warp, std::uint32_t, const Meeting& at) override { order_.leave(warp.index, at); }
     void forget(const Meeting& at) override { order_.forget(at); }
     void release(const Warp& warp) override { order_.release(warp.index); }
     void acquire_released() override { order_.acquire_released(); }
@@ -40,7 +40,7 @@ private:
     bool is_shown_map(const AgentAccess& access, const GenericWrites::Write& write) const;
     bool access_shared(const AgentAccess& access);
     bool access_global(const AgentAccess& access);
-    bool arrive(const AgentAccess& access);
+    bool arrive_at_barrier(const AgentAccess& access);
     bool find(const AgentAccess& access, Fault fault, const GenericWrites::Write& write, std::string_view fence);
     bool find(const AgentAccess& access, Fault fault, std::string what, const ThreadBlock& by, std::uint32_t thread,
               const nvptx::Instruction* instruction);

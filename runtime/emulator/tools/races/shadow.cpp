@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/emulator/tools/races/shadow.hpp"
+
+#include <algorithm>
+
+namespace ikat::emulator::races {
+
+void Shadow::clear(std::size_t words, bool exact) {
+    exact_ = exact;
+    for (auto* const each : {&write_stamps_, &write_whos_, &read_stamps_, &read_whos_, &read_lanes_})
+        each->assign(words, 0);
+    lists_.clear();
+    free_.clear();
+}
+
+/// The accesses of a word that are kept.
+void Shadow::take(std::size_t word) {
+    all_.clear();
+    if (write_stamps_[word] == listed) {
+        all_ = lists_[write_whos_[word]];
+        lists_[write_whos_[word]].clear();
+        free_.push_back(write_whos_[word]);
+        write_stamps_[word] = read_stamps_[word] = 0;
+        return;
+    }
+    const auto unpacked = [](std::uint32_t stamp, std::uint32_t who) {
+        return Access{.stamp = stamp >> 4,
+                      .op = who >> op_at,
+                      .lanes = 1u << who % 32,
+                      .agent = std::uint8_t(who >> agent_at & 63),
+                      .bytes = std::uint8_t(stamp & Access::whole),
+                      .is_strong = (who >> strong_at & 1) != 0,
+                      .is_of_all = (who >> of_all_at & 1) != 0};
+    };
+    if (write_stamps_[word]) {
+        all_.push_back(unpacked(write_stamps_[word], write_whos_[word]));
+        all_.back().writes = true;
+    }
+    if (read_stamps_[word]) {
+        all_.push_back(unpacked(read_stamps_[word], read_whos_[word]));
+        all_.back().lanes = read_lanes_[word];
+    }
+}
+
+void Shadow::put(std::size_t word) {
+    const auto writes = std::ranges::count(all_, true, &Access::writes);
+    const bool has_one_writer =
+        std::ranges::all_of(all_, [](const Access& each) { return !each.writes || std::has_single_bit(each.lanes); });
+    if (writes <= 1 && std::ptrdiff_t(all_.size()) - writes <= 1 && has_one_writer) {
+        write_stamps_[word] = read_stamps_[word] = 0;
+        for (const Access& each : all_) {
+            (each.writes ? write_stamps_ : read_stamps_)[word] = each.stamp << 4 | each.bytes;
+            (each.writes ? write_whos_ : read_whos_)[word] = who(each);
+            if (!each.writes) read_lanes_[word] = each.lanes;
+        }
+        return;
+    }
+    if (free_.empty()) {
+        free_.push_back(std::uint32_t(lists_.size()));
+        lists_.emplace_back();
+    }
+    lists_[free_.back()] = all_;
+    write_stamps_[word] = listed;
+    write_whos_[word] = free_.back();
+    free_.pop_back();
+}
+
+const Access* Shadow::access_slowly(std::size_t word, const Access& now, const Knower& by) {
+    take(word);
+    const Access* race = nullptr;
+    std::erase_if(all_, [&](const Access& before) {
+        const bool is_known = by.knows(before);
+        if (!is_known && before.conflicts(now)) found_ = before, race = &found_;
+        return is_known && now.subsumes(before);
+    });
+    const auto same = [&](const Access& each) {
+        return each.agent == now.agent && each.stamp == now.stamp && each.op == now.op && each.bytes == now.bytes &&
+               each.writes == now.writes && each.is_strong == now.is_strong && each.is_of_all == now.is_of_all;
+    };
+    const auto found = std::ranges::find_if(all_, same);
+    if (found != all_.end())
+        found->lanes |= now.lanes;
+    else
+        all_.push_back(now);
+    // Where only barriers of all threads order warps, reads of several in one phase are as one.
+    const auto whole_read = [](const Access& each) { return !each.writes && each.bytes == Access::whole; };
+    if (!exact_ && std::ranges::count_if(all_, whole_read) > 1) {
+        Access several = now;
+        several.writes = false;
+        for (const Access& each : all_) {
+            if (!whole_read(each)) continue;
+            several.stamp = std::max(several.stamp, each.stamp);
+            several.is_strong &= each.is_strong;
+            several.is_of_all &= each.is_of_all;
+            if (each.agent != several.agent) several.agent = several_warps;
+            several.lanes |= each.lanes;
+        }
+        std::erase_if(all_, whole_read);
+        all_.push_back(several);
+    }
+    put(word);
+    return race;
+}
+
+}  // namespace ikat::emulator::races

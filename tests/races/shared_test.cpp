@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Races in shared memory between the threads of a block that meet at bar.sync.
+#include "tests/races/twins.hpp"
+
+using namespace ikat::tests::races;
+
+namespace {
+
+constexpr Twins twins[] = {
+    {"a neighbour's word is read without a barrier",
+     "st.shared.u32 [%r4], %r1; <bar.sync 0;|> ld.shared.u32 %r9, [%r6]; st.global.u32 [%d1], %r9;", 128,
+     "a race: a store and a load of 4 bytes"},
+    {"a barrier before the write instead of behind it",
+     "<st.shared.u32 [%r4], %r1; bar.sync 0;|bar.sync 0; st.shared.u32 [%r4], %r1;> ld.shared.u32 %r9, [%r6];"},
+    {"a word is overwritten while others may still read it",
+     "st.shared.u32 [%r4], %r1; bar.sync 0; ld.shared.u32 %r9, [%r6]; <bar.sync 0;|> st.shared.u32 [%r4], %r9;", 128,
+     "a race: a load and a store of 4 bytes"},
+    {"two threads write one word",
+     "shr.u32 %r8, %r1, <0|1>; shl.b32 %r8, %r8, 2; add.u32 %r8, %r8, %r5; st.shared.u32 [%r8], %r1;", 128,
+     "a race: a store and a store of 4 bytes"},
+    {"all threads write one word", "<@%p1 |>st.shared.u32 [tile], %r1;"},
+    {"a double buffer with one barrier for each round",
+     R"(mov.u32 %r10, 0;
+$loop: and.b32 %r11, %r10, <1|0>; shl.b32 %r11, %r11, 10; add.u32 %r12, %r4, %r11; st.shared.u32 [%r12], %r10;
+    bar.sync 0; add.u32 %r13, %r6, %r11; ld.shared.u32 %r14, [%r13]; add.u32 %r10, %r10, 1;
+    setp.lt.u32 %p3, %r10, 6; @%p3 bra $loop;)"},
+    {"a loop without the barrier behind its reads",
+     R"(mov.u32 %r10, 0;
+$loop: st.shared.u32 [%r4], %r10; bar.sync 0; ld.shared.u32 %r14, [%r6]; <bar.sync 0;|> add.u32 %r10, %r10, 1;
+    setp.lt.u32 %p3, %r10, 4; @%p3 bra $loop;)"},
+    {"a tree whose levels do not meet",
+     R"(st.shared.u32 [%r4], %r1; bar.sync 0; mov.u32 %r10, 64;
+$loop: setp.lt.u32 %p3, %r1, %r10; shl.b32 %r11, %r10, 2; add.u32 %r11, %r11, %r4;
+    @!%p3 bra $skip; ld.shared.u32 %r12, [%r4]; ld.shared.u32 %r13, [%r11]; add.u32 %r12, %r12, %r13;
+    st.shared.u32 [%r4], %r12;
+$skip: <bar.sync 0;|> shr.u32 %r10, %r10, 1; setp.gt.u32 %p4, %r10, 0; @%p4 bra $loop;)"},
+    {"a tree whose last barrier is left out",
+     R"(st.shared.u32 [%r4], %r1; bar.sync 0; @!%p1 bra $skip; st.shared.u32 [tile], %r7;
+$skip: <bar.sync 0;|> ld.shared.u32 %r9, [tile];)"},
+    {"a scan in place",
+     R"(st.shared.u32 [%r4], %r1; bar.sync 0; setp.ge.u32 %p3, %r1, 1; mov.u32 %r10, 0;
+    @%p3 ld.shared.u32 %r10, [%r4-4]; ld.shared.u32 %r11, [%r4]; <bar.sync 0;|> add.u32 %r11, %r11, %r10;
+    st.shared.u32 [%r4], %r11;)"},
+    {"a stencil in place",
+     R"(st.shared.u32 [%r4], %r1; bar.sync 0; ld.shared.u32 %r10, [%r6]; add.u32 %r10, %r10, 1;
+    st.shared.u32 [%r4<+1024|>], %r10;)"},
+    {"a transpose that reads its columns too early",
+     R"(st.shared.u32 [%r4], %r1; <bar.sync 0;|> and.b32 %r10, %r1, 15; shr.u32 %r11, %r1, 4; mad.lo.u32 %r10, %r10, 8, %r11;
+    shl.b32 %r10, %r10, 2; add.u32 %r10, %r10, %r5; ld.shared.u32 %r12, [%r10];)"},
+    {"a histogram without atomics",
+     R"(and.b32 %r10, %r1, 7; shl.b32 %r10, %r10, 2; add.u32 %r10, %r10, %r5; @%p1 st.shared.v4.u32 [tile], {%r9, %r9, %r9, %r9};
+    @%p1 st.shared.v4.u32 [tile+16], {%r9, %r9, %r9, %r9}; bar.sync 0;
+    <red.shared.add.u32 [%r10], 1;|ld.shared.u32 %r11, [%r10]; add.u32 %r11, %r11, 1; st.shared.u32 [%r10], %r11;>)"},
+    {"a histogram that is cleared while others count",
+     R"(@%p1 st.shared.u32 [tile], 0; <bar.sync 0;|> red.shared.add.u32 [tile], 1;)", 128, "a store and an atomic"},
+    {"a histogram that is read while others count",
+     R"(@%p1 st.shared.u32 [tile], 0; bar.sync 0; red.shared.add.u32 [tile], 1; <bar.sync 0;|> @%p1 ld.shared.u32 %r9, [tile];)"},
+    {"neighbouring bytes, and the same byte",
+     R"(shr.u32 %r10, %r1, <0|1>; add.u32 %r10, %r10, %r5; cvt.u16.u32 %h1, %r1; st.shared.u8 [%r10], %h1;)", 128,
+     "of 1 byte at offset"},
+    {"a word of which a neighbour has written a byte",
+     R"(add.u32 %r10, %r5, %r1; cvt.u16.u32 %h1, %r1; st.shared.u8 [%r10], %h1; <bar.sync 0;|>
+    shr.u32 %r11, %r1, 2; shl.b32 %r11, %r11, 2; add.u32 %r11, %r11, %r5; ld.shared.u32 %r12, [%r11];)"},
+    {"halves that two threads exchange",
+     R"(shl.b32 %r10, %r1, 1; add.u32 %r10, %r10, %r5; cvt.u16.u32 %h1, %r1; st.shared.u16 [%r10], %h1; <bar.sync 0;|>
+    xor.b32 %r11, %r1, 1; shl.b32 %r11, %r11, 1; add.u32 %r11, %r11, %r5; ld.shared.u16 %h2, [%r11];)", 128, "of 2 bytes"},
+    {"vectors that overlap",
+     R"(shl.b32 %r10, %r1, <4|3>; and.b32 %r10, %r10, 0xff0; add.u32 %r10, %r10, %r5;
+    st.shared.v4.u32 [%r10], {%r1, %r1, %r1, %r1};)"},
+    {"a vector of which another thread reads a part",
+     R"(setp.lt.u32 %p3, %r1, 64; shl.b32 %r10, %r1, 4; add.u32 %r10, %r10, %r5;
+    @%p3 st.shared.v4.u32 [%r10], {%r1, %r1, %r1, %r1}; <bar.sync 0;|> ld.shared.u32 %r11, [%r4];)"},
+    {"64 bits of which another thread reads a half",
+     R"(setp.lt.u32 %p3, %r1, 64; shl.b32 %r10, %r1, 3; add.u32 %r10, %r10, %r5; cvt.u64.u32 %d5, %r1;
+    @%p3 st.shared.u64 [%r10], %d5; <bar.sync 0;|> ld.shared.u32 %r11, [%r4];)"},
+    {"a generic address",
+     R"(cvt.u64.u32 %d5, %r6; cvta.shared.u64 %d5, %d5; st.shared.u32 [%r4], %r1; <bar.sync 0;|> ld.u32 %r9, [%d5];)"},
+    {"a value that one warp broadcasts",
+     R"(setp.eq.u32 %p3, %r3, 0; @%p3 st.shared.u32 [%r4], %r1; <bar.sync 0;|> ld.shared.u32 %r9, [tile+4];)"},
+    {"a flag that is polled without order",
+     R"(@%p1 st.<volatile.|>shared.u32 [tile], 1; ld.<volatile.|>shared.u32 %r9, [tile];)"},
+    {"a flag in an atomic and in a plain load",
+     R"(@%p1 st.shared.u32 [tile], 0; bar.sync 0; @%p1 atom.shared.exch.b32 %r9, [tile], 1;
+    <atom.shared.or.b32 %r10, [tile], 0;|ld.shared.u32 %r10, [tile];>)", 128, "an atomic and a load"},
+    {"an atomic and a plain store",
+     R"(@%p1 st.shared.u32 [tile], 0; bar.sync 0; <@%p1 |>atom.shared.add.u32 %r9, [tile], 1; @%p1 st.shared.u32 [tile], 3;)"},
+    {"a branch that leaves out the barrier of one half",
+     R"(setp.lt.u32 %p3, %r1, 64; @%p3 bra $low; st.shared.u32 [%r4], %r1; <bar.sync 0;|bar.sync 0; st.shared.u32 [%r4], %r1;>
+    bra $end;
+$low: bar.sync 0; ld.shared.u32 %r9, [%r4+256];)"},
+    {"warps that have exited have written before",
+     R"(setp.ge.u32 %p3, %r1, 64; @!%p3 bra $low; st.shared.u32 [%r4], %r1; bra $end;
+$low: <bar.sync 0; bar.sync 0;|> ld.shared.u32 %r9, [%r4+256];)"},
+    {"a predicated barrier in place of one for all",
+     R"(st.shared.u32 [%r4], %r1; setp.<ge|gt>.u32 %p3, %r7, 128; @%p3 bar.sync 0; ld.shared.u32 %r9, [%r6];)"},
+    {"the result of a barrier's vote, and one without",
+     R"(st.shared.u32 [%r4], %r1; <barrier.red.popc.u32 %r10, 0, %p1;|> ld.shared.u32 %r9, [%r6];)"},
+    {"a warp runs ahead into the next round",
+     R"(mov.u32 %r10, 0;
+$loop: @%p1 st.shared.u32 [tile+2048], %r10; bar.sync 0; ld.shared.u32 %r11, [tile+2048]; <bar.sync 0;|>
+    add.u32 %r10, %r10, 1; setp.lt.u32 %p3, %r10, 3; @%p3 bra $loop;)"},
+    {"one warp reads what another writes, each with its own loop",
+     R"(setp.eq.u32 %p3, %r3, 1; mov.u32 %r10, 0;
+$loop: @!%p3 st.shared.u32 [%r4], %r10; <bar.sync 0;|> @%p3 ld.shared.u32 %r11, [%r4-128]; bar.sync 0;
+    add.u32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 3; @%p4 bra $loop;)", 64},
+};
+
+}  // namespace
+
+TEST_CASE("races between warps of a block, and their right twins") {
+    for (const Twins& each : twins) check(each);
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels with a race, each beside a twin without. Both are one text, in which <a|b> is a in the right kernel and b in the
+// wrong one:
+//
+//     st.shared.u32 [%r4], %r1; <bar.sync 0;|> ld.shared.u32 %r9, [%r5];
+#pragma once
+#include "tests/unit/emulator/machine.hpp"
+
+namespace ikat::tests::races {
+
+/// Registers before the body: %r1 the thread, %r2 its lane, %r3 its warp, %r4 the address of its word of `tile`, %r5 that
+/// of tile, 4096 bytes, %r6 that of the next thread's word, of the last one the first; %p1 is thread 0, %p2 lane 0. `bar`
+/// and `empty` are barriers in shared memory for %r7 threads, all of the block; $wait name, parity; waits for one.
+/// %d1 = p0 + 4 * thread, a buffer of 4096 bytes; %d2 = p0.
+struct Twins {
+    const char* name;
+    const char* body;
+    std::uint32_t threads = 128;
+    const char* says = "";  // in the message about the wrong one
+};
+
+inline std::string twin(std::string_view body, bool is_right) {
+    std::string out;
+    while (true) {
+        const std::size_t open = body.find('<');
+        out += body.substr(0, open);
+        if (open == body.npos) return out;
+        const std::size_t bar = body.find('|', open), close = body.find('>', bar);
+        REQUIRE(close != body.npos);
+        out += is_right ? body.substr(open + 1, bar - open - 1) : body.substr(bar + 1, close - bar - 1);
+        body.remove_prefix(close + 1);
+    }
+}
+
+inline std::string module_of(std::string body) {
+    for (std::size_t at; (at = body.find("$wait ")) != body.npos;) {
+        const std::size_t comma = body.find(',', at), end = body.find(';', at);
+        const std::string barrier = body.substr(at + 6, comma - at - 6), parity = body.substr(comma + 1, end - comma - 1);
+        body.replace(at, end - at + 1,
+                     "{ .reg .pred p; $again: mbarrier.try_wait.parity.shared::cta.b64 p, [" + barrier + "], " + parity +
+                         "; @!p bra $again; }");
+    }
+    return R"(.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 p0) {
+    .reg .pred %p<16>; .reg .b16 %h<16>; .reg .b32 %r<64>; .reg .b64 %d<16>; .reg .b32 %f<64>;
+    .shared .align 8 .b64 bar; .shared .align 8 .b64 empty; .shared .align 1024 .b8 tile[4096];
+    mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 31; shr.u32 %r3, %r1, 5; mov.u32 %r5, tile; shl.b32 %r4, %r1, 2;
+    add.u32 %r4, %r4, %r5; mov.u32 %r7, %ntid.x; add.u32 %r6, %r1, 1; rem.u32 %r6, %r6, %r7; shl.b32 %r6, %r6, 2;
+    add.u32 %r6, %r6, %r5; setp.eq.u32 %p1, %r1, 0; setp.eq.u32 %p2, %r2, 0;
+    ld.param.u64 %d2, [p0]; mul.wide.u32 %d1, %r1, 4; add.u64 %d1, %d1, %d2; mov.u32 %r9, 0;
+    @%p1 mbarrier.init.shared.b64 [bar], %r7; @%p1 mbarrier.init.shared.b64 [empty], %r7;
+    @%p1 fence.mbarrier_init.release.cluster; bar.sync 15;
+)" + body + "\n$end: ret;\n}\n";
+}
+
+/// Every wrong one is found, in every order of the warps, and no right one is accused.
+inline void check(const Twins& twins) {
+    INFO(twins.name);
+    for (const bool is_right : {true, false}) {
+        const std::string text = module_of(twin(twins.body, is_right));
+        INFO(text);
+        for (const std::uint32_t seed : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u}) {
+            INFO("schedule " << seed);
+            Machine machine;
+            machine.options.seed = seed;
+            machine.options.step_budget = 1000000;
+            machine.options.checks.set(emulator::Check::SharedRaces, emulator::Action::Error);
+            machine.options.checks.set(emulator::Check::Undefined, emulator::Action::Off);
+            const auto x = machine.buffer("x", std::vector<std::uint32_t>(1024, 1));
+            const std::string said = machine.failure(text, {.block = {twins.threads, 1, 1}}, x);
+            if (is_right) {
+                REQUIRE(said == "no failure");
+                continue;
+            }
+            INFO(said);
+            REQUIRE(machine.code == "shared-race");
+            REQUIRE_THAT(said, contains(twins.says));
+        }
+    }
+}
+
+}  // namespace ikat::tests::races
