@@ -6,7 +6,7 @@ using namespace ikat::tests::races;
 
 namespace {
 
-constexpr Twins twins[] = {
+constexpr Twins shared_twins[] = {
     {"a neighbour's word is read without a barrier",
      "st.shared.u32 [%r4], %r1; <bar.sync 0;|> ld.shared.u32 %r9, [%r6]; st.global.u32 [%d1], %r9;", 128,
      "a race: a store and a load of 4 bytes"},
@@ -52,7 +52,7 @@ $skip: <bar.sync 0;|> ld.shared.u32 %r9, [tile];)"},
     @%p1 st.shared.v4.u32 [tile+16], {%r9, %r9, %r9, %r9}; bar.sync 0;
     <red.shared.add.u32 [%r10], 1;|ld.shared.u32 %r11, [%r10]; add.u32 %r11, %r11, 1; st.shared.u32 [%r10], %r11;>)"},
     {"a histogram that is cleared while others count",
-     R"(@%p1 st.shared.u32 [tile], 0; <bar.sync 0;|> red.shared.add.u32 [tile], 1;)", 128, "a store and an atomic"},
+     R"(@%p1 st.shared.u32 [tile], 0; <bar.sync 0;|> red.shared.add.u32 [tile], 1;)", 128, "an atomic"},
     {"a histogram that is read while others count",
      R"(@%p1 st.shared.u32 [tile], 0; bar.sync 0; red.shared.add.u32 [tile], 1; <bar.sync 0;|> @%p1 ld.shared.u32 %r9, [tile];)"},
     {"neighbouring bytes, and the same byte",
@@ -63,7 +63,8 @@ $skip: <bar.sync 0;|> ld.shared.u32 %r9, [tile];)"},
     shr.u32 %r11, %r1, 2; shl.b32 %r11, %r11, 2; add.u32 %r11, %r11, %r5; ld.shared.u32 %r12, [%r11];)"},
     {"halves that two threads exchange",
      R"(shl.b32 %r10, %r1, 1; add.u32 %r10, %r10, %r5; cvt.u16.u32 %h1, %r1; st.shared.u16 [%r10], %h1; <bar.sync 0;|>
-    xor.b32 %r11, %r1, 1; shl.b32 %r11, %r11, 1; add.u32 %r11, %r11, %r5; ld.shared.u16 %h2, [%r11];)", 128, "of 2 bytes"},
+    xor.b32 %r11, %r1, 1; shl.b32 %r11, %r11, 1; add.u32 %r11, %r11, %r5; ld.shared.u16 %h2, [%r11];)",
+     128, "of 2 bytes"},
     {"vectors that overlap",
      R"(shl.b32 %r10, %r1, <4|3>; and.b32 %r10, %r10, 0xff0; add.u32 %r10, %r10, %r5;
     st.shared.v4.u32 [%r10], {%r1, %r1, %r1, %r1};)"},
@@ -81,7 +82,8 @@ $skip: <bar.sync 0;|> ld.shared.u32 %r9, [tile];)"},
      R"(@%p1 st.<volatile.|>shared.u32 [tile], 1; ld.<volatile.|>shared.u32 %r9, [tile];)"},
     {"a flag in an atomic and in a plain load",
      R"(@%p1 st.shared.u32 [tile], 0; bar.sync 0; @%p1 atom.shared.exch.b32 %r9, [tile], 1;
-    <atom.shared.or.b32 %r10, [tile], 0;|ld.shared.u32 %r10, [tile];>)", 128, "an atomic and a load"},
+    <atom.shared.or.b32 %r10, [tile], 0;|ld.shared.u32 %r10, [tile];>)",
+     128, "an atomic"},
     {"an atomic and a plain store",
      R"(@%p1 st.shared.u32 [tile], 0; bar.sync 0; <@%p1 |>atom.shared.add.u32 %r9, [tile], 1; @%p1 st.shared.u32 [tile], 3;)"},
     {"a branch that leaves out the barrier of one half",
@@ -102,11 +104,12 @@ $loop: @%p1 st.shared.u32 [tile+2048], %r10; bar.sync 0; ld.shared.u32 %r11, [ti
     {"one warp reads what another writes, each with its own loop",
      R"(setp.eq.u32 %p3, %r3, 1; mov.u32 %r10, 0;
 $loop: @!%p3 st.shared.u32 [%r4], %r10; <bar.sync 0;|> @%p3 ld.shared.u32 %r11, [%r4-128]; bar.sync 0;
-    add.u32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 3; @%p4 bra $loop;)", 64},
+    add.u32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 3; @%p4 bra $loop;)",
+     64},
 };
 
 }  // namespace
 
 TEST_CASE("races between warps of a block, and their right twins") {
-    for (const Twins& each : twins) check(each);
+    for (const Twins& each : shared_twins) check(each);
 }

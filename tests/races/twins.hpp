@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels with a race, each beside a twin without. Both are one text, in which <a|b> is a in the right kernel and b in the
-// wrong one:
+// Kernels with a race, each beside a twin without. Both are one text, in which <a|b> is a in the right kernel and b in
+// the wrong one:
 //
 //     st.shared.u32 [%r4], %r1; <bar.sync 0;|> ld.shared.u32 %r9, [%r5];
 #pragma once
@@ -8,15 +8,16 @@
 
 namespace ikat::tests::races {
 
-/// Registers before the body: %r1 the thread, %r2 its lane, %r3 its warp, %r4 the address of its word of `tile`, %r5 that
-/// of tile, 4096 bytes, %r6 that of the next thread's word, of the last one the first; %p1 is thread 0, %p2 lane 0. `bar`
-/// and `empty` are barriers in shared memory for %r7 threads, all of the block; $wait name, parity; waits for one.
-/// %d1 = p0 + 4 * thread, a buffer of 4096 bytes; %d2 = p0.
+/// Registers before the body: %r1 the thread, %r2 its lane, %r3 its warp, %r4 the address of its word of `tile`, %r5
+/// that of tile, 4096 bytes, %r6 that of the next thread's word, of the last one the first; %p1 is thread 0, %p2 lane
+/// 0. `bar` and `empty` are barriers in shared memory for %r7 threads, all of the block; $wait name, parity; waits for
+/// one. %d1 = p0 + 4 * thread, a buffer of 4096 bytes; %d2 = p0.
 struct Twins {
     const char* name;
     const char* body;
     std::uint32_t threads = 128;
     const char* says = "";  // in the message about the wrong one
+    const char* also = "";  // what else may be found first, in some orders of the warps
 };
 
 inline std::string twin(std::string_view body, bool is_right) {
@@ -35,10 +36,11 @@ inline std::string twin(std::string_view body, bool is_right) {
 inline std::string module_of(std::string body) {
     for (std::size_t at; (at = body.find("$wait ")) != body.npos;) {
         const std::size_t comma = body.find(',', at), end = body.find(';', at);
-        const std::string barrier = body.substr(at + 6, comma - at - 6), parity = body.substr(comma + 1, end - comma - 1);
+        const std::string barrier = body.substr(at + 6, comma - at - 6),
+                          parity = body.substr(comma + 1, end - comma - 1);
         body.replace(at, end - at + 1,
-                     "{ .reg .pred p; $again: mbarrier.try_wait.parity.shared::cta.b64 p, [" + barrier + "], " + parity +
-                         "; @!p bra $again; }");
+                     "{ .reg .pred p; $again: mbarrier.try_wait.parity.shared::cta.b64 p, [" + barrier + "], " +
+                         parity + "; @!p bra $again; }");
     }
     return R"(.version 8.6
 .target sm_90a
@@ -75,6 +77,7 @@ inline void check(const Twins& twins) {
                 continue;
             }
             INFO(said);
+            if (std::string_view(twins.also).contains(machine.code)) continue;
             REQUIRE(machine.code == "shared-race");
             REQUIRE_THAT(said, contains(twins.says));
         }

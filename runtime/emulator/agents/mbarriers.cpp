@@ -50,7 +50,7 @@ void Mbarriers::settle(Barrier& barrier) {
     if (barrier.pending || barrier.bytes) return;
     ++barrier.phase;
     barrier.pending = barrier.expected;
-    block_.each_tool([&](BlockTool& tool) { tool.complete(meeting_at(barrier.address)); });
+    block_.each_tool([&](BlockTool& tool) { tool.complete(meeting_at(barrier.address), false); });
     block_.wake();
 }
 

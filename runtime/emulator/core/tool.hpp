@@ -88,7 +88,8 @@ public:
     /// on leave; lanes leave; the place begins again.
     virtual void arrive([[maybe_unused]] const Warp& warp, [[maybe_unused]] std::uint32_t lanes,
                         [[maybe_unused]] const Meeting& at, [[maybe_unused]] bool waits) {}
-    virtual void complete([[maybe_unused]] const Meeting& at) {}
+    /// (`of_all`: all that have not exited have arrived, whoever they are.)
+    virtual void complete([[maybe_unused]] const Meeting& at, [[maybe_unused]] bool of_all) {}
     virtual void leave([[maybe_unused]] const Warp& warp, [[maybe_unused]] std::uint32_t lanes,
                        [[maybe_unused]] const Meeting& at) {}
     virtual void forget([[maybe_unused]] const Meeting& at) {}

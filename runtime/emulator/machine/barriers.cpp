@@ -110,7 +110,7 @@ void ThreadBlock::complete(Barrier& barrier) {
     if (barrier.waiting.size() == running_) ++meetings_;
     const auto id = std::uint64_t(&barrier - barriers_.data());
     const Meeting meeting{Meeting::Kind::Barrier, id};
-    each_tool([&](BlockTool& tool) { tool.complete(meeting); });
+    each_tool([&](BlockTool& tool) { tool.complete(meeting, !barrier.counted); });
     for (const unsigned index : barrier.waiting) {
         ScheduledWarp& warp = warps_[index];
         each_tool([&](BlockTool& tool) { tool.leave(warp, warp.live, meeting); });

@@ -80,7 +80,7 @@ void ThreadBlock::pass_cluster() {
 void ThreadBlock::leave_cluster_barrier() {
     if (!has_met_) open_cluster();
     each_tool([](BlockTool& tool) {
-        tool.complete({Meeting::Kind::Cluster});
+        tool.complete({Meeting::Kind::Cluster}, true);
         tool.acquire_released();
     });
     for (std::uint32_t rest = cluster_.waiting; rest; rest &= rest - 1) {

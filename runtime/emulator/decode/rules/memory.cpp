@@ -53,7 +53,8 @@ Order take_order(Modifiers& modifiers) {
     Order order;
     order.scope = take_scope(modifiers);
     const Modifier plain = modifiers.take_any({Modifier::Volatile, Modifier::Weak, Modifier::Mmio});
-    order.is_strong = plain == Modifier::Volatile || plain == Modifier::Mmio || modifiers.take(Modifier::Relaxed);
+    const bool is_relaxed = modifiers.take(Modifier::Relaxed);
+    order.is_strong = is_relaxed || plain == Modifier::Volatile || plain == Modifier::Mmio;
     if (order.is_strong || plain != Modifier::Unknown) return order;
     const bool both = modifiers.take(Modifier::AcqRel);
     order.acquires = modifiers.take(Modifier::Acquire) || both;

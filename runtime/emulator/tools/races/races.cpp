@@ -154,7 +154,7 @@ void BlockRaces::arrive(const Warp& warp, std::uint32_t lanes, const Meeting& me
     }
 }
 
-void BlockRaces::complete(const Meeting& meeting) {
+void BlockRaces::complete(const Meeting& meeting, bool of_all) {
     Known& known = at(meeting);
     if (meeting.kind == Meeting::Kind::Mbarrier) return known.over.join(known.arrived);
     // Who waits does nothing until it leaves, with a larger stamp.
@@ -163,7 +163,7 @@ void BlockRaces::complete(const Meeting& meeting) {
         known.arrived.learn(unsigned(std::countr_zero(rest)), now);
         warps_[std::size_t(std::countr_zero(rest))].stamp = next;
     }
-    known.arrived.join(ended_);
+    if (of_all) known.arrived.join(ended_);
     known.over = known.arrived;
     known.waiting = 0;
 }

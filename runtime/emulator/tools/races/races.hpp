@@ -31,7 +31,7 @@ public:
 
     void start() override;
     void arrive(const Warp& warp, std::uint32_t lanes, const Meeting& at, bool waits) override;
-    void complete(const Meeting& at) override;
+    void complete(const Meeting& at, bool of_all) override;
     void leave(const Warp& warp, std::uint32_t lanes, const Meeting& at) override;
     void forget(const Meeting& at) override { meetings_.erase({at.kind, at.place}); }
     void end(const Warp& warp) override;
