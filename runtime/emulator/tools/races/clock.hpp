@@ -17,12 +17,15 @@
 namespace ikat::emulator::races {
 
 using Stamp = std::uint32_t;
+inline constexpr Stamp most_stamp = (1 << 28) - 2;
 inline constexpr unsigned most_agents = 64;
 /// Instead of an agent: what is known of all warps.
 inline constexpr std::uint8_t several_warps = most_agents - 1;
 
 class Clock {
 public:
+    /// All that has been done up to a stamp is known.
+    explicit Clock(Stamp stamp = 0) { agents_.fill(stamp); }
     /// The stamp up to which all that an agent has done is known.
     Stamp of(unsigned agent) const { return agents_[agent]; }
     /// Whether what these lanes of an agent have done at a stamp is known.

@@ -27,15 +27,20 @@ std::uint32_t place_of(const Warp* w, const MicroOp* op) {
 void BlockRaces::start() {
     const std::size_t count = block_.warps().size();
     written_ = block_.shared_written().data();
-    shadow_.clear(2 * block_.shared_written().size() + 4, facts_.exact);
-    now_ = 1;
+    if (shadow_.words() == 0 || now_ > most_stamp / 2) {
+        shadow_.clear(2 * block_.shared_written().size() + 4, facts_.exact);
+        now_ = 0;
+        is_spent_ = false;
+    }
+    // What blocks before this one have done is known to all.
     warps_.clear();
-    warps_.resize(count);
+    for (std::size_t i = 0; i < count; ++i) warps_.emplace_back(now_);
+    ended_ = Clock(now_);
+    tick();
     agents_.assign(count, {.is_warp = true});
     behind_.clear();
     operations_.clear();
     meetings_.clear();
-    ended_ = {};
     found_.reset();
 }
 
@@ -58,27 +63,26 @@ Clock& BlockRaces::clock_of(unsigned warp, unsigned lane) {
 
 Knower BlockRaces::knower(unsigned warp, unsigned lane) const {
     const OfWarp& of = warps_[warp];
-    const auto copies = behind_.find({Behind::Copies, warp});
-    return {.clock = of.more[lane] ? *of.more[lane] : of.common,
+    return {.clock = of.more[lane] ? of.more[lane].get() : &of.common,
             .self = warp,
             .lanes = 1u << lane,
-            .copies = copies == behind_.end() ? most_agents : copies->second,
+            .copies = of.copies_agent,
             .awaited = of.awaited[lane]};
 }
 
 /// Of the copies of a warp those that lanes have awaited.
 void BlockRaces::publish_copies(unsigned warp, std::uint32_t lanes, bool is_all, Clock& to) {
-    const auto agent = behind_.find({Behind::Copies, warp});
-    if (agent == behind_.end()) return;
     const OfWarp& of = warps_[warp];
+    const unsigned agent = of.copies_agent;
+    if (agent == most_agents) return;
     if (!is_all)
         return each_lane(lanes, [&](unsigned lane) {
-            if (of.awaited[lane]) to.learn(agent->second, 1u << lane, of.awaited[lane]);
+            if (of.awaited[lane]) to.learn(agent, 1u << lane, of.awaited[lane]);
         });
-    to.learn(agent->second, of.all_awaited);
+    to.learn(agent, of.all_awaited);
     for (const std::uint64_t number : of.copies) {
         const Operation& copy = operations_.at(number);
-        if (const std::uint32_t over = copy.lanes & ~copy.left) to.learn(agent->second, over, copy.stamp);
+        if (const std::uint32_t over = copy.lanes & ~copy.left) to.learn(agent, over, copy.stamp);
     }
 }
 
@@ -239,7 +243,7 @@ bool BlockRaces::is_in_flight(const Access& access) const {
 }
 
 bool BlockRaces::access(const AgentAccess& access) {
-    if (access.owner != &block_ || !access.operation || access.of == AgentAccess::Of::Arrival) return true;
+    if (is_spent_ || access.owner != &block_ || !access.operation || access.of == AgentAccess::Of::Arrival) return true;
     if (&block_of(access.w) != &block_) return true;  // what other blocks of the cluster do is not known
     const unsigned warp = access.w->index;
     const bool is_product = access.of == AgentAccess::Of::Product, is_copy = access.of == AgentAccess::Of::Copy;
@@ -254,7 +258,10 @@ bool BlockRaces::access(const AgentAccess& access) {
     Operation& operation = found->second;
     if (is_new) {
         operation = {std::uint8_t(agent), kind, std::uint8_t(warp), access.lanes, access.lanes, tick()};
-        if (is_copy) warps_[warp].copies.push_back(access.operation);
+        if (is_copy) {
+            warps_[warp].copies.push_back(access.operation);
+            warps_[warp].copies_agent = agent;
+        }
         if (is_product) operation.left = warps_of_group;
     }
     agents_[agent].last = operation.stamp;
@@ -281,6 +288,7 @@ bool BlockRaces::access(const AgentAccess& access) {
 
 bool BlockRaces::access(const MicroOp* op, Warp* w, const LaneAccess& how, const std::uint64_t* addresses,
                         std::uint32_t lanes) {
+    if (is_spent_) return true;
     const OfWarp& of = warps_[w->index];
     agents_[w->index].last = of.stamp;
     Access now{.stamp = of.stamp,
@@ -289,14 +297,18 @@ bool BlockRaces::access(const MicroOp* op, Warp* w, const LaneAccess& how, const
                .writes = how.direction != Direction::Read,
                .is_strong = how.is_strong,
                .is_of_all = how.is_of_all};
+    const View* view = nullptr;
+    std::size_t first = 0;  // byte of the view, in the shadow
     for (; lanes; lanes &= lanes - 1) {
         const auto lane = unsigned(std::countr_zero(lanes));
-        const View& view = w->windows[int(Space::Shared)].at(addresses[lane]);
-        const std::uint64_t at = addresses[lane] - view.base;
-        if (!view.bits || view.bytes < how.bytes || at > view.bytes - how.bytes) continue;  // a finding of its own
+        if (!view || addresses[lane] - view->base >= view->bytes) {
+            view = &w->windows[int(Space::Shared)].at(addresses[lane]);
+            first = 8 * std::size_t(view->bits - written_);
+        }
+        const std::uint64_t at = addresses[lane] - view->base;
+        if (!view->bits || view->bytes < how.bytes || at > view->bytes - how.bytes) continue;  // a finding of its own
         now.lanes = 1u << lane;
-        const std::size_t byte = 8 * std::size_t(view.bits - written_) + at;
-        if (!touch(op, w, now, knower(w->index, lane), byte, how.bytes, addresses[lane])) return false;
+        if (!touch(op, w, now, knower(w->index, lane), first + at, how.bytes, addresses[lane])) return false;
     }
     return true;
 }
@@ -304,6 +316,13 @@ bool BlockRaces::access(const MicroOp* op, Warp* w, const LaneAccess& how, const
 /// Bytes of the block's shared memory, from one on. False after a finding that stops the warp.
 bool BlockRaces::touch(const MicroOp* op, Warp* w, const Access& access, const Knower& by, std::size_t byte,
                        std::uint32_t bytes, std::uint64_t address) {
+    if (byte % 4 == 0 && bytes % 4 == 0) {
+        for (std::uint32_t i = 0; i < bytes; i += 4)
+            if (const Access* const before = shadow_.access((byte + i) / 4, access, by);
+                before && !is_in_flight(*before))
+                return report(op, w, access, *before, address + i);
+        return true;
+    }
     Access now = access;
     for (std::size_t end = byte + bytes; byte < end;) {
         const std::size_t first = byte % 4, here = std::min(4 - first, end - byte);

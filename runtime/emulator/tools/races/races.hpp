@@ -55,9 +55,11 @@ public:
 private:
     /// What a warp knows: all of its lanes, and single lanes where they know more.
     struct OfWarp {
+        explicit OfWarp(Stamp before) : common(before), stamp(before + 1) {}
         Clock common;
         std::array<std::unique_ptr<Clock>, warp_size> more;
-        Stamp stamp = 1;                         // of its accesses
+        unsigned copies_agent = most_agents;     // of its own copies, once there are some
+        Stamp stamp;                             // of its accesses
         std::array<Stamp, warp_size> awaited{};  // of its own copies
         Stamp all_awaited = 0;                   // by all lanes that have started them
         std::deque<std::uint64_t> copies;        // those of which some are not awaited
@@ -80,7 +82,11 @@ private:
         Clock arrived, over;
         std::uint64_t waiting = 0;  // warps
     };
-    Stamp tick() { return ++now_; }
+    /// A new stamp. Without any left, nothing more is found in this block.
+    Stamp tick() {
+        is_spent_ |= now_ == most_stamp;
+        return is_spent_ ? now_ : ++now_;
+    }
     unsigned agent_of(Behind kind, std::uint64_t number);
     Operation* find(std::uint64_t operation);
     Known& at(const Meeting& meeting) { return meetings_[{meeting.kind, meeting.place}]; }
@@ -102,7 +108,8 @@ private:
     ThreadBlock& block_;
     const Facts& facts_;
     const std::uint8_t* written_ = nullptr;
-    Stamp now_ = 1;
+    Stamp now_ = 0;
+    bool is_spent_ = false;
     Shadow shadow_;
     std::deque<OfWarp> warps_;
     std::vector<OfAgent> agents_;

@@ -82,22 +82,6 @@ const Access* Shadow::access_slowly(std::size_t word, const Access& now, const K
         found->lanes |= now.lanes;
     else
         all_.push_back(now);
-    // Where only barriers of all threads order warps, reads of several in one phase are as one.
-    const auto whole_read = [](const Access& each) { return !each.writes && each.bytes == Access::whole; };
-    if (!exact_ && std::ranges::count_if(all_, whole_read) > 1) {
-        Access several = now;
-        several.writes = false;
-        for (const Access& each : all_) {
-            if (!whole_read(each)) continue;
-            several.stamp = std::max(several.stamp, each.stamp);
-            several.is_strong &= each.is_strong;
-            several.is_of_all &= each.is_of_all;
-            if (each.agent != several.agent) several.agent = several_warps;
-            several.lanes |= each.lanes;
-        }
-        std::erase_if(all_, whole_read);
-        all_.push_back(several);
-    }
     put(word);
     return race;
 }

@@ -3,6 +3,7 @@
 // and reads of one warp, and are kept in place. What does not fit there has a list of all accesses that later ones may
 // have to be ordered with: accesses of parts of the word, reads of several warps.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <span>
@@ -37,18 +38,18 @@ struct Access {
 
 /// Who accesses: lanes of an agent, and what they know.
 struct Knower {
-    const Clock& clock;
+    const Clock* clock = nullptr;
     unsigned self = 0;  // the agent: they know what they have done themselves
     std::uint32_t lanes = 0;
     unsigned copies = most_agents;  // the agent of their own copies, of which they know those up to a stamp
     Stamp awaited = 0;
 
     bool knows(const Access& other) const {
-        if (other.stamp <= clock.of(other.agent)) return true;
+        if (other.stamp <= clock->of(other.agent)) return true;
         std::uint32_t rest = other.lanes;
         if (other.agent == self) rest &= other.is_of_all ? 0 : ~lanes;
         if (other.agent == copies && other.stamp <= awaited) rest &= ~lanes;
-        return clock.covers(other.agent, rest, other.stamp);
+        return clock->covers(other.agent, rest, other.stamp);
     }
 };
 
@@ -63,7 +64,7 @@ public:
         const std::uint32_t packed = now.stamp << 4 | now.bytes;
         const std::uint32_t written = write_stamps_[word], read = read_stamps_[word];
         const auto is_known = [&](std::uint32_t stamp, std::uint32_t by_whom) {
-            return stamp >> 4 <= by.clock.of(by_whom >> agent_at & 63);
+            return stamp >> 4 <= by.clock->of(by_whom >> agent_at & 63);
         };
         if (now.bytes == Access::whole && (is_known(written, write_whos_[word]) ||
                                            (written == packed && !((write_whos_[word] ^ who(now)) & of_lane)))) {
@@ -73,6 +74,14 @@ public:
                 read_lanes_[word] = is_same ? read_lanes_[word] | now.lanes : now.lanes;
                 read_stamps_[word] = packed;
                 read_whos_[word] = who(now);
+                return nullptr;
+            }
+            // Where only barriers of all threads order warps, reads of several in one phase are as one.
+            if (!now.writes && !exact_ && (read & Access::whole) == Access::whole) {
+                const std::uint32_t others = read_whos_[word], flags = who(now) & others & of_flags;
+                read_whos_[word] = (who(now) & ~(of_agent | 31)) | std::uint32_t(several_warps) << agent_at | flags;
+                read_lanes_[word] |= now.lanes;
+                read_stamps_[word] = std::max(read, packed);
                 return nullptr;
             }
             if (now.writes && (is_known_read || (is_same && read_lanes_[word] == now.lanes))) {
@@ -90,7 +99,8 @@ private:
     // who.
     static constexpr std::uint32_t listed = ~std::uint32_t{0};
     static constexpr int agent_at = 5, strong_at = 11, of_all_at = 12, op_at = 13;
-    static constexpr std::uint32_t of_agent = 255 << agent_at, of_lane = of_agent | 31;  // and how strong it is
+    static constexpr std::uint32_t of_agent = 255 << agent_at, of_flags = 3 << strong_at,
+                                   of_lane = of_agent | 31;  // and how strong it is
     static std::uint32_t who(const Access& access) {
         return access.op << op_at | std::uint32_t(access.is_of_all) << of_all_at |
                std::uint32_t(access.is_strong) << strong_at | std::uint32_t(access.agent) << agent_at |
