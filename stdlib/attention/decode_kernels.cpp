@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <numbers>
@@ -15,6 +16,7 @@
 
 #include "stdlib/attention/decode_fma.hpp"
 #include "stdlib/attention/decode_mma.hpp"
+#include "stdlib/attention/decode_place.hpp"
 #include "stdlib/tile/schedule.hpp"
 #include "stdlib/tile/tile_rows.hpp"
 #include "stdlib/tile/warp_rows.hpp"
@@ -24,46 +26,103 @@ namespace {
 
 using Step = DecodeKernel::Step;
 using U32 = Leaf<std::uint32_t>;
-using U64 = Leaf<std::uint64_t>;
+constexpr std::uint32_t most_rows = 16;  // of a block
+
+/// Of a row: the largest exponent, and the sum of 2^(exponent - that), by which its sums are to be divided.
+struct SumsScale {
+    Leaf<float> largest, total;
+};
+/// Takes four sums of a row of a block, from a column on.
+using TakeSums = std::function<void(const DecodePlace& of, const U32& row, const U32& column, const Regs<f32, 4>& sum,
+                                    const SumsScale& scale)>;
+/// Puts a warp's rows of sums, `pitch` apart, and calls store(row, offset, total) for each row.
+using PutRows =
+    std::function<void(const SharedNumbers& to, std::uint32_t pitch,
+                       const std::function<void(const U32&, const Leaf<float>&, const Leaf<float>&)>& store)>;
+
+/// What the warps have, of rows of d, in their order, by way of shared memory, where chunks were.
+template <std::uint32_t warps>
+void put_together(const DecodePlace& place, std::uint32_t rows, std::uint32_t d, const SharedNumbers& floats,
+                  const PutRows& put, const TakeSums& take) {
+    constexpr std::uint32_t threads = 32 * warps;
+    const std::uint32_t pitch = scratch_pitch(d);
+    // Wavefronts of 8 lanes read from one row.
+    const std::uint32_t of_row = (d / 4 + 7) / 8 * 8;
+    const std::uint32_t of_warp = rows * pitch, all = rows * of_row;
+    const Shared<float, 2, warps, most_rows> statistics;
+    const auto warp = value(warp_id());
+    put(floats.slice(value(warp * of_warp)), pitch,
+        [&](const U32& row, const Leaf<float>& offset, const Leaf<float>& total) {
+            statistics[0, warp, row] = offset;
+            statistics[1, warp, row] = place.total_if_valid(total);
+        });
+    sync_block();
+    for (auto begin : range(0u, all, threads)) {
+        const auto at = value(begin + thread_id().x);
+        const auto combine = [&] {
+            const auto row = value(at / of_row), column = value(at % of_row * 4u);
+            f32 largest = -std::numeric_limits<float>::infinity(), total = 0;
+            for (std::uint32_t w = 0; w < warps; ++w) largest = max(largest, statistics[0, w, row]);
+            const auto offset = value(select(largest == -std::numeric_limits<float>::infinity(), 0.0f, largest));
+            Regs<f32, 4> sum(0.0f);
+            for (std::uint32_t w = 0; w < warps; ++w) {
+                const auto weight = value(exp2_or_zero(statistics[0, w, row] - offset));
+                total = fma(weight, statistics[1, w, row], total);
+                sum = fma(weight, floats.template vec<4>((row * pitch + column + w * of_warp) / 4u), sum);
+            }
+            const auto offset_of_all = value(largest), all = value(total);
+            take(place, row, column, sum, {offset_of_all, all});
+        };
+        if (all % threads == 0 && of_row == d / 4)
+            combine();
+        else
+            if_((at < all) & (at % of_row < d / 4), combine);
+    }
+}
+
 template <class T>
-using Source = Indexable<T, trace::Direction::Read>;
+struct DecodeArrays {
+    In<T> q, k, v;
+    In<std::uint32_t> lengths, table;
+};
 
 template <class T, std::uint32_t d>
 class DecodeBlock {
     static constexpr DecodeTile tile = decode_tile(d * sizeof(T));
-    static constexpr std::uint32_t keys = tile.keys, ahead = tile.stages - 1, most_rows = 16;
+    static constexpr std::uint32_t keys = tile.keys, ahead = tile.stages - 1;
     using Chunks = SharedTile<T, tile.warps * tile.stages * 2, keys, d>;
     using Rows = std::conditional_t<sizeof(T) == 4, DecodeByFma<Chunks>, DecodeByMma<Chunks>>;
     using Queries = typename Rows::Queries;
+    static_assert(tile.warps * most_rows * scratch_pitch(d) * 4 <= Chunks::stages * Chunks::stage_bytes,
+                  "all sums have room");
 
 public:
-    DecodeBlock(const DecodeKernel& is, const DecodeNumbers& with, const Source<std::uint32_t>& lengths,
-                const Source<std::uint32_t>& table)
-        : is_(is), with_(with), lengths_(lengths), table_(table) {
+    DecodeBlock(const DecodeKernel& is, const DecodeNumbers& with, const DecodeArrays<T>& arrays)
+        : is_(is), with_(with), arrays_(arrays), place_(is, with, arrays.lengths, arrays.table) {
         require_linear_blocks();
         require_threads(tile.threads());
     }
 
-    /// Calls store(row, column, values, largest, total) for four sums of rows and columns, and what they are to be
-    /// divided by.
-    void run(const Source<T>& Q, const Source<T>& K, const Source<T>& V, auto&& store) {
-        load_queries(Q);
+    void run(const TakeSums& take) {
+        load_queries();
         copy_commit();
-        const WarpRows<Chunks> from_k(K, with_.k.row, is_.k_access), from_v(V, with_.v.row, is_.v_access);
+        const WarpRows<Chunks> from_k(arrays_.k, with_.k.row, is_.k_access),
+            from_v(arrays_.v, with_.v.row, is_.v_access);
         Rows rows(is_, sight_, queries_, chunks_);
-        const auto [first, count] = chunks_of_warp();
-        const auto chunk = [&, at = first](const auto& number) { return value(at + number * tile.warps); };
-        const auto page = [&](const auto& number) {
+        const auto [first, count] = place_.chunks_of_warp(tile.warps);
+        const auto chunk = [&, at = first](const U32& number) { return value(at + number * tile.warps); };
+        const auto page = [&](const U32& number) {
             const auto of = chunk(number);
-            return page_of(of, value(number < count));
+            return place_.page_of(of, value(number < count));
         };
-        const auto load = [&](const auto& number, const U32& in_page, const U32& stage) {
+        const auto load = [&](const U32& number, const U32& in_page, const U32& stage) {
             if_(number < count, [&] {
-                const auto key = value(chunk(number) * keys), end = value(length_ - key);
+                const auto key = value(chunk(number) * keys), end = value(place_.length() - key);
                 const auto row = is_.has_pages ? value(key & ((value(word(1u)) << with_.page_shift) - 1u)) : key;
-                const auto k = with_.k.place(in_page, kv_head_, row), v = with_.v.place(in_page, kv_head_, row);
+                const auto k = with_.k.place(in_page, place_.kv_head(), row);
+                const auto v = with_.v.place(in_page, place_.kv_head(), row);
                 std::optional<U32> begin;
-                if (is_.has_before) begin.emplace(value(seen_ - min(key, seen_)));
+                if (is_.has_before) begin.emplace(value(place_.first_seen() - min(key, place_.first_seen())));
                 from_k.load(slot(stage, 0), k, end, begin);
                 from_v.load(slot(stage, 1), v, end, begin);
             });
@@ -90,18 +149,9 @@ public:
         }
         copy_wait<0>();
         sync_block();
-        put_together(rows, store);
-    }
-
-    U32 part() const { return part_; }
-    U32 sequence() const { return sequence_; }
-    /// Calls f(head, query) for a row of the block, if there is one.
-    void with_query(const U32& row, auto&& f) const {
-        const auto at = value(first_row_ + row);
-        if_(at < with_.group * with_.queries, [&] {
-            const auto head = value(kv_head_ * with_.group + at % with_.group), query = value(at / with_.group);
-            f(head, query);
-        });
+        put_together<tile.warps>(
+            place_, is_.rows, d, chunks_.bytes().template as<float>(),
+            [&](const SharedNumbers& to, std::uint32_t pitch, const auto& store) { rows.put(to, pitch, store); }, take);
     }
 
 private:
@@ -111,16 +161,16 @@ private:
     }
 
     /// In units as large as may be, of which each thread takes some; 0 bytes: in words, by elements.
-    void load_queries(const Source<T>& Q) {
+    void load_queries() {
         const std::uint32_t bytes = is_.q_access ? is_.q_access : 4, all = is_.rows * (Queries::row_bytes / bytes);
         const std::uint32_t elements = bytes / std::uint32_t(sizeof(T));
         for (auto begin : range(0u, all, tile.threads())) {
             const auto at = value(begin + thread_id().x);
-            const auto [row, unit] = unit_of_row<Queries>(at, bytes, is_.rows);
-            const auto number = value(first_row_ + row), query = value(number / with_.group);
-            const auto head = value(kv_head_ * with_.group + number % with_.group);
+            const auto [row, unit] = Queries::shape.unit_of_row(at, bytes, is_.rows);
+            const auto number = value(place_.first_row() + row), query = value(number / with_.group);
+            const auto head = value(place_.kv_head() * with_.group + number % with_.group);
             const auto column = value(unit * elements);
-            const auto from = Q.slice(value(with_.q.place(sequence_, head, query) + cast<u64>(column)));
+            const auto from = arrays_.q.slice(value(with_.q.place(place_.sequence(), head, query) + cast<u64>(column)));
             const auto place = Queries::place(row, column);
             const pred is_there = query < with_.queries;
             const auto copy = [&] {
@@ -136,87 +186,13 @@ private:
         }
     }
 
-    U32 length() const {
-        if (!given_) return value(with_.keys);
-        return value(select(*given_ <= with_.keys, *given_, 0u));
-    }
-    /// The first key that some query sees.
-    U32 first_seen() const {
-        if (!is_.has_before) return value(word(0u));
-        const auto own = value(bit_cast<i32>(length_) - bit_cast<i32>(with_.queries));  // of the first query
-        return value(bit_cast<u32>(max(own - bit_cast<i32>(with_.before), 0)));
-    }
-    /// The warp's first chunk of the part and how many it has, one of as many as there are warps.
-    std::pair<U32, U32> chunks_of_warp() const {
-        const auto begin = value(seen_ / keys), all = value(tiles_of(length_, keys) - begin);
-        const auto rounds = tiles_of(all, tile.warps);
-        const auto of_part = value((rounds + with_.parts - 1u) / with_.parts * tile.warps);
-        const auto first = value(min(part_ * of_part, all)), last = value(min(first + of_part, all));
-        const auto warp = value(warp_uniform(warp_id())), mine = value(first + warp);
-        const auto count = value(select(mine < last, (last - mine + (tile.warps - 1)) / tile.warps, 0u));
-        return {value(begin + mine), count};
-    }
-
-    /// The page that a chunk is in; the sequence where there are none.
-    U32 page_of(const U32& chunk, const Leaf<bool>& is_there) const {
-        if (!is_.has_pages) return sequence_;
-        const auto place = value(mul_wide(sequence_, with_.table_row) + cast<u64>((chunk * keys) >> with_.page_shift));
-        return value(table_.load_if(is_there, place, 0u));
-    }
-
-    /// What the warps have, in their order, by way of shared memory, where chunks were.
-    void put_together(Rows& rows, auto&& store) {
-        constexpr std::uint32_t pitch = scratch_pitch(d);
-        // Wavefronts of 8 lanes read from one row.
-        constexpr std::uint32_t of_row = (d / 4 + 7) / 8 * 8;
-        static_assert(tile.warps * most_rows * pitch * 4 <= Chunks::stages * Chunks::stage_bytes, "all sums have room");
-        const std::uint32_t of_warp = is_.rows * pitch, all = is_.rows * of_row;
-        const auto floats = chunks_.bytes().template as<float>();
-        const Shared<float, 2, tile.warps, most_rows> statistics;
-        const auto warp = value(warp_id());
-        rows.put(floats.slice(value(warp * of_warp)), pitch,
-                 [&](const U32& row, const Leaf<float>& offset, const Leaf<float>& total) {
-                     statistics[0, warp, row] = offset;
-                     // Of a length that is too large everything is NaN.
-                     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-                     statistics[1, warp, row] = given_ ? value(select(*given_ <= with_.keys, total, nan)) : total;
-                 });
-        sync_block();
-        for (auto begin : range(0u, all, tile.threads())) {
-            const auto at = value(begin + thread_id().x);
-            const auto combine = [&] {
-                const auto row = value(at / of_row), column = value(at % of_row * 4u);
-                f32 largest = -std::numeric_limits<float>::infinity(), total = 0;
-                for (std::uint32_t w = 0; w < tile.warps; ++w) largest = max(largest, statistics[0, w, row]);
-                const auto offset = value(select(largest == -std::numeric_limits<float>::infinity(), 0.0f, largest));
-                Regs<f32, 4> sum(0.0f);
-                for (std::uint32_t w = 0; w < tile.warps; ++w) {
-                    const auto weight = value(exp2_or_zero(statistics[0, w, row] - offset));
-                    total = fma(weight, statistics[1, w, row], total);
-                    sum = fma(weight, floats.template vec<4>((row * pitch + column + w * of_warp) / 4u), sum);
-                }
-                const auto offset_of_all = value(largest), all = value(total);
-                store(row, column, sum, offset_of_all, all);
-            };
-            if (all % tile.threads() == 0 && of_row == d / 4)
-                combine();
-            else
-                if_((at < all) & (at % of_row < d / 4), combine);
-        }
-    }
-
     const DecodeKernel& is_;
     const DecodeNumbers& with_;
-    const Source<std::uint32_t>&lengths_, &table_;
-    U32 row_tiles_ = tiles_of(value(with_.group * with_.queries), is_.rows);
-    U32 part_ = value(block_id().x % with_.parts), block_ = value(block_id().x / with_.parts);
-    U32 first_row_ = value(block_ % row_tiles_ * is_.rows), kv_heads_ = value(with_.heads / with_.group);
-    U32 kv_head_ = value(block_ / row_tiles_ % kv_heads_), sequence_ = value(block_ / row_tiles_ / kv_heads_);
-    std::optional<U32> given_ = is_.has_lengths ? std::optional(value(lengths_[sequence_])) : std::nullopt;
-    U32 length_ = length(), seen_ = first_seen();
+    const DecodeArrays<T>& arrays_;
+    DecodePlace place_;
     Queries queries_;
     Chunks chunks_;
-    DecodeSight sight_{is_, with_, length_, first_row_};
+    DecodeSight sight_{is_, with_, place_.length(), place_.first_row()};
 };
 
 /// Four elements of O, and, with the first of a row, the logarithm of the sum.
@@ -229,8 +205,8 @@ struct Result {
     bool is_aligned = true;  // its rows, to four elements
 
     void store(const U32& sequence, const U32& head, const U32& query, const U32& column, const Regs<f32, 4>& sum,
-               const Leaf<float>& largest, const Leaf<float>& total) const {
-        const auto inverse = value(select(total == 0.0f, 0.0f, approx::rcp(total)));
+               const SumsScale& scale) const {
+        const auto inverse = value(select(scale.total == 0.0f, 0.0f, approx::rcp(scale.total)));
         const auto row = to.slice(pitches.place(sequence, head, query));
         const Regs<f32, 4> result(sum * inverse);
         if (is_aligned) row.template vec<4>(column / 4u) = cast<Var<T>>(result);
@@ -238,135 +214,151 @@ struct Result {
         if (!log_sum) return;
         if_(column == 0u, [&] {
             const auto place = of_log_sum->place(sequence, head, query);
-            (*log_sum)[place] = (largest + approx::log2(total)) * std::numbers::ln2_v<float>;
+            (*log_sum)[place] = (scale.largest + approx::log2(scale.total)) * std::numbers::ln2_v<float>;
         });
     }
+    /// For as long as this is there.
+    TakeSums taking() const {
+        return [this](const DecodePlace& of, const U32& row, const U32& column, const Regs<f32, 4>& sum,
+                      const SumsScale& scale) {
+            of.with_query(
+                row, [&](const U32& head, const U32& query) { store(of.sequence(), head, query, column, sum, scale); });
+        };
+    }
 };
 
-template <class T, std::uint32_t d>
-class DecodeKernels {
-    static constexpr std::size_t usual = 28;
+/// Whole or Part; the parameters of all are compiled once for each type.
+template <class T>
+using Body = std::function<void(const DecodeNumbers&, const DecodeArrays<T>&, const TakeSums&)>;
 
-public:
-    static trace::KernelHandle made(const DecodeKernel& is) {
-        if (is.step == Step::Merge) return merge(is);
-        if (is.step == Step::Part)
-            return first<float, Out<float>>(
-                is, {"statistics"},
-                [](const auto& block, const DecodeNumbers& with, const Out<float>& O, const Out<float>& statistics) {
-                    return [&](const U32& row, const U32& column, const Regs<f32, 4>& sum, const auto& largest,
-                               const auto& total) {
-                        block.with_query(row, [&](const U32& head, const U32& query) {
-                            const auto of_head = value((block.sequence() * with.heads + head) * with.queries + query);
-                            const auto at = value(mul_wide(of_head, with.parts) + cast<u64>(block.part()));
-                            O.slice(value(at * std::uint64_t{d})).template vec<4>(column / 4u) = sum;
-                            if_(column == 0u, [&] { statistics.template vec<2>(at) = Vec<float, 2>(largest, total); });
-                        });
-                    };
+/// use(numbers, O, further..., run) calls run(take) with what takes the sums.
+template <class T, class Element, class... E>
+trace::KernelHandle with_parameters(const DecodeKernel& is, const Body<T>& body,
+                                    const std::array<const char*, sizeof...(E)>& more, auto use) {
+    constexpr std::size_t usual = 28;
+    ParameterNames<usual + sizeof...(E)> names{"Q",          "K",       "V",          "O",      "lengths", "table",
+                                               "keys",       "queries", "heads",      "group",  "parts",   "Q_sequence",
+                                               "Q_head",     "Q_row",   "K_sequence", "K_head", "K_row",   "V_sequence",
+                                               "V_head",     "V_row",   "O_sequence", "O_head", "O_row",   "table_row",
+                                               "page_shift", "factor",  "cap",        "before"};
+    std::ranges::copy(more, names.names + usual);
+    return kernel(is.name().c_str(), names,
+                  [=](In<T> Q, In<T> K, In<T> V, Out<Element> O, In<std::uint32_t> lengths, In<std::uint32_t> table,
+                      u32 keys, u32 queries, u32 heads, u32 group, u32 parts, u32 q0, u32 q1, u32 q2, u32 k0, u32 k1,
+                      u32 k2, u32 v0, u32 v1, u32 v2, u32 o0, u32 o1, u32 o2, u32 table_row, u32 page_shift, f32 factor,
+                      f32 cap, u32 before, E... further) {
+                      const DecodeNumbers numbers{keys,         queries,      heads,        group,        parts,
+                                                  {q0, q1, q2}, {k0, k1, k2}, {v0, v1, v2}, {o0, o1, o2}, table_row,
+                                                  page_shift,   factor,       cap,          before};
+                      const DecodeArrays<T> arrays{Q, K, V, lengths, table};
+                      use(numbers, O, further..., [&](const TakeSums& take) { body(numbers, arrays, take); });
+                  })
+        .launch_bounds(decode_tile(is.head_dim * sizeof(T)).threads(), 1)
+        .handle();
+}
+template <class T>
+trace::KernelHandle whole(const DecodeKernel& is, const Body<T>& body) {
+    if (!is.has_log_sum)
+        return with_parameters<T, T>(is, body, {}, [=](const DecodeNumbers& with, const Out<T>& O, auto&& run) {
+            const Result<T> result{.to = O, .pitches = with.o, .is_aligned = is.o_is_aligned};
+            run(result.taking());
+        });
+    return with_parameters<T, T, Out<float>, u32, u32>(
+        is, body, {"log_sum", "log_sum_sequence", "log_sum_head"},
+        [=](const DecodeNumbers& with, const Out<T>& O, const Out<float>& log_sum, const u32& l0, const u32& l1,
+            auto&& run) {
+            const Result<T> result{O, with.o, log_sum, DecodePitches{l0, l1, 1u}, is.o_is_aligned};
+            run(result.taking());
+        });
+}
+template <class T>
+trace::KernelHandle part(const DecodeKernel& is, const Body<T>& body) {
+    return with_parameters<T, float, Out<float>>(
+        is, body, {"statistics"},
+        [d = is.head_dim](const DecodeNumbers& with, const Out<float>& O, const Out<float>& statistics, auto&& run) {
+            run([&](const DecodePlace& of, const U32& row, const U32& column, const Regs<f32, 4>& sum,
+                    const SumsScale& scale) {
+                of.with_query(row, [&](const U32& head, const U32& query) {
+                    const auto of_head = value((of.sequence() * with.heads + head) * with.queries + query);
+                    const auto at = value(mul_wide(of_head, with.parts) + cast<u64>(of.part()));
+                    O.slice(value(at * std::uint64_t{d})).template vec<4>(column / 4u) = sum;
+                    if_(column == 0u,
+                        [&] { statistics.template vec<2>(at) = Vec<float, 2>(scale.largest, scale.total); });
                 });
-        const auto store = [](const auto& block, const Result<T>& result) {
-            return [&block, result](const U32& row, const U32& column, const Regs<f32, 4>& sum, const auto& largest,
-                                    const auto& total) {
-                block.with_query(row, [&](const U32& head, const U32& query) {
-                    result.store(block.sequence(), head, query, column, sum, largest, total);
-                });
-            };
-        };
-        if (!is.has_log_sum)
-            return first<T>(is, {}, [=](const auto& block, const DecodeNumbers& with, const Out<T>& O) {
-                return store(block, Result<T>{.to = O, .pitches = with.o, .is_aligned = is.o_is_aligned});
             });
-        return first<T, Out<float>, u32, u32>(
-            is, {"log_sum", "log_sum_sequence", "log_sum_head"},
-            [=](const auto& block, const DecodeNumbers& with, const Out<T>& O, const Out<float>& log_sum, const u32& l0,
-                const u32& l1) {
-                return store(block, Result<T>{O, with.o, log_sum, DecodePitches{l0, l1, 1u}, is.o_is_aligned});
-            });
-    }
-
-private:
-    /// Whole or Part: make(block, numbers, O, further...) gives what is called with sums.
-    template <class Element, class... E>
-    static trace::KernelHandle first(const DecodeKernel& is, const std::array<const char*, sizeof...(E)>& more,
-                                     auto make) {
-        ParameterNames<usual + sizeof...(E)> names{
-            "Q",          "K",      "V",         "O",          "lengths",    "table",  "keys",
-            "queries",    "heads",  "group",     "parts",      "Q_sequence", "Q_head", "Q_row",
-            "K_sequence", "K_head", "K_row",     "V_sequence", "V_head",     "V_row",  "O_sequence",
-            "O_head",     "O_row",  "table_row", "page_shift", "factor",     "cap",    "before"};
-        std::ranges::copy(more, names.names + usual);
-        return kernel(is.name().c_str(), names,
-                      [=](In<T> Q, In<T> K, In<T> V, Out<Element> O, In<std::uint32_t> lengths, In<std::uint32_t> table,
-                          u32 keys, u32 queries, u32 heads, u32 group, u32 parts, u32 q0, u32 q1, u32 q2, u32 k0,
-                          u32 k1, u32 k2, u32 v0, u32 v1, u32 v2, u32 o0, u32 o1, u32 o2, u32 table_row, u32 page_shift,
-                          f32 factor, f32 cap, u32 before, E... further) {
-                          const DecodeNumbers numbers{keys,         queries,      heads,        group,        parts,
-                                                      {q0, q1, q2}, {k0, k1, k2}, {v0, v1, v2}, {o0, o1, o2}, table_row,
-                                                      page_shift,   factor,       cap,          before};
-                          DecodeBlock<T, d> block(is, numbers, lengths, table);
-                          block.run(Q, K, V, make(block, numbers, O, further...));
-                      })
-            .launch_bounds(decode_tile(d * sizeof(T)).threads(), 1)
-            .handle();
-    }
-
-    static trace::KernelHandle merge(const DecodeKernel& is) {
-        const auto body = [](const In<float>& sums, const In<float>& statistics, const Result<T>& result,
-                             const u32& rows, const u32& queries, const u32& heads, const u32& parts) {
-            require_linear_blocks();
-            const auto at = value(global_id().x), row = value(at / (d / 4)), column = value(at % (d / 4) * 4u);
-            return_if(row >= rows);
-            const auto first = value(mul_wide(row, parts));
-            const auto of_row = statistics.slice(value(first * std::uint64_t{2}));
-            const auto sums_of_row = sums.slice(value(first * std::uint64_t{d}));
-            f32 largest = -std::numeric_limits<float>::infinity(), total = 0;
-            for (auto part : range(parts)) largest = max(largest, of_row[part * 2u]);
-            const auto offset = value(select(largest == -std::numeric_limits<float>::infinity(), 0.0f, largest));
-            Regs<f32, 4> sum(0.0f);
-            for (auto part : range(parts)) {
-                const auto pair = of_row.template vec<2>(part);
-                const auto weight = value(exp2_or_zero(pair.lane(0) - offset));
-                total = fma(weight, pair.lane(1), total);
-                sum = fma(weight, sums_of_row.template vec<4>((part * d + column) / 4u), sum);
-            }
-            const auto head = value(row / queries % heads), sequence = value(row / queries / heads);
-            const auto query = value(row % queries);
-            const auto offset_of_all = value(largest), all = value(total);
-            result.store(sequence, head, query, column, sum, offset_of_all, all);
-        };
-        if (!is.has_log_sum)
-            return kernel(is.name().c_str(),
-                          params("sums", "statistics", "O", "rows", "queries", "heads", "parts", "O_sequence", "O_head",
-                                 "O_row"),
-                          [=](In<float> sums, In<float> statistics, Out<T> O, u32 rows, u32 queries, u32 heads,
-                              u32 parts, u32 o0, u32 o1, u32 o2) {
-                              const DecodePitches of_o{o0, o1, o2};
-                              const Result<T> result{.to = O, .pitches = of_o, .is_aligned = is.o_is_aligned};
-                              body(sums, statistics, result, rows, queries, heads, parts);
-                          })
-                .handle();
-        return kernel(is.name().c_str(),
-                      params("sums", "statistics", "O", "rows", "queries", "heads", "parts", "O_sequence", "O_head",
-                             "O_row", "log_sum", "log_sum_sequence", "log_sum_head"),
-                      [=](In<float> sums, In<float> statistics, Out<T> O, u32 rows, u32 queries, u32 heads, u32 parts,
-                          u32 o0, u32 o1, u32 o2, Out<float> log_sum, u32 l0, u32 l1) {
-                          const DecodePitches of_o{o0, o1, o2}, of_log_sum{l0, l1, 1u};
-                          const Result<T> result{O, of_o, log_sum, of_log_sum, is.o_is_aligned};
-                          body(sums, statistics, result, rows, queries, heads, parts);
-                      })
-            .handle();
-    }
-};
+        });
+}
 
 template <class T>
-trace::KernelHandle decode_of_type(const DecodeKernel& is) {
-    switch (is.head_dim) {
-        case 64: return DecodeKernels<T, 64>::made(is);
-        case 80: return DecodeKernels<T, 80>::made(is);
-        case 96: return DecodeKernels<T, 96>::made(is);
-        case 128: return DecodeKernels<T, 128>::made(is);
-        default: return DecodeKernels<T, 256>::made(is);
+void merge(const In<float>& sums, const In<float>& statistics, const Result<T>& result, std::uint32_t d,
+           const u32& rows, const u32& queries, const u32& heads, const u32& parts) {
+    require_linear_blocks();
+    const auto at = value(global_id().x), row = value(at / (d / 4)), column = value(at % (d / 4) * 4u);
+    return_if(row >= rows);
+    const auto first = value(mul_wide(row, parts));
+    const auto of_row = statistics.slice(value(first * std::uint64_t{2}));
+    const auto sums_of_row = sums.slice(value(first * std::uint64_t{d}));
+    f32 largest = -std::numeric_limits<float>::infinity(), total = 0;
+    for (auto part : range(parts)) largest = max(largest, of_row[part * 2u]);
+    const auto offset = value(select(largest == -std::numeric_limits<float>::infinity(), 0.0f, largest));
+    Regs<f32, 4> sum(0.0f);
+    for (auto part : range(parts)) {
+        const auto pair = of_row.template vec<2>(part);
+        const auto weight = value(exp2_or_zero(pair.lane(0) - offset));
+        total = fma(weight, pair.lane(1), total);
+        sum = fma(weight, sums_of_row.template vec<4>((part * d + column) / 4u), sum);
     }
+    const auto head = value(row / queries % heads), sequence = value(row / queries / heads);
+    const auto query = value(row % queries);
+    const auto offset_of_all = value(largest), all = value(total);
+    result.store(sequence, head, query, column, sum, {offset_of_all, all});
+}
+template <class T>
+trace::KernelHandle merging(const DecodeKernel& is) {
+    if (!is.has_log_sum)
+        return kernel(is.name().c_str(),
+                      params("sums", "statistics", "O", "rows", "queries", "heads", "parts", "O_sequence", "O_head",
+                             "O_row"),
+                      [is](In<float> sums, In<float> statistics, Out<T> O, u32 rows, u32 queries, u32 heads, u32 parts,
+                           u32 o0, u32 o1, u32 o2) {
+                          const DecodePitches of_o{o0, o1, o2};
+                          const Result<T> result{.to = O, .pitches = of_o, .is_aligned = is.o_is_aligned};
+                          merge(sums, statistics, result, is.head_dim, rows, queries, heads, parts);
+                      })
+            .handle();
+    return kernel(is.name().c_str(),
+                  params("sums", "statistics", "O", "rows", "queries", "heads", "parts", "O_sequence", "O_head",
+                         "O_row", "log_sum", "log_sum_sequence", "log_sum_head"),
+                  [is](In<float> sums, In<float> statistics, Out<T> O, u32 rows, u32 queries, u32 heads, u32 parts,
+                       u32 o0, u32 o1, u32 o2, Out<float> log_sum, u32 l0, u32 l1) {
+                      const DecodePitches of_o{o0, o1, o2}, of_log_sum{l0, l1, 1u};
+                      const Result<T> result{O, of_o, log_sum, of_log_sum, is.o_is_aligned};
+                      merge(sums, statistics, result, is.head_dim, rows, queries, heads, parts);
+                  })
+        .handle();
+}
+
+template <class T, std::uint32_t d>
+Body<T> body_of(const DecodeKernel& is) {
+    return [is](const DecodeNumbers& numbers, const DecodeArrays<T>& arrays, const TakeSums& take) {
+        DecodeBlock<T, d>(is, numbers, arrays).run(take);
+    };
+}
+template <class T>
+Body<T> body_of_head_dim(const DecodeKernel& is) {
+    switch (is.head_dim) {
+        case 64: return body_of<T, 64>(is);
+        case 80: return body_of<T, 80>(is);
+        case 96: return body_of<T, 96>(is);
+        case 128: return body_of<T, 128>(is);
+        default: return body_of<T, 256>(is);
+    }
+}
+template <class T>
+trace::KernelHandle decode_of_type(const DecodeKernel& is) {
+    if (is.step == Step::Merge) return merging<T>(is);
+    const Body<T> body = body_of_head_dim<T>(is);
+    return is.step == Step::Part ? part(is, body) : whole(is, body);
 }
 trace::KernelHandle made_decode(const DecodeKernel& is) {
     switch (is.type) {

@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <numbers>
 #include <optional>
@@ -150,7 +151,8 @@ struct ScoresPlace {
 /// does not see. query_of(r) is the query of the lane's row r.
 template <class Softmax, class T>
 void finish_scores(auto& scores, const auto& is, const AttentionNumbers& with, const AttentionExtras<T>& extras,
-                   const QueriesPlace& of, const ScoresPlace& tile, auto&& query_of) {
+                   const QueriesPlace& of, const ScoresPlace& tile,
+                   const std::function<Leaf<std::uint32_t>(std::uint32_t r)>& query_of) {
     constexpr float log2e = std::numbers::log2e_v<float>;
     const auto own_key = [&] { return value(tile.first_key + lane_id() % 4u * 2u); };
     if (is.has_cap)

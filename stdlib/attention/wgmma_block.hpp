@@ -16,7 +16,7 @@
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/kernel/tensor_map.hpp"
 #include "stdlib/attention/scores.hpp"
-#include "stdlib/attention/wgmma_kernels.hpp"
+#include "stdlib/attention/wgmma_work.hpp"
 #include "stdlib/tile/ring.hpp"
 #include "stdlib/tile/warp_specialised.hpp"
 #include "stdlib/tile/warpgroup_tiles.hpp"
@@ -74,7 +74,7 @@ public:
 
     WgmmaAttentionBlock(const WgmmaAttentionKernel& is, const Maps& maps, const AttentionNumbers& with,
                         const u32& tiles, const AttentionExtras<T>& extras)
-        : is_(is), maps_(maps), with_(with), tiles_(tiles), extras_(extras) {
+        : is_(is), maps_(maps), with_(with), extras_(extras), works_{is, tile, with, tiles, extras} {
         require_linear_blocks();
     }
 
@@ -83,64 +83,6 @@ public:
     }
 
 private:
-    /// Queries of a head, and the tiles of keys that some of them see.
-    struct Work : QueriesPlace {
-        U32 begin, end;
-    };
-
-    /// Calls f for the work of this block: of a round of all blocks, which are in the opposite order in each second
-    /// round, so that those with the most keys, the last of each head, are not always the same block's.
-    void each_work(auto&& f) const {
-        const auto all = value(tiles_), blocks = value(grid_dim().x);
-        const auto of_head = is_.has_offsets ? value(all / with_.heads) : tiles_of(with_.queries, tile.queries());
-        u32 own = block_id().x;
-        for (auto round : range(0u, all, blocks)) {
-            const auto number = value(round + own);
-            own = blocks - 1u - own;
-            if_(number < all, [&] {
-                const auto of_queries = value(of_head - 1u - number % of_head), plane = value(number / of_head);
-                if (is_.has_offsets) {
-                    const auto found = sequence_of_block(extras_, of_queries, tile.queries());
-                    if_(found.has_queries(), [&] { f(work_at(place_in_sequence(with_, extras_, found, plane))); });
-                    return;
-                }
-                const auto first_query = value(of_queries * tile.queries());
-                const auto head = value(plane % with_.heads), sequence = value(plane / with_.heads);
-                f(work_at({value(with_.queries), value(with_.keys), first_query, head, sequence, value(with_.first),
-                           value(with_.last)}));
-            });
-        }
-    }
-    /// If there are no tiles of keys, one of which no query sees a key: behind all keys, where everything is zero.
-    Work work_at(const QueriesPlace& at) const {
-        const auto behind_all = tiles_of(value(at.keys + at.queries), keys);
-        const auto begin = value(bit_cast<u32>(max(bit_cast<i32>(at.first_query) + at.first, 0)) / keys);
-        U32 end = tiles_of(at.keys, keys);
-        if (is_.has_behind) {
-            const auto behind_last = value(bit_cast<i32>(min(at.first_query + tile.queries(), at.queries)));
-            end = tiles_of(value(bit_cast<u32>(max(min(bit_cast<i32>(at.keys), behind_last + at.last), 0))), keys);
-        }
-        const auto has_keys = value(begin < end);
-        return {at, value(select(has_keys, begin, behind_all)), value(select(has_keys, end, behind_all + 1u))};
-    }
-
-    /// The first coordinates of `count` rows of a head, from `row` of `all` of a sequence on; with offsets, `begin` is
-    /// the sequence's first row. A map has boxes of `count` rows, of which `count` follow each other then: those from
-    /// `begin` - `count` on, those from the next one on ... A box begins that far into one of them that nothing is left
-    /// of it behind the sequence.
-    struct Rows {
-        U32 sequence, head, row;
-    };
-    static Rows rows_at(const Work& work, const U32& head, const U32& row, const U32& all, const auto& begin,
-                        std::uint32_t count) {
-        if (!begin) return {work.sequence, head, row};
-        const auto there = value(min(all - min(row, all), count));
-        return {head, value(*begin + row + there), value(count - there)};
-    }
-    static Rows queries_at(const Work& work, const U32& first) {
-        return rows_at(work, work.head, first, work.queries, work.query_row, 64);
-    }
-
     // ---- the thread that copies
 
     void copy() {
@@ -148,20 +90,22 @@ private:
         for (const auto* map : {&maps_.k, &maps_.v}) prefetch(*map);
         RingPlace<tile.stages> at;
         RingPlace<1> of_queries;
-        each_work([&](const Work& work) {
+        works_.each([&](const WgmmaWork& work) {
             const auto kv_head = value(work.head / with_.group);
-            const auto load = [&](const KeyMap& from, const auto& number) {
-                const auto rows = rows_at(work, kv_head, value(number * keys), work.keys, work.key_row, keys);
-                ring_.fill(at, Keys::stage_bytes,
-                           [&](const auto& stage, const auto& arrival) { copy_rows(kv_[stage], from, rows, arrival); });
+            const auto load = [&](const KeyMap& from, const U32& number) {
+                const auto rows = wgmma_rows(work, kv_head, value(number * keys), work.keys, work.key_row, keys);
+                ring_.fill(at, Keys::stage_bytes, [&](const StageNumber& stage, const BarrierPlace& arrival) {
+                    copy_panels<T>(kv_[stage], from.parameter(), rows, arrival);
+                });
             };
             load(maps_.k, work.begin);
-            queries_ring_.fill(of_queries, groups * Queries::stage_bytes, [&](const auto&, const auto& arrival) {
-                for (auto g : range(0u, groups)) {
-                    const auto first = value(work.first_query + g * 64u);
-                    copy_rows(queries_[g], maps_.q, queries_at(work, first), arrival);
-                }
-            });
+            queries_ring_.fill(
+                of_queries, groups * Queries::stage_bytes, [&](const auto&, const BarrierPlace& arrival) {
+                    for (auto g : range(0u, groups)) {
+                        const auto first = value(work.first_query + g * 64u);
+                        copy_panels<T>(queries_[g], maps_.q.parameter(), wgmma_queries(work, first), arrival);
+                    }
+                });
             for (auto number : range(work.begin + 1u, work.end)) {
                 load(maps_.k, number);
                 load(maps_.v, value(number - 1u));
@@ -169,19 +113,6 @@ private:
             load(maps_.v, value(work.end - 1u));
         });
     }
-    template <class Tile>
-    static auto panel_of(const TileStage<Tile>& stage, const auto& panel) {
-        const auto bytes = value(stage.first() + panel * Tile::panel_bytes);
-        return stage.tile().bytes().template as<T>()[bytes / std::uint32_t(sizeof(T))];
-    }
-    /// In a loop on the device: few registers are left to this thread.
-    static void copy_rows(const auto& to, const auto& from, const Rows& rows, const auto& arrival) {
-        for (auto panel : range(0u, panels)) {
-            const auto place = panel_of(to, panel);
-            tma_load(place, from[rows.sequence, rows.head, rows.row, panel * of_panel], arrival);
-        }
-    }
-
     // ---- the warpgroups
 
     /// A product's A: a tile's exponentials, rounded.
@@ -212,7 +143,7 @@ private:
         if constexpr (groups > 1 && d <= 128) turns.emplace(group);
         RingPlace<tile.stages> at;
         RingPlace<1> of_queries;
-        each_work([&](const Work& work) {
+        works_.each([&](const WgmmaWork& work) {
             const auto first_query = value(work.first_query + group * 64u);
             Sums sums(0.0f);
             Softmax softmax;
@@ -301,7 +232,7 @@ private:
     }
 
     /// By way of the rows that the queries were in, which are then free.
-    void store(const Sums& sums, const Work& work, const U32& first_query, const U32& group) const {
+    void store(const Sums& sums, const WgmmaWork& work, const U32& first_query, const U32& group) const {
         const auto rows = queries_[group];
         sync_warpgroup(group);  // no other warp's product reads the queries
         const auto row = value(warp_id() % 4u * 16u + lane_id() % 16u), right = value(lane_id() / 16u);
@@ -317,9 +248,9 @@ private:
         fence_async_shared();
         sync_warpgroup(group);
         if_(thread_id().x % 128u == 0u, [&] {
-            const auto to = queries_at(work, first_query);
+            const auto to = wgmma_queries(work, first_query);
             for (auto panel : range(0u, panels)) {
-                const auto place = panel_of(rows, panel);
+                const auto place = panel_of<T>(rows, panel);
                 tma_store(maps_.o[to.sequence, to.head, to.row, panel * of_panel], place);
             }
             bulk_commit();
@@ -327,7 +258,7 @@ private:
         });
         queries_ring_.free(0u);
     }
-    void store(const Softmax& softmax, const Work& work, const U32& first_query) const {
+    void store(const Softmax& softmax, const WgmmaWork& work, const U32& first_query) const {
         const auto sums =
             elements_of_head(*extras_.log_sum, *extras_.of_log_sum, work.sequence, work.head, work.query_row);
         for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
@@ -340,8 +271,8 @@ private:
     const WgmmaAttentionKernel& is_;
     const Maps& maps_;
     const AttentionNumbers& with_;
-    const u32& tiles_;
     const AttentionExtras<T>& extras_;
+    WgmmaWorks<T> works_;
     Queries queries_;
     Keys kv_;
     Ring<tile.stages> ring_{4 * groups};

@@ -66,9 +66,7 @@ public:
     /// By one thread: when the stage is free, begins to fill it with f(stage, barrier), copies of `bytes` bytes that
     /// arrive at the barrier. Goes on to the next.
     void fill(RingPlace<stages>& at, const Word& bytes, auto&& f) const {
-        const auto stage = at.stage();
-        free_[stage].wait(at.parity() ^ 1u);
-        filled_[stage].arrive_expect(word(bytes));
+        const StageNumber stage = begin_to_fill(at, bytes);
         f(stage, filled_[stage]);
         at.next();
     }
@@ -97,6 +95,13 @@ public:
     }
 
 private:
+    StageNumber begin_to_fill(const RingPlace<stages>& at, const Word& bytes) const {
+        const auto stage = at.stage();
+        free_[stage].wait(at.parity() ^ 1u);
+        filled_[stage].arrive_expect(word(bytes));
+        return stage;
+    }
+
     std::uint32_t blocks_;
     Shared<Barrier, stages> filled_, free_;
 };

@@ -15,7 +15,6 @@
 //           │ panel 0 │ panel 1 │      1  │ 1 0 3 2 5 4 7 6 │
 //           └─────────┴─────────┘      2  │ 2 3 0 1 6 7 4 5 │ ...
 #pragma once
-#include <bit>
 #include <vector>
 
 #include "dsl/lanes/layout.hpp"
@@ -52,6 +51,40 @@ struct StageNumber : Leaf<std::uint32_t> {
     trace::Where where;
 };
 
+/// A row of a tile, and a unit of it.
+struct UnitOfRow {
+    Leaf<std::uint32_t> row, unit;
+};
+
+/// Where the elements of a tile are. A tile's type knows all of this; what is computed on the device from it is
+/// compiled once for all of them.
+struct TileShape {
+    std::uint32_t rows = 0, row_bytes = 0, swizzle = 0, element_bytes = 0;
+
+    constexpr std::uint32_t columns() const { return row_bytes / element_bytes; }
+    /// A panel has so many bytes of each row, in pieces of 16.
+    constexpr std::uint32_t panel_row() const { return swizzle ? swizzle : row_bytes; }
+    constexpr std::uint32_t panel_bytes() const { return rows * panel_row(); }
+    constexpr std::uint32_t pieces_of_panel() const { return panel_row() / 16; }
+    /// How many rows of a panel a wavefront has.
+    constexpr std::uint32_t rows_of_wavefront() const { return swizzle ? 128 / swizzle : 1; }
+
+    /// Where an element is in its stage, in bytes.
+    Leaf<std::uint32_t> place(const Word& row, const Word& column) const;
+    /// Where piece `piece` of 16 bytes of a row is.
+    Leaf<std::uint32_t> piece_place(const Leaf<std::uint32_t>& row, const Leaf<std::uint32_t>& piece) const;
+    /// What the pieces of a swizzled row are XORed with.
+    auto turn(const auto& row) const { return row / (128 / panel_row()) % pieces_of_panel(); }
+    /// Where a piece and those behind it in the same panel are, as far as their places differ.
+    std::vector<Leaf<std::uint32_t>> pieces(const Word& row, const Word& piece) const;
+    /// Number `at` of the units of `bytes` bytes, 4, 8 or 16, of the first `count` rows, in an order in which
+    /// neighbours fill whole wavefronts: along rows, or, where panels are narrower than that, first all of 128 bytes of
+    /// one.
+    UnitOfRow unit_of_row(const Leaf<std::uint32_t>& at, std::uint32_t bytes, std::uint32_t count) const;
+    /// The places of a stage, in elements: the layout that conflicts are looked for in.
+    SwizzledLayout layout() const;
+};
+
 template <class Tile>
 class TileStage;
 
@@ -62,12 +95,11 @@ class SharedTile {
 public:
     using element_type = T;
     static constexpr std::uint32_t stages = stages_, rows = rows_, columns = columns_, swizzle = swizzle_;
-    static constexpr std::uint32_t row_bytes = columns * sizeof(T), stage_bytes = rows * row_bytes;
-    /// A panel has so many bytes of each row, in pieces of 16.
-    static constexpr std::uint32_t panel_row = swizzle ? swizzle : row_bytes, panel_bytes = rows * panel_row;
-    static constexpr std::uint32_t pieces_of_panel = panel_row / 16;
-    /// How many rows of a panel a wavefront has.
-    static constexpr std::uint32_t rows_of_wavefront = swizzle ? 128 / swizzle : 1;
+    static constexpr TileShape shape{rows, columns * sizeof(T), swizzle, sizeof(T)};
+    static constexpr std::uint32_t row_bytes = shape.row_bytes, stage_bytes = rows * row_bytes;
+    static constexpr std::uint32_t panel_row = shape.panel_row(), panel_bytes = shape.panel_bytes();
+    static constexpr std::uint32_t pieces_of_panel = shape.pieces_of_panel();
+    static constexpr std::uint32_t rows_of_wavefront = shape.rows_of_wavefront();
     static_assert(stages > 0 && rows > 0 && columns > 0, "SharedTile: a tile has stages, rows and columns");
     static_assert(rows % 8 == 0, "SharedTile: rows come in eights");
     static_assert(row_bytes % 16 == 0, "SharedTile: a row is a multiple of 16 bytes");
@@ -78,15 +110,7 @@ public:
     explicit SharedTile(const trace::Where& where = trace::Where::current())
         : bytes_(Shared<std::uint8_t, std::size_t{stages} * stage_bytes>(where).flat()), where_(where) {}
 
-    /// Where the elements of a stage are, in elements: the layout that conflicts are looked for in.
-    static SwizzledLayout layout() {
-        constexpr std::uint32_t width = panel_row / sizeof(T);
-        Layout::Mode across{{width, 1}};
-        if (width < columns) across.push_back({columns / width, std::uint64_t{rows} * width});
-        const Layout plain({{{rows, width}}, across});
-        constexpr unsigned base = std::countr_zero(16 / sizeof(T)), bits = swizzle ? std::countr_zero(swizzle / 16) : 0;
-        return {Swizzle(bits, base, 3), plain};
-    }
+    static SwizzledLayout layout() { return shape.layout(); }
     /// From now on its accesses may take more time than they need to.
     void conflicts_allowed() { conflicts_ = true; }
 
@@ -100,21 +124,12 @@ public:
 
     /// All stages.
     const SharedBytes& bytes() const { return bytes_; }
-    /// Where an element is in its stage, in bytes.
-    static Leaf<std::uint32_t> place(const Word& row, const Word& column) {
-        const auto byte = value(word(column) * std::uint32_t(sizeof(T)));
-        return value(piece_place(word(row), value(byte / 16u)) + byte % 16u);
-    }
-    /// Where piece `piece` of 16 bytes of a row is.
+    // See TileShape.
+    static Leaf<std::uint32_t> place(const Word& row, const Word& column) { return shape.place(row, column); }
     static Leaf<std::uint32_t> piece_place(const Leaf<std::uint32_t>& row, const Leaf<std::uint32_t>& piece) {
-        if constexpr (swizzle == 0)
-            return value(row * row_bytes + piece * 16u);
-        else
-            return value(row * panel_row + piece / pieces_of_panel * panel_bytes +
-                         (piece % pieces_of_panel ^ turn(row)) * 16u);
+        return shape.piece_place(row, piece);
     }
-    /// What a row's pieces are XORed with.
-    static auto turn(const auto& row) { return row / (128 / panel_row) % pieces_of_panel; }
+    static auto turn(const auto& row) { return shape.turn(row); }
 
     /// An error at capture if eight rows of 16 bytes, as load_matrix reads them at once, meet in a bank.
     void check_matrices(const trace::Where& where) const {
@@ -127,22 +142,21 @@ private:
     bool conflicts_ = false;
 };
 
-/// A row of a tile, and a unit of it.
-struct UnitOfRow {
-    Leaf<std::uint32_t> row, unit;
+/// A stage as bytes of its tile's memory: what TileStages of all types have in common.
+struct StageBytes {
+    const SharedBytes& bytes;          // of all stages
+    const Leaf<std::uint32_t>& first;  // the byte at which this one begins
+    const TileShape& tile;
+
+    /// Element (i, j), to read or to store.
+    template <class T>
+    auto element(const Word& i, const Word& j) const {
+        const auto out = bytes.as<T>()[(first + tile.place(i, j)) / std::uint32_t(sizeof(T))];
+        trace::Slot slot = out.slot();
+        slot.rows = {.bytes = tile.panel_row(), .swizzle = tile.swizzle};
+        return Subscript<T, trace::Direction::ReadWrite>(slot);
+    }
 };
-/// Number `at` of the units of `bytes` bytes, 4, 8 or 16, of a tile's first `count` rows, in an order in which
-/// neighbours fill whole wavefronts: along rows, or, where panels are narrower than that, first all of 128 bytes of
-/// one.
-template <class Tile>
-UnitOfRow unit_of_row(const Leaf<std::uint32_t>& at, std::uint32_t bytes, std::uint32_t count) {
-    const std::uint32_t of_row = Tile::row_bytes / bytes, of_panel = Tile::panel_row / bytes;
-    constexpr std::uint32_t rows = Tile::rows_of_wavefront;
-    if (rows == 1 || count % rows != 0) return {value(at / of_row), value(at % of_row)};
-    const auto in_rows = value(at % (rows * of_row)), in_panel = value(in_rows % (rows * of_panel));
-    return {value(at / (rows * of_row) * rows + in_panel / of_panel),
-            value(in_rows / (rows * of_panel) * of_panel + in_panel % of_panel)};
-}
 
 /// One of a tile's stages.
 template <class Tile>
@@ -153,17 +167,12 @@ public:
     TileStage(const Tile& tile, const Leaf<std::uint32_t>& first) : tile_(&tile), first_(first) {}
 
     /// Element (i, j), to read or to store.
-    auto operator[](const Word& i, const Word& j) const {
-        const auto out =
-            tile_->bytes()
-                .template as<element_type>()[(first_ + Tile::place(i, j)) / std::uint32_t(sizeof(element_type))];
-        trace::Slot slot = out.slot();
-        slot.rows = {.bytes = Tile::panel_row, .swizzle = Tile::swizzle};
-        return Subscript<element_type, trace::Direction::ReadWrite>(slot);
-    }
+    auto operator[](const Word& i, const Word& j) const { return StageBytes(*this).element<element_type>(i, j); }
     const Tile& tile() const { return *tile_; }
     /// The byte of the tile's memory at which it begins.
     const Leaf<std::uint32_t>& first() const { return first_; }
+    /// For as long as this is there.
+    operator StageBytes() const { return {tile_->bytes(), first_, Tile::shape}; }
 
 private:
     const Tile* tile_;
@@ -178,17 +187,8 @@ class Pieces {
     static constexpr std::uint32_t distinct = Tile::swizzle ? Tile::pieces_of_panel : 1;
 
 public:
-    Pieces(const Tile& tile, const Word& first_row, const Word& first_piece) : tile_(&tile) {
-        const auto row = word(first_row), piece = word(first_piece);
-        if constexpr (Tile::swizzle == 0) {
-            places_.push_back(Tile::piece_place(row, piece));
-        } else {
-            constexpr std::uint32_t in_panel = Tile::pieces_of_panel;
-            const auto start = value(row * Tile::panel_row + piece / in_panel * Tile::panel_bytes);
-            const auto turned = value(piece % in_panel ^ Tile::turn(row));
-            for (std::uint32_t j = 0; j < distinct; ++j) places_.push_back(value(start + (turned ^ j) * 16u));
-        }
-    }
+    Pieces(const Tile& tile, const Word& first_row, const Word& first_piece)
+        : tile_(&tile), places_(Tile::shape.pieces(first_row, first_piece)) {}
 
     /// A place of 16 bytes, for load_matrix.
     auto at(const TileStage<Tile>& stage, std::uint32_t rows_further, std::uint32_t pieces_further) const {

@@ -137,7 +137,7 @@ void each_piece(const TileStage<Tile>& stage, const Word& first, std::uint32_t r
     for (std::uint32_t begin = 0; begin < rows * of_row; begin += 32) {
         const auto at = value(begin + lane);
         const auto read = [&] {
-            const auto [row, piece] = unit_of_row<Tile>(at, 16, rows);
+            const auto [row, piece] = Tile::shape.unit_of_row(at, 16, rows);
             const auto column = value(piece * count);
             const auto place = value(stage.first() + Tile::place(value(word(first) + row), column));
             f(row, column, elements.template vec<int(count)>(place / 16u));

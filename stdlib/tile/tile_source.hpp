@@ -40,31 +40,37 @@ struct TileAccess {
     bool saves_registers = false;
 };
 
-/// A matrix whose slices `threads` threads copy: all those of the block.
-template <class Tile, std::uint32_t threads, Along along>
-class TileSource {
-    using T = typename Tile::element_type;
+namespace detail {
+
+/// What all TileSources of an element type have in common.
+template <class T>
+class TileCopies {
     using U32 = Leaf<std::uint32_t>;
-    static_assert(threads >= Tile::row_bytes / 16, "TileSource: there is a thread for each 16 bytes of a row, or more");
 
 public:
-    /// The tiles begin at row `first` of x, or, Along::Rows, at column `first`. x is not empty.
-    TileSource(const In<T, 2>& x, const Word& first, const TileAccess& access,
-               const trace::Where& where = trace::Where::current())
-        : x_(x), first_(word(first)), access_(access), start_(start()) {
+    /// How many slices there are.
+    U32 count() const {
+        const bool of_columns = !is_along_rows() != access_.transposed;
+        return slices_with(value(U32(x_.extent(of_columns))), is_along_rows() ? tile_.rows : tile_.columns());
+    }
+
+protected:
+    TileCopies(const TileShape& tile, std::uint32_t threads, Along along, const In<T, 2>& x, const Word& first,
+               const TileAccess& access, const trace::Where& where)
+        : tile_(tile), threads_(threads), along_(along), x_(x), first_(word(first)), access_(access), start_(start()) {
         if (is_by_elements()) return;
         const std::uint32_t width = access.bytes / sizeof(T);
         expect_access(where);
         const auto column = value(start_.unit * width);
         for (std::uint32_t pass = 0; pass < std::min(passes(), period()); ++pass)
-            places_.push_back(Tile::place(value(start_.row + pass * rows_of_pass()), column));
-        if constexpr (along == Along::Columns) {
+            places_.push_back(tile_.place(value(start_.row + pass * rows_of_pass()), column));
+        if (!is_along_rows()) {
             const auto last = value(x.extent(0) - 1u);
             for (std::uint32_t pass = 0; pass < passes(); ++pass) {
                 const auto row = value(start_.row + pass * rows_of_pass());
                 pointers_.push_back(x.row(min(first_ + row, last)).slice(column).template as<std::uint8_t>());
             }
-            slices_.push_back(slices_with(column, x.extent(1), Tile::columns));
+            slices_.push_back(slices_with(column, x.extent(1), tile_.columns()));
         } else {
             const auto last = value(x.extent(1) - width);
             if (!is_stepped()) {
@@ -72,30 +78,21 @@ public:
                 // and a pitch in bytes, unless that has more than 32 bits.
                 constexpr std::uint32_t size = sizeof(T);
                 const auto is_far = value(x.pitch() > ~0u / size);
-                steps_.push_back(value(select(is_far, Tile::rows * size, Tile::rows)));
+                steps_.push_back(value(select(is_far, tile_.rows * size, tile_.rows)));
                 steps_.push_back(value(select(is_far, x.pitch(), x.pitch() * size)));
             }
             for (std::uint32_t pass = 0; pass < (is_stepped() ? 1 : passes()); ++pass) {
                 const auto row = value(start_.row + pass * rows_of_pass());
                 pointers_.push_back(x.row(row).slice(min(first_ + column, last)).template as<std::uint8_t>());
-                slices_.push_back(slices_with(row, x.extent(0), Tile::rows));
+                slices_.push_back(slices_with(row, x.extent(0), tile_.rows));
             }
         }
     }
 
-    /// How many slices there are.
-    U32 count() const {
-        const bool of_columns = (along == Along::Columns) != access_.transposed;
-        constexpr std::uint32_t extent = along == Along::Columns ? Tile::columns : Tile::rows;
-        return slices_with(value(U32(x_.extent(of_columns))), extent);
-    }
-
-    /// Begins to copy a slice; beyond the last one are zeros. Threads see it behind copy_commit(), copy_wait() and
-    /// sync_block().
-    void load(const TileStage<Tile>& to, const Word& slice, const trace::Where& where = trace::Where::current()) const {
+    void load(const StageBytes& to, const Word& slice, const trace::Where& where) const {
         if (is_by_elements()) return load_elements(to, word(slice));
         const auto number = word(slice);
-        const bool is_for_all = rows_of_pass() * units_of_row() == threads;
+        const bool is_for_all = rows_of_pass() * units_of_row() == threads_;
         const auto all_passes = [&] { copy_passes(to, number, where); };
         if (is_for_all)
             all_passes();
@@ -104,6 +101,7 @@ public:
     }
 
 private:
+    bool is_along_rows() const { return along_ == Along::Rows; }
     /// An error of a launch whose matrix cannot be accessed by so many bytes.
     void expect_access(const trace::Where& where) const {
         trace::Expected expected{
@@ -118,41 +116,41 @@ private:
 
     UnitOfRow start() const {
         const auto thread = value(thread_id().x);
-        return is_by_elements() ? UnitOfRow{thread, thread} : unit_of_row<Tile>(thread, access_.bytes, rows_of_pass());
+        return is_by_elements() ? UnitOfRow{thread, thread} : tile_.unit_of_row(thread, access_.bytes, rows_of_pass());
     }
-    std::uint32_t units_of_row() const { return access_.bytes ? Tile::row_bytes / access_.bytes : 0; }
+    std::uint32_t units_of_row() const { return access_.bytes ? tile_.row_bytes / access_.bytes : 0; }
     /// Also where there are not enough threads to copy a row.
-    bool is_by_elements() const { return access_.bytes == 0 || units_of_row() > threads; }
+    bool is_by_elements() const { return access_.bytes == 0 || units_of_row() > threads_; }
     /// In a pass, threads copy so many rows: eights of them, or, of long rows, 4, 2 or 1.
     std::uint32_t rows_of_pass() const {
-        const std::uint32_t rows = threads / units_of_row();
+        const std::uint32_t rows = threads_ / units_of_row();
         return rows >= 8 ? rows / 8 * 8 : std::bit_floor(rows);
     }
-    std::uint32_t passes() const { return (Tile::rows + rows_of_pass() - 1) / rows_of_pass(); }
+    std::uint32_t passes() const { return (tile_.rows + rows_of_pass() - 1) / rows_of_pass(); }
     /// After so many passes a thread is multiples of eight rows further: its places are, too, whatever the swizzle.
     std::uint32_t period() const { return rows_of_pass() >= 8 ? 1 : 8 / rows_of_pass(); }
 
-    bool is_stepped() const { return along == Along::Rows && access_.saves_registers; }
+    bool is_stepped() const { return is_along_rows() && access_.saves_registers; }
 
-    void copy_passes(const TileStage<Tile>& to, const U32& number, const trace::Where& where) const {
-        const auto row = value(number * Tile::rows + start_.row);
+    void copy_passes(const StageBytes& to, const U32& number, const trace::Where& where) const {
+        const auto row = value(number * tile_.rows + start_.row);
         const auto step = value(mul_wide(x_.pitch(), rows_of_pass() * std::uint32_t(sizeof(T))));
         std::vector<Leaf<std::uint64_t>> further{offset(number)};
         for (std::uint32_t pass = 0; pass < passes(); ++pass) {
             const std::uint32_t down = pass * rows_of_pass();
             if (is_stepped() && pass > 0) further.push_back(value(further.back() + step));
             const auto copy = [&] {
-                const auto target = to.tile().bytes().slice(places_[pass % period()]);
-                const auto place = target[to.first() + (down - pass % period() * rows_of_pass()) * Tile::panel_row];
+                const auto target = to.bytes.slice(places_[pass % period()]);
+                const auto place = target[to.first + (down - pass % period() * rows_of_pass()) * tile_.panel_row()];
                 const auto source = pointers_[is_stepped() ? 0 : pass][further.back()];
                 const auto is_there = is_stepped() ? value(row + down < x_.extent(0))
-                                                   : value(number < slices_[along == Along::Rows ? pass : 0]);
+                                                   : value(number < slices_[is_along_rows() ? pass : 0]);
                 if (access_.bytes == 16) copy_async_if<16>(is_there, place, source, where);
                 if (access_.bytes == 8) copy_async_if<8>(is_there, place, source, where);
                 if (access_.bytes == 4) copy_async_if<4>(is_there, place, source, where);
             };
-            if (down + rows_of_pass() > Tile::rows)
-                if_(start_.row < Tile::rows - down, copy);
+            if (down + rows_of_pass() > tile_.rows)
+                if_(start_.row < tile_.rows - down, copy);
             else
                 copy();
         }
@@ -165,18 +163,17 @@ private:
     static U32 slices_with(const U32& all, std::uint32_t extent) { return slices_with(value(0u), all, extent); }
     /// The bytes from the first slice to another.
     Leaf<std::uint64_t> offset(const U32& slice) const {
-        if constexpr (along == Along::Columns)
-            return value(mul_wide(slice, Tile::row_bytes));
-        else
-            return is_stepped() ? value(mul_wide(slice * Tile::rows, x_.pitch()) * std::uint64_t(sizeof(T)))
-                                : value(mul_wide(slice * steps_[0], steps_[1]));
+        if (!is_along_rows()) return value(mul_wide(slice, tile_.row_bytes));
+        return is_stepped() ? value(mul_wide(slice * tile_.rows, x_.pitch()) * std::uint64_t(sizeof(T)))
+                            : value(mul_wide(slice * steps_[0], steps_[1]));
     }
 
     /// Element by element: each thread takes a word of a row of the tile, and those further down.
-    void load_elements(const TileStage<Tile>& to, const U32& slice) const {
-        constexpr std::uint32_t words = Tile::row_bytes / 4, each = 4 / sizeof(T), all = Tile::rows * words;
+    void load_elements(const StageBytes& to, const U32& slice) const {
+        constexpr std::uint32_t each = 4 / sizeof(T);
+        const std::uint32_t words = tile_.row_bytes / 4, all = tile_.rows * words;
         const auto thread = value(thread_id().x);
-        for (auto begin : range(0u, all, threads)) {
+        for (auto begin : range(0u, all, threads_)) {
             const auto at = value(begin + thread);
             // Neighbours take the words of a row; of the transpose, eight rows of four words, which use all banks.
             const auto quad = value(at / 32u), lane = value(at % 32u);
@@ -185,20 +182,23 @@ private:
             const auto take = [&] {
                 for (std::uint32_t k = 0; k < each; ++k) {
                     const auto column = value(word * each + k);
-                    const auto down = along == Along::Rows ? value(slice * Tile::rows + row) : value(first_ + row);
+                    const auto down = is_along_rows() ? value(slice * tile_.rows + row) : value(first_ + row);
                     const auto across =
-                        along == Along::Rows ? value(first_ + column) : value(slice * Tile::columns + column);
+                        is_along_rows() ? value(first_ + column) : value(slice * tile_.columns() + column);
                     const auto i = access_.transposed ? across : down, j = access_.transposed ? down : across;
-                    to[row, column] = x_.load_if((i < x_.extent(0)) & (j < x_.extent(1)), i, j, T{});
+                    to.element<T>(row, column) = x_.load_if((i < x_.extent(0)) & (j < x_.extent(1)), i, j, T{});
                 }
             };
-            if constexpr (all % threads == 0)
+            if (all % threads_ == 0)
                 take();
             else
                 if_(at < all, take);
         }
     }
 
+    TileShape tile_;
+    std::uint32_t threads_;
+    Along along_;
     In<T, 2> x_;
     U32 first_;
     TileAccess access_;
@@ -206,6 +206,27 @@ private:
     std::vector<U32> places_, slices_;
     std::vector<U32> steps_;  // Along::Rows: their product is a slice's distance in bytes
     std::vector<Indexable<std::uint8_t, trace::Direction::Read>> pointers_;
+};
+
+}  // namespace detail
+
+/// A matrix whose slices `threads` threads copy: all those of the block.
+template <class Tile, std::uint32_t threads, Along along>
+class TileSource : public detail::TileCopies<typename Tile::element_type> {
+    using T = typename Tile::element_type;
+    static_assert(threads >= Tile::row_bytes / 16, "TileSource: there is a thread for each 16 bytes of a row, or more");
+
+public:
+    /// The tiles begin at row `first` of x, or, Along::Rows, at column `first`. x is not empty.
+    TileSource(const In<T, 2>& x, const Word& first, const TileAccess& access,
+               const trace::Where& where = trace::Where::current())
+        : detail::TileCopies<T>(Tile::shape, threads, along, x, first, access, where) {}
+
+    /// Begins to copy a slice; beyond the last one are zeros. Threads see it behind copy_commit(), copy_wait() and
+    /// sync_block().
+    void load(const TileStage<Tile>& to, const Word& slice, const trace::Where& where = trace::Where::current()) const {
+        detail::TileCopies<T>::load(to, slice, where);
+    }
 };
 
 }  // namespace ikat::stdlib

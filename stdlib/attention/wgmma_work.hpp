@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a block of the wgmma kernels of flash_attention() works on, and where rows of it are in memory.
+#pragma once
+#include <functional>
+#include <optional>
+
+#include "dsl/kernel/tensor_map.hpp"
+#include "stdlib/attention/scores.hpp"
+#include "stdlib/attention/wgmma_kernels.hpp"
+
+namespace ikat::stdlib {
+
+/// Queries of a head, and the tiles of keys that some of them see.
+struct WgmmaWork : QueriesPlace {
+    Leaf<std::uint32_t> begin, end;
+};
+
+/// The work of all blocks.
+template <class T>
+struct WgmmaWorks {
+    const WgmmaAttentionKernel& is;
+    const WgmmaAttentionTile tile;
+    const AttentionNumbers& with;
+    const u32& tiles;
+    const AttentionExtras<T>& extras;
+
+    /// Calls f for the work of this block: of a round of all blocks, which are in the opposite order in each second
+    /// round, so that those with the most keys, the last of each head, are not always the same block's.
+    void each(const std::function<void(const WgmmaWork&)>& f) const {
+        const auto all = value(tiles), blocks = value(grid_dim().x);
+        const auto of_head = is.has_offsets ? value(all / with.heads) : tiles_of(with.queries, tile.queries());
+        u32 own = block_id().x;
+        for (auto round : range(0u, all, blocks)) {
+            const auto number = value(round + own);
+            own = blocks - 1u - own;
+            if_(number < all, [&] {
+                const auto of_queries = value(of_head - 1u - number % of_head), plane = value(number / of_head);
+                if (is.has_offsets) {
+                    const auto found = sequence_of_block(extras, of_queries, tile.queries());
+                    if_(found.has_queries(), [&] { f(work_at(place_in_sequence(with, extras, found, plane))); });
+                    return;
+                }
+                const auto first_query = value(of_queries * tile.queries());
+                const auto head = value(plane % with.heads), sequence = value(plane / with.heads);
+                f(work_at({value(with.queries), value(with.keys), first_query, head, sequence, value(with.first),
+                           value(with.last)}));
+            });
+        }
+    }
+
+private:
+    /// If there are no tiles of keys, one of which no query sees a key: behind all keys, where everything is zero.
+    WgmmaWork work_at(const QueriesPlace& at) const {
+        const std::uint32_t keys = tile.keys();
+        const auto behind_all = tiles_of(value(at.keys + at.queries), keys);
+        const auto begin = value(bit_cast<u32>(max(bit_cast<i32>(at.first_query) + at.first, 0)) / keys);
+        auto end = tiles_of(at.keys, keys);
+        if (is.has_behind) {
+            const auto behind_last = value(bit_cast<i32>(min(at.first_query + tile.queries(), at.queries)));
+            end = tiles_of(value(bit_cast<u32>(max(min(bit_cast<i32>(at.keys), behind_last + at.last), 0))), keys);
+        }
+        const auto has_keys = value(begin < end);
+        return {at, value(select(has_keys, begin, behind_all)), value(select(has_keys, end, behind_all + 1u))};
+    }
+};
+
+/// The first coordinates of `count` rows of a head, from `row` of `all` of a sequence on; with offsets, `begin` is the
+/// sequence's first row. A map has boxes of `count` rows, of which `count` follow each other then: those from
+/// `begin` - `count` on, those from the next one on ... A box begins that far into one of them that nothing is left of
+/// it behind the sequence.
+struct WgmmaRows {
+    Leaf<std::uint32_t> sequence, head, row;
+};
+inline WgmmaRows wgmma_rows(const WgmmaWork& work, const Leaf<std::uint32_t>& head, const Leaf<std::uint32_t>& row,
+                            const Leaf<std::uint32_t>& all, const std::optional<Leaf<std::uint32_t>>& begin,
+                            std::uint32_t count) {
+    if (!begin) return {work.sequence, head, row};
+    const auto there = value(min(all - min(row, all), count));
+    return {head, value(*begin + row + there), value(count - there)};
+}
+inline WgmmaRows wgmma_queries(const WgmmaWork& work, const Leaf<std::uint32_t>& first) {
+    return wgmma_rows(work, work.head, first, work.queries, work.query_row, 64);
+}
+
+/// Where a panel of a stage begins.
+template <class T>
+auto panel_of(const StageBytes& stage, const Leaf<std::uint32_t>& panel) {
+    const auto bytes = value(stage.first + panel * stage.tile.panel_bytes());
+    return stage.bytes.as<T>()[bytes / std::uint32_t(sizeof(T))];
+}
+/// Copies rows of a tensor of four dimensions, whose boxes are panels. In a loop on the device: few registers are left
+/// to the thread that copies.
+template <class T>
+void copy_panels(const StageBytes& to, const trace::Array& map, const WgmmaRows& rows, const BarrierPlace& arrival) {
+    const std::uint32_t of_panel = to.tile.panel_row() / sizeof(T), panels = to.tile.columns() / of_panel;
+    for (auto panel : range(0u, panels)) {
+        const auto place = panel_of<T>(to, panel);
+        const Coordinate column = panel * of_panel, row = rows.row, head = rows.head, sequence = rows.sequence;
+        const TensorPlace<T> from(
+            {.map = map, .at = {sequence.value(), head.value(), row.value(), column.value()}, .rank = 4});
+        tma_load(place, from, arrival);
+    }
+}
+
+}  // namespace ikat::stdlib
