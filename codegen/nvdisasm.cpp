@@ -61,16 +61,9 @@ double count(const std::vector<Instruction>& code, std::size_t first, std::size_
 }  // namespace
 
 std::optional<std::string> find() {
-    namespace fs = std::filesystem;
     if (const std::string chosen(environment("IKAT_NVDISASM")); !chosen.empty()) return chosen;
-    std::istringstream folders{std::string(environment("PATH"))};
-    for (std::string folder; std::getline(folders, folder, ':');)
-        if (fs::exists(fs::path(folder) / "nvdisasm")) return (fs::path(folder) / "nvdisasm").string();
-    if (const auto ptxas = ptxas::find()) {
-        const auto beside = fs::path(*ptxas).parent_path() / "nvdisasm";
-        if (fs::exists(beside)) return beside.string();
-    }
-    return {};
+    const auto ptxas = ptxas::find();
+    return find_program("nvdisasm", ptxas ? std::filesystem::path(*ptxas).parent_path().string() : "");
 }
 
 std::string disassemble(const std::string& nvdisasm, const std::vector<std::byte>& cubin) {

@@ -20,16 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_program(const fs::path& path) { return fs::is_regular_file(path) && access(path.c_str(), X_OK) == 0; }
-
-std::vector<fs::path> candidates() {
-    std::vector<fs::path> paths;
-    std::stringstream folders{std::string(environment("PATH"))};
-    for (std::string folder; std::getline(folders, folder, ':');) paths.push_back(fs::path(folder) / "ptxas");
-    paths.emplace_back("/usr/local/cuda/bin/ptxas");
-    return paths;
-}
-
 /// Quoted for the shell: paths here come from the environment.
 std::string in_quotes(std::string_view text) {
     std::string out = "'";
@@ -88,9 +78,7 @@ std::string quoted_after(std::string_view line, std::string_view words) {
 std::optional<std::string> find() {
     if (const std::string named(environment("IKAT_PTXAS")); !named.empty())
         return is_program(named) ? std::optional(named) : std::nullopt;
-    for (const fs::path& path : candidates())
-        if (is_program(path)) return path.string();
-    return std::nullopt;
+    return find_program("ptxas", "/usr/local/cuda/bin");
 }
 
 Output assemble(const std::string& program, std::string_view ptx, std::string_view target, std::string_view options) {

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <sstream>
 #include <utility>
 
 #include "codegen/support/diagnostic.hpp"
@@ -38,12 +37,7 @@ fs::path beside(std::initializer_list<const char*> candidates, const char* what)
 std::string nvcc() {
     const std::string_view chosen = environment("IKAT_NVCC");
     if (!chosen.empty()) return std::string(chosen);
-    std::istringstream folders(std::string(environment("PATH")) + ":/usr/local/cuda/bin");
-    for (std::string folder; std::getline(folders, folder, ':');) {
-        const fs::path program = fs::path(folder) / "nvcc";
-        if (access(program.c_str(), X_OK) == 0) return program.string();
-    }
-    return {};
+    return find_program("nvcc", "/usr/local/cuda/bin").value_or("");
 }
 
 using Variable = std::pair<std::string, std::string>;

@@ -1,28 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel as PTX text, and its parameters; environment variables set for a test.
+// A kernel as PTX text, and its parameters.
 #pragma once
 #include <cstdint>
-#include <cstdlib>
-#include <string>
 #include <vector>
 
 #include "runtime/device.hpp"
+#include "tests/environment.hpp"
 
 namespace ikat::tests {
-
-/// Sets an environment variable for its lifetime.
-class Environment {
-public:
-    Environment(const char* name, const char* value) : name_(name) {
-        if (const char* old = std::getenv(name)) old_ = old;
-        value ? setenv(name, value, 1) : unsetenv(name);
-    }
-    ~Environment() { old_.empty() ? unsetenv(name_) : setenv(name_, old_.c_str(), 1); }
-
-private:
-    const char* name_;
-    std::string old_;
-};
 
 /// out[i] = in[i] + 1 for i < n.
 inline constexpr const char* increment = R"(.version 7.0
