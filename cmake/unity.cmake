@@ -2,8 +2,7 @@
 # Most of a file's compile time goes into its headers. With IKAT_UNITY the files of a folder are compiled together, six
 # at a time, in half the time; when one of them changes, its neighbours are recompiled, too. They share their unnamed
 # namespaces, so different things need different names; a file where that is not possible sets
-# SKIP_UNITY_BUILD_INCLUSION. The presets clang and release build without it, which shows that each file also compiles
-# alone.
+# SKIP_UNITY_BUILD_INCLUSION. The preset clang builds without it, which shows that each file also compiles alone.
 option(IKAT_UNITY "Compile the files of a folder together" OFF)
 
 # ikat_unity(TARGET): groups the sources that the target has so far; to be called last.
