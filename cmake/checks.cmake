@@ -9,7 +9,8 @@ list(TRANSFORM folders APPEND "/*.[ch]pp" OUTPUT_VARIABLE all_files)
 set(run_on_sources ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/run_on_sources.cmake --)
 if(IKAT_CLANG_FORMAT)
   add_custom_target(format-check COMMAND ${run_on_sources} ${all_files} -- ${IKAT_CLANG_FORMAT} --dry-run --Werror VERBATIM)
-  add_custom_target(format COMMAND ${run_on_sources} ${all_files} -- ${IKAT_CLANG_FORMAT} -i VERBATIM)
+  # Not -i, which cmake takes for its own, wherever it is.
+  add_custom_target(format COMMAND ${run_on_sources} ${all_files} -- ${IKAT_CLANG_FORMAT} --i VERBATIM)
 endif()
 
 # clang-tidy takes seconds per file, so each file has its own rule: they run in parallel, and again only after a change
