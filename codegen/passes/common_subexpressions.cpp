@@ -84,14 +84,7 @@ private:
         if (to == analysis::no_block || loops_.innermost(to) != loops_.innermost(from) ||
             loops_.innermost(to) != loops_.innermost(other))
             return false;
-        bool reaches = true;
-        std::as_const(fn_).each_use(inst, [&](Value operand) {
-            const Definition& definition = fn_[operand];
-            const Block at =
-                definition.instruction == no_inst ? definition.block : block_of_[index(definition.instruction)];
-            reaches &= dominators_.dominates(at, to);
-        });
-        if (!reaches) return false;
+        // Both have its operands, so these are there: what dominates two blocks dominates the nearest above both.
         any_up_ = true;
         fn_[to].instructions.push_back(inst);
         block_of_[index(inst)] = to;
