@@ -205,5 +205,33 @@ TEST_CASE("a loop with two back edges") {
     }
 }
 
+// Two arms in a loop compute the same index and load from there. Neither runs where the index is behind the buffer.
+TEST_CASE("what two arms of a loop load is not loaded where neither runs") {
+    const auto arms =
+        kernel("arms", params("x", "y", "n", "m"), [](In<std::uint32_t> x, InOut<std::uint32_t> y, u32 n, u32 m) {
+            for (auto i : range(m)) {
+                const auto arm = [&](std::uint32_t which) {
+                    const auto v = value(x[i * 2u]);
+                    for (auto j : range(v % 4u)) y[i * 2u + which] = y[i * 2u + which] + v + j;
+                };
+                if_(i < n, [&] { arm(0); });
+                if_(i + 3u < n, [&] { arm(1); });
+            }
+        });
+    constexpr std::uint32_t n = 8, m = 12;
+    u32s values(2 * n - 1);
+    for (std::uint32_t i = 0; i < values.size(); ++i) values[i] = 5 * i + 1;
+    const auto x = simt_device().upload(values, "x");
+    auto y = simt_device().upload(u32s(2 * m), "y");
+    simt_device().launch(arms, runtime::Grid{{1}, {1}}, x, y, n, m);
+    const auto got = y.download();
+    for (std::uint32_t i = 0; i < 2 * m; ++i) {
+        std::uint32_t expected = 0;
+        if (i / 2 + i % 2 * 3 < n)
+            for (std::uint32_t j = 0; j < values[i / 2 * 2] % 4; ++j) expected += values[i / 2 * 2] + j;
+        CHECK(got[i] == expected);
+    }
+}
+
 }  // namespace
 }  // namespace ikat::test

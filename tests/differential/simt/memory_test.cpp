@@ -153,5 +153,27 @@ TEST_CASE("tables with a common prefix are different") {
     CHECK(run(tables, 1, 4, u32s(4)) == u32s{111, 222, 333, 454});
 }
 
+TEST_CASE("one place is loaded under two conditions") {
+    const auto two = kernel("two", params("x", "y", "n"), [](In<std::uint32_t> x, Out<std::uint32_t> y, u32 n) {
+        const auto t = value(thread_id().x);
+        const auto below = value(x.load_if(t < n, t, 1000u)), behind = value(x.load_if(t > n, t, 1000u));
+        y[t * 3u] = below;
+        y[t * 3u + 1u] = behind;
+        y[t * 3u + 2u] = x.load_if(t < n, t, 2000u);
+    });
+    constexpr std::uint32_t threads = 32, n = 11;
+    std::vector<std::uint32_t> values(threads);
+    for (std::uint32_t t = 0; t < threads; ++t) values[t] = 7 * t + 1;
+    const auto x = simt_device().upload(values, "x");
+    auto y = simt_device().buffer<std::uint32_t>(3 * threads, "y");
+    simt_device().launch(two, runtime::Grid{{1}, {threads}}, x, y, n);
+    const auto got = y.download();
+    for (std::uint32_t t = 0; t < threads; ++t) {
+        CHECK(got[3 * t] == (t < n ? values[t] : 1000));
+        CHECK(got[3 * t + 1] == (t > n ? values[t] : 1000));
+        CHECK(got[3 * t + 2] == (t < n ? values[t] : 2000));
+    }
+}
+
 }  // namespace
 }  // namespace ikat::test
