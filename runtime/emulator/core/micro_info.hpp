@@ -2,10 +2,45 @@
 // What a micro-op is, for those that watch it (tool.hpp); written by the rule that emits it.
 #pragma once
 #include <cstdint>
+#include <optional>
 
+#include "codegen/ir/op/op.hpp"
 #include "runtime/emulator/core/memory.hpp"
 
 namespace ikat::emulator {
+
+using ir::Op;
+using ir::Type;
+
+/// Operations that the IR has not.
+enum class OwnOp : std::uint8_t {
+    Unknown,
+    MadHi,
+    Mad24,     // in the modes of Op::Mul24
+    MaskBits,  // bmsk
+    MinNan,
+    MaxNan,
+    Saturate,
+    Relu,
+};
+
+/// An operation of the IR, or another.
+class Operation {
+public:
+    constexpr Operation() = default;
+    constexpr Operation(OwnOp op) : number(std::uint16_t(op)) {}
+    constexpr Operation(Op op) : number(std::uint16_t(first_of_ir + int(op))) {}
+    constexpr bool operator==(const Operation&) const = default;
+
+    constexpr std::optional<Op> of_ir() const {
+        return number < first_of_ir ? std::nullopt : std::optional(Op(number - first_of_ir));
+    }
+    constexpr OwnOp own() const { return number < first_of_ir ? OwnOp(number) : OwnOp::Unknown; }
+
+    // public, so that it may be a template's argument
+    static constexpr int first_of_ir = 256;
+    std::uint16_t number = 0;
+};
 
 enum class Direction : std::uint8_t { Read, Write, Atomic };
 inline constexpr std::size_t directions = 3;

@@ -236,7 +236,7 @@ VReg Lowering::with_offset(VReg base, std::int64_t offset) {
     const std::uint8_t slot = info.slot;
     if (info.kind == VRegInfo::Kind::Constant) return constant(info.bits + std::uint64_t(offset), slot);
     const VReg to = new_value(slot, info.width);
-    apply(select_integer(Operation::Add, slot == 8 ? Type::U64 : Type::U32), to,
+    apply(select_integer(Op::Add, slot == 8 ? Type::U64 : Type::U32), to,
           {base, constant(std::uint64_t(offset), slot)});
     return to;
 }

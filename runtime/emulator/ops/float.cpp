@@ -114,46 +114,52 @@ template <const auto& Line, class T>
 using M = Meaning<Line, T>;
 
 template <class T>
-Handler for_number(Operation operation, bool ftz, Rounding rounding) {
-    switch (operation) {
-        case Operation::Add: return with_flush<M<sem::Add, T>, T, 2, true>(ftz, rounding);
-        case Operation::Sub: return with_flush<M<sem::Sub, T>, T, 2, true>(ftz, rounding);
-        case Operation::Mul: return with_flush<M<sem::Mul, T>, T, 2, true>(ftz, rounding);
-        case Operation::Fma: return with_flush<M<sem::Fma, T>, T, 3, true>(ftz, rounding);
-        case Operation::Neg: return with_flush<M<sem::Neg, T>, T, 1, false>(ftz, rounding);
-        case Operation::Abs: return with_flush<M<sem::Abs, T>, T, 1, false>(ftz, rounding);
-        case Operation::Min: return with_flush<M<sem::Min, T>, T, 2, false>(ftz, rounding);
-        case Operation::Max: return with_flush<M<sem::Max, T>, T, 2, false>(ftz, rounding);
-        case Operation::MinNan: return with_flush<MinNan<T>, T, 2, false>(ftz, rounding);
-        case Operation::MaxNan: return with_flush<MaxNan<T>, T, 2, false>(ftz, rounding);
-        case Operation::Saturate: return map1<Saturate<T>, T, T>;
+Handler for_number(Op op, bool ftz, Rounding rounding) {
+    switch (op) {
+        case Op::Add: return with_flush<M<sem::Add, T>, T, 2, true>(ftz, rounding);
+        case Op::Sub: return with_flush<M<sem::Sub, T>, T, 2, true>(ftz, rounding);
+        case Op::Mul: return with_flush<M<sem::Mul, T>, T, 2, true>(ftz, rounding);
+        case Op::Fma: return with_flush<M<sem::Fma, T>, T, 3, true>(ftz, rounding);
+        case Op::Neg: return with_flush<M<sem::Neg, T>, T, 1, false>(ftz, rounding);
+        case Op::Abs: return with_flush<M<sem::Abs, T>, T, 1, false>(ftz, rounding);
+        case Op::Min: return with_flush<M<sem::Min, T>, T, 2, false>(ftz, rounding);
+        case Op::Max: return with_flush<M<sem::Max, T>, T, 2, false>(ftz, rounding);
         default: return nullptr;
     }
 }
 
 template <class T>
-Handler for_wide_number(Operation operation, bool ftz, Rounding rounding) {
-    switch (operation) {
-        case Operation::Div: return with_flush<M<sem::Div, T>, T, 2, true>(ftz, rounding);
-        case Operation::Sqrt: return with_flush<M<sem::Sqrt, T>, T, 1, true>(ftz, rounding);
-        case Operation::Rcp: return with_flush<M<sem::Rcp, T>, T, 1, true>(ftz, rounding);
-        case Operation::Rsqrt: return with_flush<M<sem::Rsqrt, T>, T, 1, false>(ftz, rounding);
-        case Operation::Copysign: return map2<M<sem::CopySign, T>, T, T, T>;
-        default: return for_number<T>(operation, ftz, rounding);
+Handler for_wide_number(Op op, bool ftz, Rounding rounding) {
+    switch (op) {
+        case Op::Div: return with_flush<M<sem::Div, T>, T, 2, true>(ftz, rounding);
+        case Op::Sqrt: return with_flush<M<sem::Sqrt, T>, T, 1, true>(ftz, rounding);
+        case Op::Rcp: return with_flush<M<sem::Rcp, T>, T, 1, true>(ftz, rounding);
+        case Op::Rsqrt: return with_flush<M<sem::Rsqrt, T>, T, 1, false>(ftz, rounding);
+        case Op::CopySign: return map2<M<sem::CopySign, T>, T, T, T>;
+        default: return for_number<T>(op, ftz, rounding);
     }
 }
-
-Handler for_single(Operation operation, bool ftz) {
-    switch (operation) {
-        case Operation::Exp2: return with_flush<M<sem::Exp2, float>, float, 1, false>(ftz, {});
-        case Operation::Log2: return with_flush<M<sem::Log2, float>, float, 1, false>(ftz, {});
-        case Operation::Sin: return with_flush<M<sem::Sin, float>, float, 1, false>(ftz, {});
-        case Operation::Cos: return with_flush<M<sem::Cos, float>, float, 1, false>(ftz, {});
-        case Operation::Tanh: return map1<M<sem::Tanh, float>, float, float>;
-        case Operation::Relu: return map1<Relu, float, float>;
+template <class T>
+Handler for_wide_number(OwnOp op, bool ftz, Rounding rounding) {
+    switch (op) {
+        case OwnOp::MinNan: return with_flush<MinNan<T>, T, 2, false>(ftz, rounding);
+        case OwnOp::MaxNan: return with_flush<MaxNan<T>, T, 2, false>(ftz, rounding);
+        case OwnOp::Saturate: return map1<Saturate<T>, T, T>;
         default: return nullptr;
     }
 }
+
+Handler for_single(Op op, bool ftz) {
+    switch (op) {
+        case Op::Exp2: return with_flush<M<sem::Exp2, float>, float, 1, false>(ftz, {});
+        case Op::Log2: return with_flush<M<sem::Log2, float>, float, 1, false>(ftz, {});
+        case Op::Sin: return with_flush<M<sem::Sin, float>, float, 1, false>(ftz, {});
+        case Op::Cos: return with_flush<M<sem::Cos, float>, float, 1, false>(ftz, {});
+        case Op::Tanh: return map1<M<sem::Tanh, float>, float, float>;
+        default: return nullptr;
+    }
+}
+Handler for_single(OwnOp op, bool) { return op == OwnOp::Relu ? map1<Relu, float, float> : nullptr; }
 
 template <class T, u32 Mode>
 IKAT_HANDLER(test) {
@@ -266,22 +272,28 @@ Handler small_handler(bool pair, bool ftz) {
 }
 
 template <class Format>
-Handler for_small(Operation operation, bool pair, bool ftz) {
-    switch (operation) {
-        case Operation::Add: return small_handler<M<sem::Add, float>, Format, 2>(pair, ftz);
-        case Operation::Sub: return small_handler<M<sem::Sub, float>, Format, 2>(pair, ftz);
-        case Operation::Mul: return small_handler<M<sem::Mul, float>, Format, 2>(pair, ftz);
-        case Operation::Fma: return small_handler<SmallFma<Format>, Format, 3>(pair, ftz);
-        case Operation::Neg: return small_handler<M<sem::Neg, float>, Format, 1>(pair, ftz);
-        case Operation::Abs: return small_handler<M<sem::Abs, float>, Format, 1>(pair, ftz);
-        case Operation::Min: return small_handler<M<sem::Min, float>, Format, 2>(pair, ftz);
-        case Operation::Max: return small_handler<M<sem::Max, float>, Format, 2>(pair, ftz);
-        case Operation::MinNan: return small_handler<MinNan<float>, Format, 2>(pair, ftz);
-        case Operation::MaxNan: return small_handler<MaxNan<float>, Format, 2>(pair, ftz);
-        case Operation::Saturate: return small_handler<Saturate<float>, Format, 1>(pair, ftz);
-        case Operation::Relu: return small_handler<Relu, Format, 1>(pair, ftz);
-        case Operation::Exp2: return small_handler<M<sem::Exp2, float>, Format, 1, true>(pair, ftz);
-        case Operation::Tanh: return small_handler<M<sem::Tanh, float>, Format, 1>(pair, ftz);
+Handler for_small(Op op, bool pair, bool ftz) {
+    switch (op) {
+        case Op::Add: return small_handler<M<sem::Add, float>, Format, 2>(pair, ftz);
+        case Op::Sub: return small_handler<M<sem::Sub, float>, Format, 2>(pair, ftz);
+        case Op::Mul: return small_handler<M<sem::Mul, float>, Format, 2>(pair, ftz);
+        case Op::Fma: return small_handler<SmallFma<Format>, Format, 3>(pair, ftz);
+        case Op::Neg: return small_handler<M<sem::Neg, float>, Format, 1>(pair, ftz);
+        case Op::Abs: return small_handler<M<sem::Abs, float>, Format, 1>(pair, ftz);
+        case Op::Min: return small_handler<M<sem::Min, float>, Format, 2>(pair, ftz);
+        case Op::Max: return small_handler<M<sem::Max, float>, Format, 2>(pair, ftz);
+        case Op::Exp2: return small_handler<M<sem::Exp2, float>, Format, 1, true>(pair, ftz);
+        case Op::Tanh: return small_handler<M<sem::Tanh, float>, Format, 1>(pair, ftz);
+        default: return nullptr;
+    }
+}
+template <class Format>
+Handler for_small(OwnOp op, bool pair, bool ftz) {
+    switch (op) {
+        case OwnOp::MinNan: return small_handler<MinNan<float>, Format, 2>(pair, ftz);
+        case OwnOp::MaxNan: return small_handler<MaxNan<float>, Format, 2>(pair, ftz);
+        case OwnOp::Saturate: return small_handler<Saturate<float>, Format, 1>(pair, ftz);
+        case OwnOp::Relu: return small_handler<Relu, Format, 1>(pair, ftz);
         default: return nullptr;
     }
 }
@@ -317,18 +329,23 @@ Handler choose_run(Handler of) { return of == single_fma ? fma_run : nullptr; }
 Handler choose_run(Handler) { return nullptr; }
 #endif
 
-Handler choose_float(Operation operation, Type type, bool ftz, Rounding rounding) {
+template <class O>
+Handler choose(O op, Type type, bool ftz, Rounding rounding) {
     switch (type) {
         case Type::F16:
-        case Type::F16x2: return for_small<Half>(operation, type == Type::F16x2, ftz);
+        case Type::F16x2: return for_small<Half>(op, type == Type::F16x2, ftz);
         case Type::BF16:
-        case Type::BF16x2: return for_small<Brain>(operation, type == Type::BF16x2, ftz);
+        case Type::BF16x2: return for_small<Brain>(op, type == Type::BF16x2, ftz);
         case Type::F32:
-            if (const Handler handler = for_single(operation, ftz)) return handler;
-            return for_wide_number<float>(operation, ftz, rounding);
-        case Type::F64: return for_wide_number<double>(operation, ftz, rounding);
+            if (const Handler handler = for_single(op, ftz)) return handler;
+            return for_wide_number<float>(op, ftz, rounding);
+        case Type::F64: return for_wide_number<double>(op, ftz, rounding);
         default: return nullptr;
     }
+}
+Handler choose_float(Operation operation, Type type, bool ftz, Rounding rounding) {
+    const std::optional<Op> op = operation.of_ir();
+    return op ? choose(*op, type, ftz, rounding) : choose(operation.own(), type, ftz, rounding);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -3,79 +3,17 @@
 // foreach_target); the functions here choose the version for this machine when a kernel is decoded. All return nullptr
 // for a combination that PTX does not have, which the decoder reports with the line.
 #pragma once
-#include "codegen/ir/type.hpp"
+#include "runtime/emulator/core/micro_info.hpp"
 #include "runtime/emulator/core/warp.hpp"
 
 namespace ikat::emulator {
 
-using ir::Type;
-
-/// d = f(a, b, c) lane by lane.
-enum class Operation : std::uint8_t {
-    // integers and floats
-    Add,
-    Sub,
-    Mul,
-    Fma,
-    Div,
-    Rem,
-    Neg,
-    Abs,
-    Min,
-    Max,
-    // integers
-    MulHi,
-    MulWide,
-    MadHi,
-    MadWide,
-    Mul24,
-    Mul24Hi,
-    Mad24,
-    Mad24Hi,
-    Sad,
-    // bits
-    And,
-    Or,
-    Xor,
-    Not,
-    Shl,
-    Shr,
-    ShiftPairLeft,
-    ShiftPairRight,
-    Popc,
-    Clz,
-    Bfind,
-    BfindShift,
-    Brev,
-    Bfe,
-    Bfi,
-    Bmsk,
-    Lop3,
-    Dp4a,
-    Dp2a,
-    // floats
-    Sqrt,
-    Rcp,
-    Rsqrt,
-    Exp2,
-    Log2,
-    Sin,
-    Cos,
-    Tanh,
-    MinNan,
-    MaxNan,
-    Saturate,
-    Relu,
-    Copysign,
-};
-
-/// Shl to ShiftPairRight take their amount from b (c for pairs) as 32 bits. Lop3 takes its table and Dp4a and Dp2a
-/// their form from op.x (DotSignedA …). MulWide and MadWide give the type of twice the bits.
-Handler select_integer(Operation operation, Type type);
+/// d = operation of a, b and c, lane by lane; in one of its modes, if the operation has some, but Dp2a, whose form, as
+/// Dp4a's, is in op.x (DotSignedA …). Shl, Shr and FunnelShift take their amount, b or c, as 32 bits. Logic3 takes its
+/// table from op.x. MulWide and MadWide give the type of twice the bits.
+Handler select_integer(Operation operation, Type type, std::uint64_t mode = 0);
 inline constexpr std::uint32_t DotSignedA = 1, DotSignedB = 2, DotHigh = 4;
-/// prmt in a mode of ir::Op::PermuteBytes.
-Handler select_permute(std::uint32_t mode);
-/// testp in a mode of ir::Op::TestFloat: predicate d = test of a.
+/// testp in a mode of Op::TestFloat: predicate d = test of a.
 Handler select_test(Type type, std::uint32_t mode);
 
 /// Rounding other than to nearest: for + - * / fma sqrt and rcp of f32 and f64. Packed types: both lanes of a register.

@@ -75,14 +75,14 @@ struct Mad24 {
     static HWY_INLINE T apply(T a, T b, T c) { return T(u32(sem::multiply24(a, b, High)) + u32(c)); }
 };
 template <u32 Mode>
-struct ShiftPair {  // the decoder has masked wrapping amounts
+struct FunnelShift {
     static HWY_INLINE u32 apply(u32 low, u32 high, u32 n) { return sem::funnel_shift(low, high, n, Mode); }
 };
 template <u32 Mode>
 struct Permute {
     static HWY_INLINE u32 apply(u32 a, u32 b, u32 selector) { return sem::permute_bytes(a, b, selector, Mode); }
 };
-struct Bmsk {  // b ones beginning at bit a, clamped
+struct MaskBits {  // b ones beginning at bit a, clamped
     static HWY_INLINE u32 apply(u32 position, u32 length) {
         if (position >= 32) return 0;
         return (length >= 32 ? ~0u : (1u << length) - 1) << position;
@@ -150,89 +150,102 @@ constexpr Handler line3 = map3<Meaning<Line, T>, T, T, T, T>;
 
 /// Operations whose result does not depend on the sign: one handler per width.
 template <class T>
-Handler for_width(Operation operation) {
-    switch (operation) {
-        case Operation::Add: return line2<sem::Add, T>;
-        case Operation::Sub: return line2<sem::Sub, T>;
-        case Operation::Mul: return line2<sem::Mul, T>;
-        case Operation::Fma: return line3<sem::Fma, T>;
-        case Operation::Neg: return line1<sem::Neg, T>;
-        case Operation::And: return line2<sem::And, T>;
-        case Operation::Or: return line2<sem::Or, T>;
-        case Operation::Xor: return line2<sem::Xor, T>;
-        case Operation::Not: return line1<sem::Not, T>;
-        case Operation::Shl: return map2<Meaning<sem::Shl, T>, T, T, u32>;
+Handler for_width(Op op) {
+    switch (op) {
+        case Op::Add: return line2<sem::Add, T>;
+        case Op::Sub: return line2<sem::Sub, T>;
+        case Op::Mul: return line2<sem::Mul, T>;
+        case Op::Fma: return line3<sem::Fma, T>;
+        case Op::Neg: return line1<sem::Neg, T>;
+        case Op::And: return line2<sem::And, T>;
+        case Op::Or: return line2<sem::Or, T>;
+        case Op::Xor: return line2<sem::Xor, T>;
+        case Op::Not: return line1<sem::Not, T>;
+        case Op::Shl: return map2<Meaning<sem::Shl, T>, T, T, u32>;
         default: break;
     }
-    if constexpr (sizeof(T) >= 4) switch (operation) {
-            case Operation::Popc: return map1<Meaning<sem::PopCount, T>, u32, T>;
-            case Operation::Clz: return map1<Meaning<sem::LeadingZeros, T>, u32, T>;
-            case Operation::Brev: return line1<sem::ReverseBits, T>;
-            case Operation::Bfi: return bit_field_insert<T>;
+    if constexpr (sizeof(T) >= 4) switch (op) {
+            case Op::PopCount: return map1<Meaning<sem::PopCount, T>, u32, T>;
+            case Op::LeadingZeros: return map1<Meaning<sem::LeadingZeros, T>, u32, T>;
+            case Op::ReverseBits: return line1<sem::ReverseBits, T>;
+            case Op::InsertBits: return bit_field_insert<T>;
             default: break;
         }
     return nullptr;
 }
 
 template <class T>
-Handler for_type(Operation operation) {
-    switch (operation) {
-        case Operation::Div: return line2<sem::Div, T>;
-        case Operation::Rem: return line2<sem::Rem, T>;
-        case Operation::Abs: return line1<sem::Abs, T>;
-        case Operation::Min: return line2<sem::Min, T>;
-        case Operation::Max: return line2<sem::Max, T>;
-        case Operation::Shr: return map2<Meaning<sem::Shr, T>, T, T, u32>;
-        case Operation::MulHi: return map2<MulHi<T>, T, T, T>;
-        case Operation::MadHi: return map3<MadHi<T>, T, T, T, T>;
-        case Operation::Sad: return line3<sem::Sad, T>;
+Handler for_type(Op op, u64 mode) {
+    switch (op) {
+        case Op::Div: return line2<sem::Div, T>;
+        case Op::Rem: return line2<sem::Rem, T>;
+        case Op::Abs: return line1<sem::Abs, T>;
+        case Op::Min: return line2<sem::Min, T>;
+        case Op::Max: return line2<sem::Max, T>;
+        case Op::Shr: return map2<Meaning<sem::Shr, T>, T, T, u32>;
+        case Op::MulHi: return map2<MulHi<T>, T, T, T>;
+        case Op::Sad: return line3<sem::Sad, T>;
         default: break;
     }
-    if constexpr (sizeof(T) >= 4) switch (operation) {
-            case Operation::Bfe: return map3<Meaning<sem::ExtractBits, T>, T, T, u32, u32>;
-            case Operation::Bfind: return map1<Meaning<sem::HighestBit, T>, u32, T>;
-            case Operation::BfindShift: return map1<Meaning<sem::HighestBitShift, T>, u32, T>;
+    if constexpr (sizeof(T) >= 4) switch (op) {
+            case Op::ExtractBits: return map3<Meaning<sem::ExtractBits, T>, T, T, u32, u32>;
+            case Op::HighestBit: return map1<Meaning<sem::HighestBit, T>, u32, T>;
+            case Op::HighestBitShift: return map1<Meaning<sem::HighestBitShift, T>, u32, T>;
             default: break;
         }
-    if constexpr (sizeof(T) <= 4) switch (operation) {
-            case Operation::MulWide: return map2<MulWide<T>, Double<T>, T, T>;
-            case Operation::MadWide: return map3<MadWide<T>, Double<T>, T, T, Double<T>>;
+    if constexpr (sizeof(T) <= 4) switch (op) {
+            case Op::MulWide: return map2<MulWide<T>, Double<T>, T, T>;
+            case Op::MadWide: return map3<MadWide<T>, Double<T>, T, T, Double<T>>;
             default: break;
         }
-    if constexpr (sizeof(T) == 4) switch (operation) {
-            case Operation::Mul24: return map2<Mul24<T, false>, T, T, T>;
-            case Operation::Mul24Hi: return map2<Mul24<T, true>, T, T, T>;
-            case Operation::Mad24: return map3<Mad24<T, false>, T, T, T, T>;
-            case Operation::Mad24Hi: return map3<Mad24<T, true>, T, T, T, T>;
-            default: break;
-        }
-    return for_width<std::make_unsigned_t<T>>(operation);
+    if constexpr (sizeof(T) == 4)
+        if (op == Op::Mul24) return mode ? map2<Mul24<T, true>, T, T, T> : map2<Mul24<T, false>, T, T, T>;
+    return for_width<std::make_unsigned_t<T>>(op);
 }
 
-Handler for_words(Operation operation) {
-    switch (operation) {
-        case Operation::ShiftPairLeft: return map3<ShiftPair<1>, u32, u32, u32, u32>;
-        case Operation::ShiftPairRight: return map3<ShiftPair<3>, u32, u32, u32, u32>;
-        case Operation::Bmsk: return map2<Bmsk, u32, u32, u32>;
-        case Operation::Lop3: return lop3;
-        case Operation::Dp4a: return dot_product<Dot4>;
-        case Operation::Dp2a: return dot_product<Dot2>;
+template <class T>
+Handler for_type(OwnOp op, u64 mode) {
+    if (op == OwnOp::MadHi) return map3<MadHi<T>, T, T, T, T>;
+    if constexpr (sizeof(T) == 4)
+        if (op == OwnOp::Mad24) return mode ? map3<Mad24<T, true>, T, T, T, T> : map3<Mad24<T, false>, T, T, T, T>;
+    return nullptr;
+}
+
+template <template <u32> class F, u32... Modes>
+Handler in_mode(u64 mode, std::integer_sequence<u32, Modes...>) {
+    constexpr Handler by_mode[] = {map3<F<Modes>, u32, u32, u32, u32>...};
+    return by_mode[mode];
+}
+
+Handler for_words(Op op, u64 mode) {
+    switch (op) {
+        case Op::FunnelShift: return in_mode<FunnelShift>(mode, std::make_integer_sequence<u32, 4>());
+        case Op::PermuteBytes: return in_mode<Permute>(mode, std::make_integer_sequence<u32, 7>());
+        case Op::Logic3: return lop3;
+        case Op::Dp4a: return dot_product<Dot4>;
+        case Op::Dp2a: return dot_product<Dot2>;
         default: return nullptr;
     }
 }
+Handler for_words(OwnOp op, u64) { return op == OwnOp::MaskBits ? map2<MaskBits, u32, u32, u32> : nullptr; }
 
-Handler choose_integer(Operation operation, Type type) {
+template <class O>
+Handler choose(O op, Type type, u64 mode) {
     switch (type) {
-        case Type::I16: return for_type<s16>(operation);
-        case Type::U16: return for_type<u16>(operation);
+        case Type::I16: return for_type<s16>(op, mode);
+        case Type::U16: return for_type<u16>(op, mode);
         case Type::I32:
         case Type::U32:
-            if (const Handler handler = for_words(operation)) return handler;
-            return type == Type::I32 ? for_type<s32>(operation) : for_type<u32>(operation);
-        case Type::I64: return for_type<s64>(operation);
-        case Type::U64: return for_type<u64>(operation);
+            if (const Handler handler = for_words(op, mode)) return handler;
+            return type == Type::I32 ? for_type<s32>(op, mode) : for_type<u32>(op, mode);
+        case Type::I64: return for_type<s64>(op, mode);
+        case Type::U64: return for_type<u64>(op, mode);
         default: return nullptr;
     }
+}
+Handler choose_integer(Operation operation, Type type, u64 mode) {
+    const std::optional<Op> op = operation.of_ir();
+    return op ? choose(*op, type, mode) : choose(operation.own(), type, mode);
 }
 
 Handler choose_product_and_sum(const MicroOp& product, const MicroOp& sum) {
@@ -240,14 +253,6 @@ Handler choose_product_and_sum(const MicroOp& product, const MicroOp& sum) {
     if (product.run == map2<MulWide<u32>, u64, u32, u32>) return product_and_sum<u32>;
     if (product.run == map2<MulWide<s32>, s64, s32, s32>) return product_and_sum<s32>;
     return nullptr;
-}
-
-Handler choose_permute(u32 mode) {
-    constexpr Handler by_mode[] = {map3<Permute<0>, u32, u32, u32, u32>, map3<Permute<1>, u32, u32, u32, u32>,
-                                   map3<Permute<2>, u32, u32, u32, u32>, map3<Permute<3>, u32, u32, u32, u32>,
-                                   map3<Permute<4>, u32, u32, u32, u32>, map3<Permute<5>, u32, u32, u32, u32>,
-                                   map3<Permute<6>, u32, u32, u32, u32>};
-    return by_mode[mode];
 }
 
 const char* name_of_target() { return hwy::TargetName(HWY_TARGET); }
@@ -260,13 +265,13 @@ HWY_AFTER_NAMESPACE();
 namespace ikat::emulator {
 HWY_EXPORT(choose_integer);
 HWY_EXPORT(choose_product_and_sum);
-HWY_EXPORT(choose_permute);
 HWY_EXPORT(name_of_target);
-Handler select_integer(Operation operation, Type type) { return HWY_DYNAMIC_DISPATCH(choose_integer)(operation, type); }
+Handler select_integer(Operation operation, Type type, std::uint64_t mode) {
+    return HWY_DYNAMIC_DISPATCH(choose_integer)(operation, type, mode);
+}
 Handler select_product_and_sum(const MicroOp& product, const MicroOp& sum) {
     return HWY_DYNAMIC_DISPATCH(choose_product_and_sum)(product, sum);
 }
-Handler select_permute(std::uint32_t mode) { return HWY_DYNAMIC_DISPATCH(choose_permute)(mode); }
 std::string_view target_name() { return HWY_DYNAMIC_DISPATCH(name_of_target)(); }
 }  // namespace ikat::emulator
 #endif

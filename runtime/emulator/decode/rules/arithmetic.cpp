@@ -32,8 +32,8 @@ void float_operation(Lowering& code, Operation operation, std::size_t sources, T
                      Operands operands) {
     const bool is_coarse = type == Type::F64 && modifiers.has(Modifier::Approx) && modifiers.take(Modifier::Ftz);
     if (is_coarse && modifiers.take(Modifier::Approx))
-        return coarse_reciprocal(
-            code, operation == Operation::Rcp ? Scalar::CoarseReciprocal : Scalar::CoarseReciprocalRoot, operands);
+        return coarse_reciprocal(code, operation == Op::Rcp ? Scalar::CoarseReciprocal : Scalar::CoarseReciprocalRoot,
+                                 operands);
     modifiers.take_any({Modifier::Approx, Modifier::Full});
     const bool ftz = modifiers.take(Modifier::Ftz), saturate = modifiers.take(Modifier::Sat),
                relu = modifiers.take(Modifier::Relu);
@@ -41,8 +41,8 @@ void float_operation(Lowering& code, Operation operation, std::size_t sources, T
     const Result d = code.result(operands[0], type);
     const Handler handler = select_float(operation, type, ftz, rounding);
     apply_to_sources(code, handler, sources, d.at, type, operands);
-    if (saturate) code.apply(select_float(Operation::Saturate, type, false, Rounding::Nearest), d.at, {d.at});
-    if (relu) code.apply(select_float(Operation::Relu, type, false, Rounding::Nearest), d.at, {d.at});
+    if (saturate) code.apply(select_float(OwnOp::Saturate, type, false, Rounding::Nearest), d.at, {d.at});
+    if (relu) code.apply(select_float(OwnOp::Relu, type, false, Rounding::Nearest), d.at, {d.at});
     code.finish(d);
 }
 
@@ -95,7 +95,7 @@ void wide_product(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::Wide);
     const Type type = modifiers.take_type().value_or(Type::Pred);
     const Result d = code.result(operands[0], widened(type));
-    code.apply(select_integer(Operation::MulWide, type), d.at,
+    code.apply(select_integer(Op::MulWide, type), d.at,
                {code.source(operands[1], type), code.source(operands[2], type)});
     code.finish(d);
 }
@@ -105,7 +105,7 @@ void wide_product_and_sum(Lowering& code, Modifiers& modifiers, Operands operand
     const Type type = modifiers.take_type().value_or(Type::Pred);
     const Result d = code.result(operands[0], widened(type));
     code.apply(
-        select_integer(Operation::MadWide, type), d.at,
+        select_integer(Op::MadWide, type), d.at,
         {code.source(operands[1], type), code.source(operands[2], type), code.source(operands[3], widened(type))});
     code.finish(d);
 }
@@ -119,10 +119,12 @@ void saturating_product(Lowering& code, Modifiers& modifiers, Operands operands)
     on_words(code, Scalar::ProductHighSaturated, operands, Bits);
 }
 
-template <Operation Low, Operation High, std::size_t Sources>
+template <Operation O, std::size_t Sources>
 void product24(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const Operation operation = modifiers.take_any({Modifier::Lo, Modifier::Hi}) == Modifier::Hi ? High : Low;
-    integer_operation(code, operation, Sources, modifiers.take_type().value_or(Type::Pred), operands);
+    static constexpr std::pair<Modifier, std::uint64_t> modes[] = {mode_of<Op::Mul24>(Modifier::Lo),
+                                                                   mode_of<Op::Mul24>(Modifier::Hi)};
+    const std::uint64_t mode = modifiers.take_named(modes).value_or(0);
+    integer_operation(code, O, Sources, modifiers.take_type().value_or(Type::Pred), operands, mode);
 }
 
 template <Operation Plain, Operation Nan>
@@ -136,7 +138,7 @@ void minmax_relu(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::Relu);
     computation(code, O, 2, modifiers, operands);
     const Result d = code.result(operands[0], Type::I32);
-    code.apply(select_integer(Operation::Max, Type::I32), d.at, {d.at, code.constant(0, 4)});
+    code.apply(select_integer(Op::Max, Type::I32), d.at, {d.at, code.constant(0, 4)});
 }
 
 struct Magnitudes {
@@ -153,16 +155,16 @@ VReg least_magnitude(Lowering& code, Operation operation, Type type, Magnitudes 
     };
     VReg least{}, signs{};
     for (std::size_t i = 0; i < numbers.size(); ++i) {
-        const VReg part = how.magnitude ? word(Operation::And, numbers[i], code.constant(top - 1, 4)) : numbers[i];
-        if (how.sign) signs = i == 0 ? numbers[i] : word(Operation::Xor, signs, numbers[i]);
+        const VReg part = how.magnitude ? word(Op::And, numbers[i], code.constant(top - 1, 4)) : numbers[i];
+        if (how.sign) signs = i == 0 ? numbers[i] : word(Op::Xor, signs, numbers[i]);
         const VReg both = i == 0 ? part : code.temporary(4);
         if (i > 0) code.apply(select_float(operation, type, how.ftz, {}), both, {least, part});
         least = both;
     }
     if (!how.sign) return least;
-    const VReg number = code.temporary(0), negative = word(Operation::And, signs, code.constant(top, 4));
+    const VReg number = code.temporary(0), negative = word(Op::And, signs, code.constant(top, 4));
     code.apply(select_compare(Comparison::Num, type, false), number, {least, least});
-    const VReg with_sign = word(Operation::Or, least, negative), chosen = code.temporary(4);
+    const VReg with_sign = word(Op::Or, least, negative), chosen = code.temporary(4);
     code.apply(select_choose(4), chosen, {with_sign, least, number});
     return chosen;
 }
@@ -205,18 +207,18 @@ void dot_product(Lowering& code, Operation operation, std::uint32_t form_bits, M
     code.finish(d);
 }
 void dp4a(Lowering& code, Modifiers& modifiers, Operands operands) {
-    dot_product(code, Operation::Dp4a, 0, modifiers, operands);
+    dot_product(code, Op::Dp4a, 0, modifiers, operands);
 }
 void dp2a(Lowering& code, Modifiers& modifiers, Operands operands) {
     const bool high = modifiers.take_any({Modifier::Lo, Modifier::Hi}) == Modifier::Hi;
-    dot_product(code, Operation::Dp2a, high ? DotHigh : 0, modifiers, operands);
+    dot_product(code, Op::Dp2a, high ? DotHigh : 0, modifiers, operands);
 }
 
 void testp(Lowering& code, Modifiers& modifiers, Operands operands) {
     static constexpr std::pair<Modifier, std::uint64_t> tests[] = {
-        mode_of<ir::Op::TestFloat>(Modifier::Finite), mode_of<ir::Op::TestFloat>(Modifier::Infinite),
-        mode_of<ir::Op::TestFloat>(Modifier::Number), mode_of<ir::Op::TestFloat>(Modifier::Notanumber),
-        mode_of<ir::Op::TestFloat>(Modifier::Normal), mode_of<ir::Op::TestFloat>(Modifier::Subnormal)};
+        mode_of<Op::TestFloat>(Modifier::Finite), mode_of<Op::TestFloat>(Modifier::Infinite),
+        mode_of<Op::TestFloat>(Modifier::Number), mode_of<Op::TestFloat>(Modifier::Notanumber),
+        mode_of<Op::TestFloat>(Modifier::Normal), mode_of<Op::TestFloat>(Modifier::Subnormal)};
     const std::optional<std::uint64_t> test = modifiers.take_named(tests);
     const Type type = modifiers.take_type().value_or(Type::Pred);
     if (!test || (type != Type::F32 && type != Type::F64)) code.unsupported("this test is not supported");
@@ -226,39 +228,39 @@ void testp(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 constexpr RuleRow arithmetic_rows[] = {
-    {"add", simple<Operation::Add>},
-    {"add", "sat s32", saturating<Operation::Add>},
-    {"sub", simple<Operation::Sub>},
-    {"sub", "sat s32", saturating<Operation::Sub>},
-    {"mul", product<Operation::Mul, Operation::MulHi, 2>},
+    {"add", simple<Op::Add>},
+    {"add", "sat s32", saturating<Op::Add>},
+    {"sub", simple<Op::Sub>},
+    {"sub", "sat s32", saturating<Op::Sub>},
+    {"mul", product<Op::Mul, Op::MulHi, 2>},
     {"mul", "wide", wide_product},
-    {"mad", product<Operation::Fma, Operation::MadHi, 3>},
+    {"mad", product<Op::Fma, OwnOp::MadHi, 3>},
     {"mad", "wide", wide_product_and_sum},
     {"mad", "hi sat", saturating_product<32>},
-    {"mul24", product24<Operation::Mul24, Operation::Mul24Hi, 2>},
-    {"mad24", product24<Operation::Mad24, Operation::Mad24Hi, 3>},
+    {"mul24", product24<Op::Mul24, 2>},
+    {"mad24", product24<OwnOp::Mad24, 3>},
     {"mad24", "hi sat", saturating_product<16>},
-    {"fma", simple<Operation::Fma, 3>},
-    {"div", simple<Operation::Div>},
-    {"rem", simple<Operation::Rem>},
-    {"sad", simple<Operation::Sad, 3>},
-    {"neg", simple<Operation::Neg, 1>},
-    {"abs", simple<Operation::Abs, 1>},
-    {"min", minmax<Operation::Min, Operation::MinNan>},
-    {"min", "abs", of_magnitudes<Operation::Min, Operation::MinNan>},
-    {"min", "relu s32", minmax_relu<Operation::Min>},
-    {"max", minmax<Operation::Max, Operation::MaxNan>},
-    {"max", "abs", of_magnitudes<Operation::Max, Operation::MaxNan>},
-    {"max", "relu s32", minmax_relu<Operation::Max>},
-    {"sqrt", simple<Operation::Sqrt, 1>},
-    {"rsqrt", simple<Operation::Rsqrt, 1>},
-    {"rcp", simple<Operation::Rcp, 1>},
-    {"ex2", simple<Operation::Exp2, 1>},
-    {"lg2", simple<Operation::Log2, 1>},
-    {"sin", simple<Operation::Sin, 1>},
-    {"cos", simple<Operation::Cos, 1>},
-    {"tanh", simple<Operation::Tanh, 1>},
-    {"copysign", simple<Operation::Copysign>},
+    {"fma", simple<Op::Fma, 3>},
+    {"div", simple<Op::Div>},
+    {"rem", simple<Op::Rem>},
+    {"sad", simple<Op::Sad, 3>},
+    {"neg", simple<Op::Neg, 1>},
+    {"abs", simple<Op::Abs, 1>},
+    {"min", minmax<Op::Min, OwnOp::MinNan>},
+    {"min", "abs", of_magnitudes<Op::Min, OwnOp::MinNan>},
+    {"min", "relu s32", minmax_relu<Op::Min>},
+    {"max", minmax<Op::Max, OwnOp::MaxNan>},
+    {"max", "abs", of_magnitudes<Op::Max, OwnOp::MaxNan>},
+    {"max", "relu s32", minmax_relu<Op::Max>},
+    {"sqrt", simple<Op::Sqrt, 1>},
+    {"rsqrt", simple<Op::Rsqrt, 1>},
+    {"rcp", simple<Op::Rcp, 1>},
+    {"ex2", simple<Op::Exp2, 1>},
+    {"lg2", simple<Op::Log2, 1>},
+    {"sin", simple<Op::Sin, 1>},
+    {"cos", simple<Op::Cos, 1>},
+    {"tanh", simple<Op::Tanh, 1>},
+    {"copysign", simple<Op::CopySign>},
     {"dp4a", dp4a},
     {"dp2a", dp2a},
     {"testp", testp},
@@ -266,10 +268,11 @@ constexpr RuleRow arithmetic_rows[] = {
 
 }  // namespace
 
-void integer_operation(Lowering& code, Operation operation, std::size_t sources, Type type, Operands operands) {
-    const bool counts_bits = operation == Operation::Popc || operation == Operation::Clz;
+void integer_operation(Lowering& code, Operation operation, std::size_t sources, Type type, Operands operands,
+                       std::uint64_t mode) {
+    const bool counts_bits = operation == Op::PopCount || operation == Op::LeadingZeros;
     const Result d = code.result(operands[0], counts_bits ? Type::U32 : type);
-    const Handler handler = select_integer(operation, type);
+    const Handler handler = select_integer(operation, type, mode);
     apply_to_sources(code, handler, sources, d.at, type, operands);
     code.finish(d);
 }

@@ -48,24 +48,26 @@ void shift(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void shift_pair(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const Operation operation = modifiers.take(Modifier::L) ? Operation::ShiftPairLeft : Operation::ShiftPairRight;
+    constexpr std::uint64_t left = ir::mode_named(Op::FunnelShift, "l.clamp").value(),
+                            right = ir::mode_named(Op::FunnelShift, "r.clamp").value();
+    const std::uint64_t mode = modifiers.take(Modifier::L) ? left : right;
     modifiers.take(Modifier::R);
     VReg amount = code.source(operands[3], Type::U32);
     if (modifiers.take(Modifier::Wrap)) {
         const VReg masked = code.temporary(4);
-        code.apply(select_integer(Operation::And, Type::U32), masked, {amount, code.constant(31, 4)});
+        code.apply(select_integer(Op::And, Type::U32), masked, {amount, code.constant(31, 4)});
         amount = masked;
     }
     modifiers.take(Modifier::Clamp);
     modifiers.take_type();
     const Result d = code.result(operands[0], Type::U32);
-    code.apply(select_integer(operation, Type::U32), d.at,
+    code.apply(select_integer(Op::FunnelShift, Type::U32, mode), d.at,
                {code.source(operands[1], Type::U32), code.source(operands[2], Type::U32), amount});
     code.finish(d);
 }
 
 void bfind(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const Operation operation = modifiers.take(Modifier::Shiftamt) ? Operation::BfindShift : Operation::Bfind;
+    const Op operation = modifiers.take(Modifier::Shiftamt) ? Op::HighestBitShift : Op::HighestBit;
     const Type type = modifiers.take_type().value_or(Type::Pred);
     const Result d = code.result(operands[0], Type::U32);
     code.apply(select_integer(operation, type), d.at, {code.source(operands[1], type)});
@@ -76,7 +78,7 @@ void bfe(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Type type = modifiers.take_type().value_or(Type::Pred);
     const Result d = code.result(operands[0], type);
     code.apply(
-        select_integer(Operation::Bfe, type), d.at,
+        select_integer(Op::ExtractBits, type), d.at,
         {code.source(operands[1], type), code.source(operands[2], Type::U32), code.source(operands[3], Type::U32)});
     code.finish(d);
 }
@@ -86,7 +88,7 @@ void bfi(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Result d = code.result(operands[0], type);
     const VReg a = code.source(operands[1], type), b = code.source(operands[2], type);
     const VReg position = code.source(operands[3], Type::U32), length = code.source(operands[4], Type::U32);
-    code.emit(select_integer(Operation::Bfi, type), D, A | B | C | X,
+    code.emit(select_integer(Op::InsertBits, type), D, A | B | C | X,
               {index(d.at), index(a), index(b), index(position), index(length)});
     code.finish(d);
 }
@@ -96,7 +98,7 @@ void bmsk(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (!modifiers.take(Modifier::Clamp) && modifiers.take(Modifier::Wrap))
         return on_words(code, Scalar::MaskWrapped, operands);
     const Result d = code.result(operands[0], Type::U32);
-    code.apply(select_integer(Operation::Bmsk, Type::U32), d.at,
+    code.apply(select_integer(OwnOp::MaskBits, Type::U32), d.at,
                {code.source(operands[1], Type::U32), code.source(operands[2], Type::U32)});
     code.finish(d);
 }
@@ -107,7 +109,7 @@ void lop3(Lowering& code, Modifiers& modifiers, Operands operands) {
         code.unsupported("the table must be a literal");
     const Result d = code.result(operands[0], Type::U32);
     code.apply(
-        select_integer(Operation::Lop3, Type::U32), d.at,
+        select_integer(Op::Logic3, Type::U32), d.at,
         {code.source(operands[1], Type::U32), code.source(operands[2], Type::U32), code.source(operands[3], Type::U32)},
         std::uint32_t(operands[4].value) & 255);
     code.finish(d);
@@ -122,7 +124,7 @@ void lop3_with_predicate(Lowering& code, Modifiers& modifiers, Operands operands
     const Result d = code.result(targets[0], Type::U32), p = code.result(targets[1], Type::Pred);
     if (operands[4].kind != nvptx::Operand::Kind::Integer) code.unsupported("the table must be a literal");
     code.apply(
-        select_integer(Operation::Lop3, Type::U32), d.at,
+        select_integer(Op::Logic3, Type::U32), d.at,
         {code.source(operands[1], Type::U32), code.source(operands[2], Type::U32), code.source(operands[3], Type::U32)},
         std::uint32_t(operands[4].value) & 255);
     const VReg some = code.temporary(0);
@@ -138,29 +140,29 @@ void lop3_with_predicate(Lowering& code, Modifiers& modifiers, Operands operands
 void prmt(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take_type();
     static constexpr std::pair<Modifier, std::uint64_t> modes[] = {
-        mode_of<ir::Op::PermuteBytes>(Modifier::F4e), mode_of<ir::Op::PermuteBytes>(Modifier::B4e),
-        mode_of<ir::Op::PermuteBytes>(Modifier::Rc8), mode_of<ir::Op::PermuteBytes>(Modifier::Ecl),
-        mode_of<ir::Op::PermuteBytes>(Modifier::Ecr), mode_of<ir::Op::PermuteBytes>(Modifier::Rc16)};
+        mode_of<Op::PermuteBytes>(Modifier::F4e), mode_of<Op::PermuteBytes>(Modifier::B4e),
+        mode_of<Op::PermuteBytes>(Modifier::Rc8), mode_of<Op::PermuteBytes>(Modifier::Ecl),
+        mode_of<Op::PermuteBytes>(Modifier::Ecr), mode_of<Op::PermuteBytes>(Modifier::Rc16)};
     const std::uint64_t number = modifiers.take_named(modes).value_or(0);
     const Result d = code.result(operands[0], Type::U32);
-    code.apply(select_permute(std::uint32_t(number)), d.at,
+    code.apply(select_integer(Op::PermuteBytes, Type::U32, number), d.at,
                {code.source(operands[1], Type::U32), code.source(operands[2], Type::U32),
                 code.source(operands[3], Type::U32)});
     code.finish(d);
 }
 
 constexpr RuleRow bits_rows[] = {
-    {"and", logic<Operation::And, predicate_and>},
-    {"or", logic<Operation::Or, predicate_or>},
-    {"xor", logic<Operation::Xor, predicate_xor>},
-    {"not", logic<Operation::Not, predicate_not, 1>},
+    {"and", logic<Op::And, predicate_and>},
+    {"or", logic<Op::Or, predicate_or>},
+    {"xor", logic<Op::Xor, predicate_xor>},
+    {"not", logic<Op::Not, predicate_not, 1>},
     {"cnot", cnot},
-    {"shl", shift<Operation::Shl>},
-    {"shr", shift<Operation::Shr>},
+    {"shl", shift<Op::Shl>},
+    {"shr", shift<Op::Shr>},
     {"shf", shift_pair},
-    {"popc", bits<Operation::Popc, 1>},
-    {"clz", bits<Operation::Clz, 1>},
-    {"brev", bits<Operation::Brev, 1>},
+    {"popc", bits<Op::PopCount, 1>},
+    {"clz", bits<Op::LeadingZeros, 1>},
+    {"brev", bits<Op::ReverseBits, 1>},
     {"bfind", bfind},
     {"bfe", bfe},
     {"bfi", bfi},

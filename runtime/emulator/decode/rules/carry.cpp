@@ -32,18 +32,18 @@ void with_carry(Lowering& code, bool subtracts, bool reads, bool writes, Type ty
     };
     if (subtracts && reads) {
         const VReg complement = code.temporary(slot);
-        code.apply(select_integer(Operation::Not, bits), complement, {b});
+        code.apply(select_integer(Op::Not, bits), complement, {b});
         b = complement;
     }
     const bool difference = subtracts && !reads;
     const VReg first = code.temporary(slot);
-    code.apply(select_integer(difference ? Operation::Sub : Operation::Add, bits), first, {a, b});
+    code.apply(select_integer(difference ? Op::Sub : Op::Add, bits), first, {a, b});
     VReg carried = difference ? compare(Comparison::Ge, a, b) : compare(Comparison::Lt, first, a), sum = first;
     if (reads) {
         const VReg one = code.temporary(slot), either = code.temporary(0);
         code.apply(select_choose(slot), one, {code.constant(1, slot), code.constant(0, slot), carry_flag(code)});
         sum = code.temporary(slot);
-        code.apply(select_integer(Operation::Add, bits), sum, {first, one});
+        code.apply(select_integer(Op::Add, bits), sum, {first, one});
         code.apply(predicate_or, either, {carried, compare(Comparison::Lt, sum, first)});
         carried = either;
     }
@@ -63,8 +63,7 @@ void sum_with_carry(Lowering& code, Modifiers& modifiers, Operands operands) {
 /// mad.lo.cc, madc.hi ...: the product's half, then the sum.
 template <bool reads>
 void product_with_carry(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const Operation half =
-        modifiers.take_any({Modifier::Lo, Modifier::Hi}) == Modifier::Hi ? Operation::MulHi : Operation::Mul;
+    const Op half = modifiers.take_any({Modifier::Lo, Modifier::Hi}) == Modifier::Hi ? Op::MulHi : Op::Mul;
     const bool writes = modifiers.take(Modifier::Cc);
     const Type type = modifiers.take_type().value_or(Type::Pred);
     if (type == Type::Pred || ir::is_float(type)) code.unsupported("a sum that carries is of integers");

@@ -10,10 +10,10 @@ VReg lane_of(Lowering& code, VReg packed, Type type, unsigned number) {
     VReg at = packed;
     if (number) {
         at = code.temporary(4);
-        code.apply(select_integer(Operation::Shr, Type::U32), at, {packed, code.constant(bits, 4)});
+        code.apply(select_integer(Op::Shr, Type::U32), at, {packed, code.constant(bits, 4)});
     }
     const VReg field = code.temporary(4);
-    code.apply(select_integer(Operation::And, Type::U32), field, {at, code.constant((1u << bits) - 1, 4)});
+    code.apply(select_integer(Op::And, Type::U32), field, {at, code.constant((1u << bits) - 1, 4)});
     return field;
 }
 
@@ -21,8 +21,8 @@ VReg lane_of(Lowering& code, VReg packed, Type type, unsigned number) {
 void join_lanes(Lowering& code, Type type, VReg d, VReg low, VReg high) {
     if (ir::bits(type) == 32) return code.apply(select_pack(4), d, {low, high});
     const VReg shifted = code.temporary(4);
-    code.apply(select_integer(Operation::Shl, Type::U32), shifted, {high, code.constant(8, 4)});
-    code.apply(select_integer(Operation::Or, Type::U32), d, {low, shifted});
+    code.apply(select_integer(Op::Shl, Type::U32), shifted, {high, code.constant(8, 4)});
+    code.apply(select_integer(Op::Or, Type::U32), d, {low, shifted});
 }
 
 namespace {

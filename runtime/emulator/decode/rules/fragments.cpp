@@ -129,18 +129,18 @@ void each_part(Lowering& code, const Fragment& fragment, const nvptx::Operand& a
     // Bytes from one line in memory to the next: the pitch counts elements.
     const VReg given = pitch ? code.resized(code.source(*pitch, Type::U32), slot)
                              : number(fragment.by_rows ? fragment.extent(1) : fragment.extent(0));
-    const VReg bytes = made(Operation::Shr, made(Operation::Mul, given, number(fragment.bits)), code.constant(3, 4));
+    const VReg bytes = made(Op::Shr, made(Op::Mul, given, number(fragment.bits)), code.constant(3, 4));
     const bool follows = fragment.follows_memory();
     const VReg along = follows ? number(unit) : bytes, across = follows ? bytes : number(unit);
     const VReg lane = code.resized(code.special({.kind = Special::Kind::LaneId}), slot);
-    const VReg in_line = made(Operation::And, lane, number(line - 1));
-    const VReg of_line = made(Operation::Shr, lane, code.constant(std::uint64_t(std::countr_zero(line)), 4));
-    VReg base = made(Operation::Add, at.base, made(Operation::Mul, in_line, along));
-    base = made(Operation::Add, base, made(Operation::Mul, of_line, across));
-    const VReg step = made(Operation::Mul, across, number(warp_size / line));
+    const VReg in_line = made(Op::And, lane, number(line - 1));
+    const VReg of_line = made(Op::Shr, lane, code.constant(std::uint64_t(std::countr_zero(line)), 4));
+    VReg base = made(Op::Add, at.base, made(Op::Mul, in_line, along));
+    base = made(Op::Add, base, made(Op::Mul, of_line, across));
+    const VReg step = made(Op::Mul, across, number(warp_size / line));
     std::vector<AddressOperand> places;
     for (unsigned i = 0; i < fragment.units() / warp_size; ++i) {
-        if (i) base = made(Operation::Add, base, step);
+        if (i) base = made(Op::Add, base, step);
         places.push_back({base, at.offset, at.space});
     }
     for (unsigned i = 0; i < places.size(); ++i) f(i, places[i]);
@@ -187,8 +187,8 @@ void load_fragment(Lowering& code, Modifiers& modifiers, Operands operands) {
               });
     const auto join = [&](VReg low, VReg high, unsigned bits) {
         const VReg shifted = code.temporary(4), all = code.temporary(4);
-        code.apply(select_integer(Operation::Shl, Type::U32), shifted, {high, code.constant(bits, 4)});
-        code.apply(select_integer(Operation::Or, Type::U32), all, {low, shifted});
+        code.apply(select_integer(Op::Shl, Type::U32), shifted, {high, code.constant(bits, 4)});
+        code.apply(select_integer(Op::Or, Type::U32), all, {low, shifted});
         return all;
     };
     std::vector<VReg> cells;
@@ -218,7 +218,7 @@ void store_fragment(Lowering& code, Modifiers& modifiers, Operands operands) {
                   VReg from = sources[i / fragment.parts()];
                   if (i % fragment.parts()) {
                       const VReg upper = code.temporary(4);
-                      code.apply(select_integer(Operation::Shr, Type::U32), upper, {from, code.constant(16, 4)});
+                      code.apply(select_integer(Op::Shr, Type::U32), upper, {from, code.constant(16, 4)});
                       from = upper;
                   }
                   code.tell_tools(at, {.bytes = fragment.unit(), .direction = Direction::Write});

@@ -92,7 +92,7 @@ void pending_count(Lowering& code, Modifiers& modifiers, Operands operands) {
     const VReg state = code.source(operands[1], Type::U64), low = code.temporary(4);
     const Result count = code.result(operands[0], Type::U32);
     code.apply(select_move(4, 8), low, {state});
-    code.apply(select_integer(Operation::And, Type::U32), count.at,
+    code.apply(select_integer(Op::And, Type::U32), count.at,
                {low, code.constant((1u << MbarrierState::phase_at) - 1, 4)});
     code.finish(count);
 }

@@ -25,8 +25,8 @@ void pack(Lowering& code, Type type, const nvptx::Operand& to, const nvptx::Oper
         for (unsigned i = 0; i < bytes; ++i) {
             const VReg byte = code.temporary(4), shifted = code.temporary(4), sum = code.temporary(4);
             code.apply(select_convert(Type::U32, Type::U8, {}, false), byte, {part(i, Type::U8)});
-            code.apply(select_integer(Operation::Shl, Type::U32), shifted, {byte, code.constant(8 * i, 4)});
-            code.apply(select_integer(Operation::Or, Type::U32), sum, {whole, shifted});
+            code.apply(select_integer(Op::Shl, Type::U32), shifted, {byte, code.constant(8 * i, 4)});
+            code.apply(select_integer(Op::Or, Type::U32), sum, {whole, shifted});
             whole = sum;
         }
         code.apply(select_move(4, 4), d.at, {whole});
@@ -50,7 +50,7 @@ void unpack(Lowering& code, Type type, const nvptx::Operand& to, const nvptx::Op
         const Type of = each == 4 ? Type::U32 : each == 2 ? Type::U16 : Type::U8;
         const Result d = code.result(parts[i], of);
         const VReg shifted = code.temporary(slot_of(type));
-        code.apply(select_integer(Operation::Shr, type), shifted, {whole, code.constant(i * each * 8, 4)});
+        code.apply(select_integer(Op::Shr, type), shifted, {whole, code.constant(i * each * 8, 4)});
         VReg low = code.resized(shifted, 4);
         if (each < 4) {
             const VReg field = code.temporary(4);
@@ -156,7 +156,7 @@ void cvta(Lowering& code, Modifiers& modifiers, Operands operands) {
     const std::uint64_t window = space == Space::Global    ? 0
                                  : space == Space::Cluster ? window_address(Space::Shared)
                                                            : window_address(space);
-    code.apply(select_integer(Operation::Add, Type::U64), d.at, {a, code.constant(to ? 0 - window : window, 8)});
+    code.apply(select_integer(Op::Add, Type::U64), d.at, {a, code.constant(to ? 0 - window : window, 8)});
     code.finish(d);
 }
 
@@ -166,7 +166,7 @@ void isspacep(Lowering& code, Modifiers& modifiers, Operands operands) {
     const VReg address = code.source(operands[1], Type::U64);
     if (space == Space::Shared) return code.apply(is_own_shared, p.at, {address});
     const VReg id = code.temporary(8);
-    code.apply(select_integer(Operation::Shr, Type::U64), id, {address, code.constant(window_bits, 4)});
+    code.apply(select_integer(Op::Shr, Type::U64), id, {address, code.constant(window_bits, 4)});
     const bool global = space == Space::Global;
     const auto window = std::uint64_t(space == Space::Cluster ? Space::Shared : space);
     code.apply(select_compare(global ? Comparison::Gt : Comparison::Eq, Type::U64, false), p.at,

@@ -29,13 +29,13 @@ void pair_of_singles(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Result d = code.result(operands[0], Type::U64);
     std::vector<VReg> sources;
     for (const nvptx::Operand& each : operands.from(1)) sources.push_back(code.source(each, Type::U64));
-    if (sources.size() != (operation == Operation::Fma ? 3u : 2u)) throw MissingOperand{};
+    if (sources.size() != (operation == Op::Fma ? 3u : 2u)) throw MissingOperand{};
     const VReg low = code.temporary(4), high = code.temporary(4);
     for (const bool upper : {false, true}) {
         std::vector<VReg> halves;
         for (const VReg each : sources) {
             const VReg shifted = upper ? code.temporary(8) : each;
-            if (upper) code.apply(select_integer(Operation::Shr, Type::U64), shifted, {each, code.constant(32, 4)});
+            if (upper) code.apply(select_integer(Op::Shr, Type::U64), shifted, {each, code.constant(32, 4)});
             halves.push_back(code.resized(shifted, 4));
         }
         if (halves.size() == 3)
@@ -61,11 +61,11 @@ void mixed_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
         return to;
     };
     const VReg a = widened(1);
-    if (operation == Operation::Fma)
+    if (operation == Op::Fma)
         code.apply(handler, d.at, {a, widened(2), code.source(operands[3], Type::F32)});
     else
         code.apply(handler, d.at, {a, code.source(operands[2], Type::F32)});
-    if (saturate) code.apply(select_float(Operation::Saturate, Type::F32, false, {}), d.at, {d.at});
+    if (saturate) code.apply(select_float(OwnOp::Saturate, Type::F32, false, {}), d.at, {d.at});
     code.finish(d);
 }
 
@@ -124,13 +124,13 @@ constexpr RuleRow packed_rows[] = {
     {"add", "s16x2", pair_of_shorts<ShortPair::Add>},
     {"min", "s16x2", pair_of_shorts<ShortPair::Min>},
     {"max", "s16x2", pair_of_shorts<ShortPair::Max>},
-    {"add", "f32x2", pair_of_singles<Operation::Add>},
-    {"sub", "f32x2", pair_of_singles<Operation::Sub>},
-    {"mul", "f32x2", pair_of_singles<Operation::Mul>},
-    {"fma", "f32x2", pair_of_singles<Operation::Fma>},
-    {"add", "f32 bf16", mixed_floats<Operation::Add>},
-    {"sub", "f32 bf16", mixed_floats<Operation::Sub>},
-    {"fma", "f32 bf16", mixed_floats<Operation::Fma>},
+    {"add", "f32x2", pair_of_singles<Op::Add>},
+    {"sub", "f32x2", pair_of_singles<Op::Sub>},
+    {"mul", "f32x2", pair_of_singles<Op::Mul>},
+    {"fma", "f32x2", pair_of_singles<Op::Fma>},
+    {"add", "f32 bf16", mixed_floats<Op::Add>},
+    {"sub", "f32 bf16", mixed_floats<Op::Sub>},
+    {"fma", "f32 bf16", mixed_floats<Op::Fma>},
     {"cvt", "tf32", cvt_tf32},
     {"cvt", "e2m1x2", cvt_mini_floats},
     {"cvt", "ue8m0x2", cvt_scales},

@@ -2,7 +2,7 @@
 // The lowering rules. The PTX table (codegen/ptx/table) has a row for each form of an instruction; here each supported
 // form has a rule, which emits its ops. Rules are in the file of their family, which ends with its rows:
 //
-//     {"add", simple<Operation::Add>},           all forms of an opcode,
+//     {"add", simple<Op::Add>},           all forms of an opcode,
 //     {"add", "f32x2", pair_of_singles<...>},    except those that allow all of these modifiers: the row with the most
 //                                                modifiers is used
 //     {"mma", "sp", not_run},                    ... which are not supported
@@ -81,7 +81,8 @@ private:
 /// d = scalar of up to three words.
 void on_words(Lowering& code, Scalar scalar, Operands operands, std::uint32_t x = 0, std::uint32_t y = 0);
 /// The number of sources is the operation's.
-void integer_operation(Lowering& code, Operation operation, std::size_t sources, Type type, Operands operands);
+void integer_operation(Lowering& code, Operation operation, std::size_t sources, Type type, Operands operands,
+                       std::uint64_t mode = 0);
 /// Lane 0 or 1 of a packed value, in the low bits; and two of them as one.
 VReg lane_of(Lowering& code, VReg packed, Type type, unsigned number);
 void join_lanes(Lowering& code, Type type, VReg d, VReg low, VReg high);

@@ -127,7 +127,7 @@ void redux_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
     const VReg members = code.source(operands[2], Type::U32);
     if (magnitude) {
         const VReg without_sign = code.temporary(4);
-        code.apply(select_integer(Operation::And, Type::U32), without_sign, {a, code.constant(0x7fffffff, 4)});
+        code.apply(select_integer(Op::And, Type::U32), without_sign, {a, code.constant(0x7fffffff, 4)});
         a = without_sign;
     }
     const Reduction reduction = nan ? (least ? Reduction::MinFloatNan : Reduction::MaxFloatNan)

@@ -43,21 +43,21 @@ void add(Table& table, Handler handler, DefinedUse use, std::uint8_t reads = all
 }
 
 void add_integers(Table& table) {
-    using O = Operation;
+    using O = Op;
     for (const Type type : integers) {
         for (const O o : {O::Add, O::Sub, O::Mul, O::Fma}) add(table, select_integer(o, type), Propagation::Upward);
-        for (const O o : {O::Xor, O::Not, O::Lop3}) add(table, select_integer(o, type), Propagation::Either);
+        for (const O o : {O::Xor, O::Not, O::Logic3}) add(table, select_integer(o, type), Propagation::Either);
         add(table, select_integer(O::And, type), Propagation::And);
         add(table, select_integer(O::Or, type), Propagation::Or);
         add(table, select_integer(O::Shl, type), Propagation::ShiftLeft);
         add(table, select_integer(O::Shr, type),
             ir::is_signed(type) ? Propagation::ShiftRightSigned : Propagation::ShiftRight);
-        add(table, select_integer(O::Bfe, type), Propagation::Extract);
-        add(table, select_integer(O::Bfi, type), Propagation::Insert);
+        add(table, select_integer(O::ExtractBits, type), Propagation::Extract);
+        add(table, select_integer(O::InsertBits, type), Propagation::Insert);
     }
-    add(table, select_integer(O::ShiftPairLeft, Type::U32), Propagation::FunnelLeft);
-    add(table, select_integer(O::ShiftPairRight, Type::U32), Propagation::FunnelRight);
-    add(table, select_permute(0), Propagation::Permute);
+    add(table, select_integer(O::FunnelShift, Type::U32, 1), Propagation::FunnelLeft);
+    add(table, select_integer(O::FunnelShift, Type::U32, 3), Propagation::FunnelRight);
+    add(table, select_integer(O::PermuteBytes, Type::U32, 0), Propagation::Permute);
 }
 
 void add_moves(Table& table) {
