@@ -39,7 +39,7 @@ const MicroOp* touch_registers(const MicroOp* op, Warp* w, std::byte* frame, std
 const MicroOp* fence_registers(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
 /// wgmma.mma_async: the list d has d and, if a is in registers, a; a and b are descriptors, c a predicate: whether d is
 /// added; x are the members, y is WarpgroupProduct::bits().
-Handler select_start_product(bool checked);
+Behaviour select_start_product();
 const MicroOp* commit_products(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
 /// Waits until only the last y groups of the warp are in flight. x: a barrier of the warpgroup (control.hpp).
 const MicroOp* await_products(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);

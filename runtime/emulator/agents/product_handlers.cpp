@@ -57,7 +57,9 @@ const MicroOp* start_product(const MicroOp* op, Warp* w, std::byte* frame, std::
 
 }  // namespace
 
-Handler select_start_product(bool checked) { return checked ? start_product<true> : start_product<false>; }
+Behaviour select_start_product() {
+    return {start_product<false>, {.operation = Op::Wgmma, .checked = start_product<true>}};
+}
 
 const MicroOp* touch_registers(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
     if (!touch(op, w)) return nullptr;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a micro-op is, for those that watch it (tool.hpp); written by the rule that emits it.
+// What a micro-op does, in words of a few facts: for decoding, for tools (tool.hpp), and for who finds loops that never
+// end (machine/idle.hpp). The rule that emits an op says it, mostly by the selector that gives it the handler
+// (ops/handlers.hpp); nobody asks what a handler's address means.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,9 +14,14 @@ namespace ikat::emulator {
 using ir::Op;
 using ir::Type;
 
+struct MicroOp;
+struct Warp;
+using Handler = const MicroOp* (*)(const MicroOp*, Warp*, std::byte*, std::uint32_t);
+
 /// Operations that the IR has not.
 enum class OwnOp : std::uint8_t {
     Unknown,
+    // lane by lane
     MadHi,
     Mad24,     // in the modes of Op::Mul24
     MaskBits,  // bmsk
@@ -22,6 +29,35 @@ enum class OwnOp : std::uint8_t {
     MaxNan,
     Saturate,
     Relu,
+    Compare,  // as the IR does not
+    Scalar,   // ops/scalar.hpp
+    IsOwnShared,
+    RankOfShared,
+    // by a warp
+    VoteUniform,
+    ReduceFloats,
+    MeetWarp,
+    // control
+    Nothing,
+    Count,
+    Branch,
+    Guard,
+    GuardUnless,
+    Unguard,
+    End,
+    Trap,
+    GiveWay,
+    Frame,  // of a call: it is made, entered, read, left
+    Return,
+    // memory
+    CheckAlignment,
+    Alloca,
+    StackTop,  // is read, or set
+    Malloc,
+    Free,
+    ChangeMap,
+    CopyMap,
+    TouchRegisters,  // that a product in flight may use
 };
 
 /// An operation of the IR, or another.
@@ -42,6 +78,43 @@ public:
     std::uint16_t number = 0;
 };
 
+/// Fields of an op by number: d, a, b, c, x, y.
+enum Field : std::uint8_t { D = 1, A = 2, B = 4, C = 8, X = 16, Y = 32 };
+inline constexpr std::uint8_t all_fields = 0x3f;
+
+/// What an op does beyond the registers and the local memory of its lanes.
+enum Effect : std::uint8_t {
+    NoEffect = 0,
+    ReadsBlock = 1,   // shared memory
+    ReadsOthers = 2,  // global memory, or any
+    Changes = 4,      // memory, or state that nobody compares: stacks, output, clocks; atomics report it when they run
+};
+
+/// How the definedness of results follows from that of sources, byte by byte. For one lane: u are the undefined bits, v
+/// the values.
+enum class Propagation : std::uint8_t {
+    Mix,     // all undefined if any source is; the parameter is how many bytes of the first source count, 0: all
+    Upward,  // sums and low products: from the lowest undefined bit upwards
+    Either,  // bit by bit: or, xor, not, lop3
+    And,     // ... from here on, results are parts of their sources
+    Or,      // ... where a defined 0, or 1, decides
+    ShiftLeft,
+    ShiftRight,
+    ShiftRightSigned,
+    FunnelLeft,
+    FunnelRight,
+    Extract,
+    Insert,  // bfe, bfi
+    Choose,  // c ? a : b
+    Pack,    // a in the low half, b in the high half
+    ZeroExtend,
+    SignExtend,  // of as many low bytes as the parameter says
+    Permute,     // prmt
+};
+
+/// What undefined values must not be used as, in the order of the faults.
+enum class DefinedUse : std::uint8_t { Address, Branch, Guard, Barrier, Warp, Atomic, Print, Call, Store, Shuffle };
+
 enum class Direction : std::uint8_t { Read, Write, Atomic };
 inline constexpr std::size_t directions = 3;
 
@@ -59,6 +132,8 @@ struct Synchronises {
 };
 
 struct MicroInfo {
+    /// Unknown: nothing is said of the op, and it may do anything.
+    Operation operation{};
     /// The memory that each lane accesses; none if there are no bytes.
     struct Access {
         Space space = Space::Generic;
@@ -70,6 +145,21 @@ struct MicroInfo {
         bool is_of_all = false;     // made by all lanes of the warp together, as ldmatrix
     } access{};
     Synchronises synchronises{};
+    std::uint8_t effects = NoEffect;  // besides that of its access
+
+    // Definedness
+    Propagation propagation = Propagation::Mix;
+    std::uint8_t parameter = 0;       // of the propagation
+    std::optional<DefinedUse> use{};  // its sources must be defined, and then its results are
+    std::uint8_t used = all_fields;   // those of its sources
+    Handler checked = nullptr;        // instead of its own in the checked code: it also says what its results are
+};
+
+/// A handler, and what an op does that has it.
+struct Behaviour {
+    Behaviour(Handler run, const MicroInfo& info = {}) : run(run), info(info) {}
+    Handler run;
+    MicroInfo info;
 };
 
 }  // namespace ikat::emulator

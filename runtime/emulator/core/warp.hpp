@@ -21,16 +21,13 @@
 #include "runtime/emulator/core/block.hpp"
 #include "runtime/emulator/core/faults.hpp"
 #include "runtime/emulator/core/memory.hpp"
+#include "runtime/emulator/core/micro_info.hpp"
 #include "runtime/emulator/core/written.hpp"
 
 namespace ikat::emulator {
 
 inline constexpr unsigned warp_size = 32;
 inline constexpr std::uint32_t all_lanes = ~0u;
-
-struct MicroOp;
-struct Warp;
-using Handler = const MicroOp* (*)(const MicroOp*, Warp*, std::byte*, std::uint32_t);
 
 struct MicroOp {
     Handler run = nullptr;

@@ -9,9 +9,7 @@
 #include <utility>
 
 #include "codegen/support/bitset.hpp"
-#include "runtime/emulator/agents/async_products.hpp"
 #include "runtime/emulator/decode/blocks.hpp"
-#include "runtime/emulator/ops/matrix.hpp"
 
 namespace ikat::emulator {
 
@@ -54,21 +52,23 @@ private:
 
     void step(const Micro& micro) {
         if (is_final_) reads(micro);
-        if (micro.run == guard_if || micro.run == guard_unless)
-            guard_ = {micro.fields[1], micro.run == guard_unless};
-        else if (micro.run == unguard)
+        const Operation operation = micro.info.operation;
+        if (operation == OwnOp::Guard || operation == OwnOp::GuardUnless)
+            guard_ = {micro.fields[1], operation == OwnOp::GuardUnless};
+        else if (operation == OwnOp::Unguard)
             guard_ = {nowhere, false};
         each_result(lowering_, micro, [&](std::uint32_t v) { assign(v, micro.partial); });
     }
 
     void reads(const Micro& micro) {
-        if (micro.run == touch_registers) return;  // an observer's, of registers that are only written, too
+        if (micro.info.operation == OwnOp::TouchRegisters)
+            return;  // an observer's, of registers that are only written, too
         const auto read = [&](std::uint32_t v) {
             const bool is_register = lowering_.values[v].kind == VRegInfo::Kind::Register;
             if (is_register && !assigned_.test(v) && !is_under(guard_, v)) unassigned_.set(v);
         };
         each_source(lowering_, micro, read);
-        if (micro.run != select_start_product(false) && micro.run != select_start_product(true)) return;
+        if (micro.info.operation != Op::Wgmma) return;
         const VRegInfo& adds = lowering_.values[micro.fields[3]];  // a product that always adds reads its sums
         if (adds.kind == VRegInfo::Kind::Constant && adds.bits) each_result(lowering_, micro, read);
     }

@@ -15,7 +15,7 @@ namespace {
 /// Reserves space for calls and alloca after the kernel's own local variables.
 void prepare_stack(const nvptx::Module& module, const Lowering& lowering, DecodedKernel& kernel) {
     constexpr std::uint32_t stack_bytes = 16 * 1024;
-    const auto is_alloca = [](const Micro& micro) { return micro.run == allocate_on_stack; };
+    const auto is_alloca = [](const Micro& micro) { return micro.info.operation == OwnOp::Alloca; };
     if (lowering.roots.empty() && std::ranges::none_of(lowering.micros, is_alloca)) return;
     const NamedRange& stack = kernel.local.add("the stack", stack_bytes, 256);
     kernel.stack_base = stack.address;

@@ -266,12 +266,14 @@ void Lowering::instruction(const nvptx::Instruction& instruction) {
         place_label(behind);
         return;
     }
-    const std::ptrdiff_t begin =
-        &emit(instruction.guard_negated ? guard_unless : guard_if, 0, A, {0, index(guard)}) - micros.data();
+    const Behaviour narrows = instruction.guard_negated
+                                  ? Behaviour{guard_unless, {.operation = OwnOp::GuardUnless, .use = DefinedUse::Guard}}
+                                  : Behaviour{guard_if, {.operation = OwnOp::Guard, .use = DefinedUse::Guard}};
+    const std::ptrdiff_t begin = &emit(narrows, 0, A, {0, index(guard)}) - micros.data();
     guarded_ = true;
     instruction_body(instruction);
     guarded_ = false;
-    const std::ptrdiff_t end = &emit(unguard, 0, 0, {}) - micros.data();
+    const std::ptrdiff_t end = &emit({unguard, {OwnOp::Unguard}}, 0, 0, {}) - micros.data();
     micros[std::size_t(begin)].fields[4] = std::uint32_t(end + 1 - begin);
 }
 
@@ -296,7 +298,7 @@ void Lowering::instruction_body(const nvptx::Instruction& instruction) {
             fmt::format("the offset of '{}' is not allowed here", nvptx::print(module, *unused_offsets_.front())),
             "add it in an instruction of its own");
     unused_offsets_ = outer;
-    if (first) emit(nothing, 0, 0, {});  // so that it is counted
+    if (first) emit({nothing, {OwnOp::Nothing}}, 0, 0, {});  // so that it is counted
 }
 
 void Lowering::run(const nvptx::Function& entry) {
@@ -325,10 +327,11 @@ void Lowering::run(const nvptx::Function& entry) {
     }
     kernel.parameter_bytes = offset;
     return_label = ~0u;
+    micros.reserve(2 * entry.instructions.size());
     callers.push_back(&entry);
     body(entry);
     current = nullptr;
-    Micro& end = emit(end_lanes, 0, 0, {});  // a body may end without ret
+    Micro& end = emit({end_lanes, {OwnOp::End}}, 0, 0, {});  // a body may end without ret
     end.flow = Flow::End;
     end.counts = true;
     lower_functions(*this);

@@ -37,9 +37,6 @@ struct VRegInfo {
 /// Where control continues after a micro-op.
 enum class Flow : std::uint8_t { Next, Jump, Branch, Table, Call, End };
 
-/// Fields of an op by number: d, a, b, c, x, y.
-enum Field : std::uint8_t { D = 1, A = 2, B = 4, C = 8, X = 16, Y = 32 };
-
 /// Operands in Lowering::listed, results first. Field d of the op is their index in the kernel's lists: their number,
 /// then slot and bytes of each.
 struct OperandList {
@@ -62,6 +59,9 @@ struct Micro {
     const nvptx::Instruction* instruction = nullptr;
     MicroInfo info{};
 };
+
+/// One that does that, without operands.
+inline Micro micro_of(const Behaviour& behaviour) { return {.run = behaviour.run, .info = behaviour.info}; }
 
 /// The operands of an instruction. Accessing a missing one ends the lowering of the instruction.
 struct MissingOperand {};
@@ -169,14 +169,15 @@ public:
     std::vector<std::uint32_t> labels;        // micro index by label
     std::vector<std::uint32_t> table_labels;  // targets of Table micros
 
-    Micro& emit(Handler handler, std::uint8_t writes, std::uint8_t reads, std::array<std::uint32_t, 6> fields,
-                const MicroInfo& info = {});
+    /// Of an op that accesses memory, x is the offset from the address, unless it is a value.
+    Micro& emit(const Behaviour& behaviour, std::uint8_t writes, std::uint8_t reads,
+                std::array<std::uint32_t, 6> fields);
     Micro& emit(Micro micro);
     OperandList list(std::span<const VReg> results, std::span<const VReg> sources);
     /// Emits an op of which tools are not told.
-    void put(Micro micro);
-    /// d = handler(sources...), lane by lane
-    void apply(Handler handler, VReg d, std::initializer_list<VReg> sources, std::uint32_t x = 0);
+    void put(const Micro& micro);
+    /// d = behaviour(sources...), lane by lane
+    void apply(const Behaviour& behaviour, VReg d, std::initializer_list<VReg> sources, std::uint32_t x = 0);
     /// Counts the instructions up to this point, where a warp may be stopped.
     void count_here();
     void jump_to(std::uint32_t label);

@@ -40,13 +40,14 @@ std::uint32_t Lowering::new_label() {
     return std::uint32_t(labels.size() - 1);
 }
 
-Micro& Lowering::emit(Handler handler, std::uint8_t writes, std::uint8_t reads, std::array<std::uint32_t, 6> fields,
-                      const MicroInfo& info) {
-    return emit({.run = handler, .fields = fields, .reads = reads, .writes = writes, .info = info});
+Micro& Lowering::emit(const Behaviour& behaviour, std::uint8_t writes, std::uint8_t reads,
+                      std::array<std::uint32_t, 6> fields) {
+    return emit({.run = behaviour.run, .fields = fields, .reads = reads, .writes = writes, .info = behaviour.info});
 }
 
 Micro& Lowering::emit(Micro micro) {
     if (!micro.run) unsupported("this combination of operation and type is not supported");
+    if (micro.info.access.bytes && !(micro.reads & X)) micro.info.access.offset = std::int32_t(micro.fields[4]);
     if (kernel.has_products) touch_products(*this, micro);
     for (asked = 0; asked < tools_.size(); ++asked)
         if (tools_[asked]) tools_[asked]->before(*this, micro);
@@ -66,13 +67,13 @@ OperandList Lowering::list(std::span<const VReg> results, std::span<const VReg> 
     return list;
 }
 
-void Lowering::put(Micro micro) {
-    micro.partial = guarded_;
-    micro.instruction = current;
-    micros.push_back(micro);
+void Lowering::put(const Micro& micro) {
+    Micro& put = micros.emplace_back(micro);
+    put.partial = guarded_;
+    put.instruction = current;
 }
 
-void Lowering::apply(Handler handler, VReg d, std::initializer_list<VReg> sources, std::uint32_t x) {
+void Lowering::apply(const Behaviour& behaviour, VReg d, std::initializer_list<VReg> sources, std::uint32_t x) {
     std::array<std::uint32_t, 6> fields{index(d), 0, 0, 0, x, 0};
     std::uint8_t reads = 0;
     unsigned field = 1;
@@ -80,17 +81,17 @@ void Lowering::apply(Handler handler, VReg d, std::initializer_list<VReg> source
         fields[field] = index(value);
         reads |= std::uint8_t(1 << field++);
     }
-    emit(handler, D, reads, fields);
+    emit(behaviour, D, reads, fields);
 }
 
 void Lowering::count_here() {
     const bool is_first = std::exchange(first, false);
-    emit(count_run, 0, 0, {}).counts = true;
+    emit({count_run, {OwnOp::Count}}, 0, 0, {}).counts = true;
     first = is_first;
 }
 
 void Lowering::jump_to(std::uint32_t label) {
-    Micro& micro = emit(jump, 0, 0, {});
+    Micro& micro = emit({jump, {OwnOp::Branch}}, 0, 0, {});
     micro.flow = Flow::Jump;
     micro.label = label;
     micro.counts = true;
@@ -98,7 +99,8 @@ void Lowering::jump_to(std::uint32_t label) {
 
 void Lowering::branch_to(std::uint32_t label, VReg predicate, bool unless, bool uniform) {
     constexpr Handler handlers[2][2] = {{branch_if, branch_if_uniform}, {branch_unless, branch_unless_uniform}};
-    Micro& micro = emit(handlers[unless][uniform], 0, A, {0, index(predicate)});
+    Micro& micro = emit({handlers[unless][uniform], {.operation = OwnOp::Branch, .use = DefinedUse::Branch}}, 0, A,
+                        {0, index(predicate)});
     micro.flow = Flow::Branch;
     micro.label = label;
     micro.counts = true;
@@ -152,7 +154,7 @@ VReg Lowering::predicate(const nvptx::Operand& operand) {
         unsupported("a predicate register is needed here");
     if (!operand.negated) return binding->value;
     const VReg to = temporary(0);
-    apply(predicate_not, to, {binding->value});
+    apply(select_predicate(Op::Not), to, {binding->value});
     return to;
 }
 
@@ -192,7 +194,7 @@ VReg Lowering::plain_source(const nvptx::Operand& operand, const Binding* bindin
     if (const auto known = special_register(module, operand)) return special(*known);
     if (is_clock(module, operand)) {
         const VReg clock = temporary(8);
-        apply(read_clock, clock, {});
+        apply({read_clock, {.operation = Op::Sample, .effects = Changes}}, clock, {});
         return module.text(operand.name).ends_with("_hi") ? constant(0, slot) : clock;
     }
     if (module.text(operand.name) == "WARP_SZ") return constant(warp_size, slot);

@@ -15,13 +15,7 @@
 
 namespace ikat::emulator {
 
-/// The effects of the ops from this one to the next branch.
-enum Effect : std::uint8_t {
-    NoEffect = 0,
-    ReadsBlock = 1,   // shared memory
-    ReadsOthers = 2,  // global memory, or any
-    Changes = 4,      // memory, or unwatched state; atomics report it when they run
-};
+/// By op, the effects of the ops from this one to the next branch.
 std::vector<std::uint8_t> effects_of(const DecodedKernel& kernel, const nvptx::Module& module);
 
 class Watch {

@@ -200,7 +200,7 @@ bool ScheduledWarp::at_barrier() const {
 
 /// Lanes may execute bar.warp.sync at different instructions.
 bool ScheduledWarp::release_met_members() {
-    const Handler sync_warp = select_sync_warp();
+    const Handler sync_warp = select_sync_warp().run;
     const auto waits = [&](const Split& split) {
         return split.wait == Split::Wait::Members && code[split.pc].run == sync_warp;
     };

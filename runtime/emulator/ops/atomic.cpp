@@ -221,9 +221,9 @@ Reducer select_reducer(Atomic a, Type type) {
     }
 }
 
-Handler select_wide_atomic(bool compares) { return compares ? wide_atomic<true> : wide_atomic<false>; }
+namespace {
 
-Handler select_atomic(Atomic a, Type type) {
+Handler atomic_handler(Atomic a, Type type) {
     switch (type) {
         case Type::U16: return a == Atomic::CompareSwap ? atomic<Atomic::CompareSwap, std::uint16_t> : nullptr;
         case Type::U32: return for_integer<std::uint32_t>(a);
@@ -238,6 +238,23 @@ Handler select_atomic(Atomic a, Type type) {
         case Type::F64: return a == Atomic::Add ? atomic<Atomic::Add, double> : nullptr;
         default: return nullptr;
     }
+}
+
+MicroInfo info_of(Atomic a, Space space, std::uint32_t bytes) {
+    static_assert(int(Op::AtomicCas) - int(Op::AtomicAdd) == int(Atomic::CompareSwap));
+    return {.operation = Op(int(Op::AtomicAdd) + int(a)),
+            .access = {.space = space, .bytes = bytes, .direction = Direction::Atomic, .is_strong = true},
+            .use = DefinedUse::Atomic};
+}
+
+}  // namespace
+
+Behaviour select_atomic(Atomic a, Type type, Space space) {
+    return {atomic_handler(a, type), info_of(a, space, ir::info(type).bytes)};
+}
+Behaviour select_wide_atomic(bool compares, Space space) {
+    return {compares ? wide_atomic<true> : wide_atomic<false>,
+            info_of(compares ? Atomic::CompareSwap : Atomic::Exchange, space, sizeof(Words))};
 }
 
 }  // namespace ikat::emulator

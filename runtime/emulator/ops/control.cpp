@@ -149,6 +149,7 @@ IKAT_CONTROL_HANDLER(unguard) {
     IKAT_NEXT;
 }
 
+namespace {
 IKAT_CONTROL_HANDLER(predicate_and) {
     assign(frame, op->d, word(frame, op->a) & word(frame, op->b), mask);
     IKAT_NEXT;
@@ -177,6 +178,20 @@ IKAT_CONTROL_HANDLER(predicate_select) {
     const u32 c = word(frame, op->c);
     assign(frame, op->d, (word(frame, op->a) & c) | (word(frame, op->b) & ~c), mask);
     IKAT_NEXT;
+}
+}  // namespace
+
+Behaviour select_predicate(Op op) {
+    switch (op) {
+        case Op::And: return {predicate_and, {.operation = op, .propagation = Propagation::And}};
+        case Op::Or: return {predicate_or, {.operation = op, .propagation = Propagation::Or}};
+        case Op::Xor: return {predicate_xor, {.operation = op, .propagation = Propagation::Either}};
+        case Op::Not: return {predicate_not, {.operation = op, .propagation = Propagation::Either}};
+        case Op::Bitcast: return {predicate_move, {.operation = op, .propagation = Propagation::Either}};
+        case Op::Select: return {predicate_select, {.operation = op, .propagation = Propagation::Choose}};
+        case Op::Const: return {predicate_literal, {op}};
+        default: return nullptr;
+    }
 }
 
 IKAT_CONTROL_HANDLER(fence) {

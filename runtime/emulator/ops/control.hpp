@@ -41,14 +41,8 @@ IKAT_CONTROL_HANDLER(guard_if);
 IKAT_CONTROL_HANDLER(guard_unless);
 IKAT_CONTROL_HANDLER(unguard);
 
-// Predicates: d = a op b
-IKAT_CONTROL_HANDLER(predicate_and);
-IKAT_CONTROL_HANDLER(predicate_or);
-IKAT_CONTROL_HANDLER(predicate_xor);
-IKAT_CONTROL_HANDLER(predicate_not);
-IKAT_CONTROL_HANDLER(predicate_move);
-IKAT_CONTROL_HANDLER(predicate_literal);  // d = x in all lanes
-IKAT_CONTROL_HANDLER(predicate_select);   // d = c ? a : b
+/// Predicates: d = a op b (And, Or, Xor), not a, a (Bitcast), c ? a : b (Select), x in all lanes (Const).
+Behaviour select_predicate(Op op);
 
 IKAT_CONTROL_HANDLER(fence);
 /// Whether the addresses a + x are multiples of b; c are the bytes of a, y the space. For accesses made in parts.
@@ -74,10 +68,9 @@ IKAT_CONTROL_HANDLER(map_shared);      // d = the same in the block of rank b
 IKAT_CONTROL_HANDLER(rank_of_shared);  // d = the rank of its block
 IKAT_CONTROL_HANDLER(is_own_shared);   // d (a predicate): whether it is generic and in the block's own
 
-Handler select_sync_warp();  // members x
+Behaviour select_sync_warp();  // members x
 enum class Shuffle : std::uint8_t { Up, Down, Butterfly, Index };
-Handler select_shuffle(Shuffle mode);
-Handler select_checked_shuffle(Shuffle mode);  // which also handles definedness: undefined.hpp
+Behaviour select_shuffle(Shuffle mode);
 struct ShuffleSource {
     int lane = 0;
     bool in_range = false;  // else the lane keeps its own
@@ -95,10 +88,10 @@ constexpr ShuffleSource shuffle_source(Shuffle mode, int lane, std::uint32_t b, 
 }
 /// A shuffle with literals among all lanes: d = a of the lanes shuffles[b], predicate c is set for those in range. If
 /// lanes are missing it does nothing, and the general one after it does the work.
-Handler select_known_shuffle();
+Behaviour select_known_shuffle();
 enum class Vote : std::uint8_t { All, Any, Uniform, Ballot };
-Handler select_vote(Vote mode);
-Handler select_match(bool all, unsigned bytes);
+Behaviour select_vote(Vote mode);
+Behaviour select_match(bool all, unsigned bytes);
 enum class Reduction : std::uint8_t {
     Add,
     Min,
@@ -113,9 +106,9 @@ enum class Reduction : std::uint8_t {
     MinFloatNan,  // a NaN if there is one
     MaxFloatNan,
 };
-Handler select_reduction(Reduction reduction);
-Handler select_elect();
-Handler select_active_mask();
+Behaviour select_reduction(Reduction reduction);
+Behaviour select_elect();
+Behaviour select_active_mask();
 
 /// malloc: d = the address of a bytes, or 0. free: a.
 IKAT_CONTROL_HANDLER(heap_allocate);

@@ -370,17 +370,32 @@ HWY_EXPORT(choose_literal);
 HWY_EXPORT(choose_move);
 HWY_EXPORT(choose_pack);
 
-Handler select_convert(Type to, Type from, Rounding rounding, bool special) {
-    return HWY_DYNAMIC_DISPATCH(choose_convert)(to, from, rounding, special);
+Behaviour select_convert(Type to, Type from, Rounding rounding, bool special) {
+    MicroInfo info{.operation = Op::Convert, .parameter = std::uint8_t(ir::info(from).bytes)};
+    if (!special && !ir::is_float(to) && !ir::is_float(from)) {
+        info.propagation = ir::is_signed(from) ? Propagation::SignExtend : Propagation::ZeroExtend;
+        info.parameter = std::uint8_t(std::min(ir::info(from).bytes, ir::info(to).bytes));
+    }
+    return {HWY_DYNAMIC_DISPATCH(choose_convert)(to, from, rounding, special), info};
 }
-Handler select_compare(Comparison comparison, Type type, bool ftz) {
-    return HWY_DYNAMIC_DISPATCH(choose_compare)(comparison, type, ftz);
+Behaviour select_compare(Comparison comparison, Type type, bool ftz) {
+    static_assert(int(Op::Ge) - int(Op::Eq) == int(Comparison::Ge));
+    const bool is_of_ir = comparison <= Comparison::Ge && (comparison != Comparison::Ne || !ir::is_float(type));
+    const Operation operation = is_of_ir ? Operation(Op(int(Op::Eq) + int(comparison))) : Operation(OwnOp::Compare);
+    return {HWY_DYNAMIC_DISPATCH(choose_compare)(comparison, type, ftz), {operation}};
 }
-Handler select_choose(unsigned bytes) { return HWY_DYNAMIC_DISPATCH(choose_choose)(bytes); }
-Handler select_pack(unsigned bytes) { return HWY_DYNAMIC_DISPATCH(choose_pack)(bytes); }
-Handler select_literal(unsigned bytes) { return HWY_DYNAMIC_DISPATCH(choose_literal)(bytes); }
-Handler select_move(unsigned to_bytes, unsigned from_bytes) {
-    return HWY_DYNAMIC_DISPATCH(choose_move)(to_bytes, from_bytes);
+Behaviour select_choose(unsigned bytes) {
+    return {HWY_DYNAMIC_DISPATCH(choose_choose)(bytes), {.operation = Op::Select, .propagation = Propagation::Choose}};
+}
+Behaviour select_pack(unsigned bytes) {
+    return {HWY_DYNAMIC_DISPATCH(choose_pack)(bytes), {.operation = Op::Pack, .propagation = Propagation::Pack}};
+}
+Behaviour select_literal(unsigned bytes) { return {HWY_DYNAMIC_DISPATCH(choose_literal)(bytes), {Op::Const}}; }
+Behaviour select_move(unsigned to_bytes, unsigned from_bytes) {
+    return {HWY_DYNAMIC_DISPATCH(choose_move)(to_bytes, from_bytes),
+            {.operation = to_bytes == from_bytes ? Op::Bitcast : Op::Convert,
+             .propagation = Propagation::ZeroExtend,
+             .parameter = std::uint8_t(std::min(to_bytes, from_bytes))}};
 }
 }  // namespace ikat::emulator
 #endif

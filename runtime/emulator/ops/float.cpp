@@ -357,10 +357,12 @@ namespace ikat::emulator {
 HWY_EXPORT(choose_float);
 HWY_EXPORT(choose_run);
 HWY_EXPORT(choose_test);
-Handler select_float(Operation operation, Type type, bool ftz, Rounding rounding) {
-    return HWY_DYNAMIC_DISPATCH(choose_float)(operation, type, ftz, rounding);
+Behaviour select_float(Operation operation, Type type, bool ftz, Rounding rounding) {
+    return {HWY_DYNAMIC_DISPATCH(choose_float)(operation, type, ftz, rounding), {operation}};
 }
 Handler select_run(Handler of) { return HWY_DYNAMIC_DISPATCH(choose_run)(of); }
-Handler select_test(Type type, std::uint32_t mode) { return HWY_DYNAMIC_DISPATCH(choose_test)(type, mode); }
+Behaviour select_test(Type type, std::uint32_t mode) {
+    return {HWY_DYNAMIC_DISPATCH(choose_test)(type, mode), {Op::TestFloat}};
+}
 }  // namespace ikat::emulator
 #endif

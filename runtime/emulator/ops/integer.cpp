@@ -266,8 +266,38 @@ namespace ikat::emulator {
 HWY_EXPORT(choose_integer);
 HWY_EXPORT(choose_product_and_sum);
 HWY_EXPORT(name_of_target);
-Handler select_integer(Operation operation, Type type, std::uint64_t mode) {
-    return HWY_DYNAMIC_DISPATCH(choose_integer)(operation, type, mode);
+
+namespace {
+Propagation propagation_of(Operation operation, Type type, std::uint64_t mode) {
+    constexpr std::uint64_t left = ir::mode_named(Op::FunnelShift, "l.clamp").value(),
+                            right = ir::mode_named(Op::FunnelShift, "r.clamp").value();
+    const std::optional<Op> op = operation.of_ir();
+    if (!op) return Propagation::Mix;
+    switch (*op) {
+        case Op::Add:
+        case Op::Sub:
+        case Op::Mul:
+        case Op::Fma: return Propagation::Upward;
+        case Op::Xor:
+        case Op::Not:
+        case Op::Logic3: return Propagation::Either;
+        case Op::And: return Propagation::And;
+        case Op::Or: return Propagation::Or;
+        case Op::Shl: return Propagation::ShiftLeft;
+        case Op::Shr: return ir::is_signed(type) ? Propagation::ShiftRightSigned : Propagation::ShiftRight;
+        case Op::FunnelShift:
+            return mode == left ? Propagation::FunnelLeft : mode == right ? Propagation::FunnelRight : Propagation::Mix;
+        case Op::ExtractBits: return Propagation::Extract;
+        case Op::InsertBits: return Propagation::Insert;
+        case Op::PermuteBytes: return mode == 0 ? Propagation::Permute : Propagation::Mix;
+        default: return Propagation::Mix;
+    }
+}
+}  // namespace
+
+Behaviour select_integer(Operation operation, Type type, std::uint64_t mode) {
+    return {HWY_DYNAMIC_DISPATCH(choose_integer)(operation, type, mode),
+            {.operation = operation, .propagation = propagation_of(operation, type, mode)}};
 }
 Handler select_product_and_sum(const MicroOp& product, const MicroOp& sum) {
     return HWY_DYNAMIC_DISPATCH(choose_product_and_sum)(product, sum);

@@ -261,9 +261,9 @@ HWY_AFTER_NAMESPACE();
 namespace ikat::emulator {
 HWY_EXPORT(choose_matrix_product);
 
-Handler select_matrix_product(ProductKind kind) { return HWY_DYNAMIC_DISPATCH(choose_matrix_product)(kind, false); }
-Handler select_checked_matrix_product(ProductKind kind) {
-    return HWY_DYNAMIC_DISPATCH(choose_matrix_product)(kind, true);
+Behaviour select_matrix_product(ProductKind kind) {
+    const auto choose = HWY_DYNAMIC_DISPATCH(choose_matrix_product);
+    return {choose(kind, false), {.operation = Op::Mma, .checked = choose(kind, true)}};
 }
 }  // namespace ikat::emulator
 #endif

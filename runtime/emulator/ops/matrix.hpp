@@ -135,8 +135,7 @@ struct ListedOperands {
     std::uint32_t bytes(unsigned i) const { return list[2 + 2 * i]; }
 };
 
-/// The handlers of the products: by kind, because of how they are computed. The checked one also computes what is
-/// undefined.
+/// The handlers of the products: by kind, because of how they are computed.
 enum class ProductKind : std::uint8_t { Floats, Doubles, Integers, Bits, Quads };
 constexpr ProductKind kind_of(const MatrixProduct& product) {
     using enum MatrixProduct::Element;
@@ -145,8 +144,7 @@ constexpr ProductKind kind_of(const MatrixProduct& product) {
     if (product.a == Bit) return ProductKind::Bits;
     return product.d == MatrixProduct::Sum::S32 ? ProductKind::Integers : ProductKind::Floats;
 }
-Handler select_matrix_product(ProductKind kind);
-Handler select_checked_matrix_product(ProductKind kind);
+Behaviour select_matrix_product(ProductKind kind);
 /// The first lane whose metadata for a sparse a is undefined, in checked code, or has no meaning; none if all is well.
 std::optional<unsigned> wrong_metadata(const MicroOp* op, const Warp* w, const std::byte* frame);
 /// An element of d is undefined if one of its row of a, of its column of b, or its own of c is. To be called before d
@@ -193,9 +191,9 @@ private:
         return count * element_bits(element) / (element == MatrixProduct::Element::F64 ? 2048 : 1024);
     }
 };
-Handler select_fragment_product(bool checked);
+Behaviour select_fragment_product();
 /// Waits for the whole warp.
-Handler select_meet_warp();
+Behaviour select_meet_warp();
 
 /// ldmatrix and stmatrix: the registers are the list d; rows are at the addresses a + b, in shared memory; y is bits(),
 /// x the members.
@@ -212,10 +210,10 @@ struct MatrixAccess {
         return {std::uint8_t(bits & 15), (bits >> 4 & 1) != 0, (bits >> 5 & 1) != 0, (bits >> 6 & 1) != 0};
     }
 };
-Handler select_load_matrices(bool checked);
-Handler select_store_matrices(bool checked);
+Behaviour select_load_matrices();
+Behaviour select_store_matrices();
 /// movmatrix: d = a, its rows as columns; x the members.
-Handler select_transpose_matrix(bool checked);
+Behaviour select_transpose_matrix();
 
 /// Whether all 32 lanes execute the op. If not, the warp leaves: to wait for the others, or with a finding if there are
 /// none to wait for.

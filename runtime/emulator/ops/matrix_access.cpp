@@ -215,8 +215,20 @@ const MicroOp* transpose_matrix(const MicroOp* op, Warp* w, std::byte* frame, u3
 
 }  // namespace
 
-Handler select_load_matrices(bool checked) { return checked ? load_matrices<true> : load_matrices<false>; }
-Handler select_store_matrices(bool checked) { return checked ? store_matrices<true> : store_matrices<false>; }
-Handler select_transpose_matrix(bool checked) { return checked ? transpose_matrix<true> : transpose_matrix<false>; }
+Behaviour select_load_matrices() {
+    return {load_matrices<false>,
+            {.operation = Op::LoadMatrix,
+             .access = {.space = Space::Shared, .bytes = row_bytes, .direction = Direction::Read, .is_of_all = true},
+             .checked = load_matrices<true>}};
+}
+Behaviour select_store_matrices() {
+    return {store_matrices<false>,
+            {.operation = Op::StoreMatrix,
+             .access = {Space::Shared, row_bytes, Direction::Write},
+             .checked = store_matrices<true>}};
+}
+Behaviour select_transpose_matrix() {
+    return {transpose_matrix<false>, {.operation = Op::TransposeMatrix, .checked = transpose_matrix<true>}};
+}
 
 }  // namespace ikat::emulator

@@ -192,7 +192,9 @@ const MicroOp* meet_warp(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte*
 
 }  // namespace
 
-Handler select_fragment_product(bool checked) { return checked ? fragment_product<true> : fragment_product<false>; }
-Handler select_meet_warp() { return meet_warp; }
+Behaviour select_fragment_product() {
+    return {fragment_product<false>, {.operation = Op::Mma, .checked = fragment_product<true>}};
+}
+Behaviour select_meet_warp() { return {meet_warp, {OwnOp::MeetWarp}}; }
 
 }  // namespace ikat::emulator

@@ -224,12 +224,16 @@ HWY_AFTER_NAMESPACE();
 namespace ikat::emulator {
 HWY_EXPORT(choose_access);
 HWY_EXPORT(choose_load_parameter);
-Handler select_load(Space space, unsigned address_bytes, unsigned bytes, unsigned count) {
-    return HWY_DYNAMIC_DISPATCH(choose_access)(space, address_bytes, bytes, count, false);
+Behaviour select_load(Space space, unsigned address_bytes, unsigned bytes, unsigned count) {
+    return {HWY_DYNAMIC_DISPATCH(choose_access)(space, address_bytes, bytes, count, false),
+            {.operation = Op::Load, .access = {space, bytes * count, Direction::Read}}};
 }
-Handler select_store(Space space, unsigned address_bytes, unsigned bytes, unsigned count) {
-    return HWY_DYNAMIC_DISPATCH(choose_access)(space, address_bytes, bytes, count, true);
+Behaviour select_store(Space space, unsigned address_bytes, unsigned bytes, unsigned count) {
+    return {HWY_DYNAMIC_DISPATCH(choose_access)(space, address_bytes, bytes, count, true),
+            {.operation = Op::Store, .access = {space, bytes * count, Direction::Write}}};
 }
-Handler select_load_parameter(unsigned bytes) { return HWY_DYNAMIC_DISPATCH(choose_load_parameter)(bytes); }
+Behaviour select_load_parameter(unsigned bytes) {
+    return {HWY_DYNAMIC_DISPATCH(choose_load_parameter)(bytes), {Op::Param}};
+}
 }  // namespace ikat::emulator
 #endif

@@ -276,9 +276,7 @@ const MicroOp* coarse_reciprocal(const MicroOp* op, Warp* w, std::byte* frame, u
     IKAT_NEXT;
 }
 
-}  // namespace
-
-Handler select_scalar(Scalar scalar) {
+Handler handler_of(Scalar scalar) {
     switch (scalar) {
         case Scalar::FindNthSet: return on_words<find_nth_set>;
         case Scalar::MaskWrapped: return on_words<mask_wrapped>;
@@ -298,5 +296,9 @@ Handler select_scalar(Scalar scalar) {
     }
     return nullptr;
 }
+
+}  // namespace
+
+Behaviour select_scalar(Scalar scalar) { return {handler_of(scalar), {OwnOp::Scalar}}; }
 
 }  // namespace ikat::emulator

@@ -22,7 +22,7 @@ enum class Scalar : std::uint8_t {
     CoarseReciprocal,      // f64
     CoarseReciprocalRoot,  // f64
 };
-Handler select_scalar(Scalar scalar);
+Behaviour select_scalar(Scalar scalar);
 inline constexpr std::uint32_t ExtendSigned = 1, ExtendClamped = 2;
 
 enum class ShortPair : std::uint32_t { Add, Min, Max };

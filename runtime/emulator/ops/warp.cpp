@@ -355,14 +355,47 @@ HWY_EXPORT(choose_elect);
 HWY_EXPORT(choose_active_mask);
 HWY_EXPORT(choose_sync_warp);
 
-Handler select_shuffle(Shuffle mode) { return HWY_DYNAMIC_DISPATCH(choose_shuffle)(mode); }
-Handler select_checked_shuffle(Shuffle mode) { return HWY_DYNAMIC_DISPATCH(choose_checked_shuffle)(mode); }
-Handler select_known_shuffle() { return HWY_DYNAMIC_DISPATCH(choose_known_shuffle)(); }
-Handler select_vote(Vote mode) { return HWY_DYNAMIC_DISPATCH(choose_vote)(mode); }
-Handler select_match(bool all, unsigned bytes) { return HWY_DYNAMIC_DISPATCH(choose_match)(all, bytes); }
-Handler select_reduction(Reduction reduction) { return HWY_DYNAMIC_DISPATCH(choose_reduction)(reduction); }
-Handler select_elect() { return HWY_DYNAMIC_DISPATCH(choose_elect)(); }
-Handler select_active_mask() { return HWY_DYNAMIC_DISPATCH(choose_active_mask)(); }
-Handler select_sync_warp() { return HWY_DYNAMIC_DISPATCH(choose_sync_warp)(); }
+namespace {
+Operation operation_of(Vote mode) {
+    switch (mode) {
+        case Vote::All: return Op::VoteAll;
+        case Vote::Any: return Op::VoteAny;
+        case Vote::Ballot: return Op::Ballot;
+        case Vote::Uniform: break;
+    }
+    return OwnOp::VoteUniform;
+}
+Operation operation_of(Reduction reduction) {
+    if (reduction <= Reduction::MaxSigned) return Op::WarpReduce;
+    return reduction <= Reduction::Xor ? Operation(Op::WarpReduceBits) : Operation(OwnOp::ReduceFloats);
+}
+MicroInfo of_warp(Operation operation) { return {.operation = operation, .use = DefinedUse::Warp}; }
+}  // namespace
+
+/// The checked one tells of the shuffled value itself what is defined.
+Behaviour select_shuffle(Shuffle mode) {
+    return {HWY_DYNAMIC_DISPATCH(choose_shuffle)(mode),
+            {.operation = Op::Shuffle,
+             .use = DefinedUse::Shuffle,
+             .used = B | C | X,
+             .checked = HWY_DYNAMIC_DISPATCH(choose_checked_shuffle)(mode)}};
+}
+Behaviour select_known_shuffle() {
+    return {HWY_DYNAMIC_DISPATCH(choose_known_shuffle)(), {.operation = Op::Shuffle, .checked = count_run}};
+}
+Behaviour select_vote(Vote mode) { return {HWY_DYNAMIC_DISPATCH(choose_vote)(mode), of_warp(operation_of(mode))}; }
+Behaviour select_match(bool all, unsigned bytes) {
+    return {HWY_DYNAMIC_DISPATCH(choose_match)(all, bytes), of_warp(all ? Op::MatchAll : Op::MatchAny)};
+}
+Behaviour select_reduction(Reduction reduction) {
+    return {HWY_DYNAMIC_DISPATCH(choose_reduction)(reduction), of_warp(operation_of(reduction))};
+}
+Behaviour select_elect() { return {HWY_DYNAMIC_DISPATCH(choose_elect)(), of_warp(Op::Elect)}; }
+Behaviour select_active_mask() { return {HWY_DYNAMIC_DISPATCH(choose_active_mask)(), {Op::ActiveMask}}; }
+Behaviour select_sync_warp() {
+    MicroInfo info = of_warp(Op::SyncWarp);
+    info.synchronises.meets_warp = true;
+    return {HWY_DYNAMIC_DISPATCH(choose_sync_warp)(), info};
+}
 }  // namespace ikat::emulator
 #endif

@@ -8,15 +8,16 @@ namespace ikat::emulator {
 
 namespace {
 
-/// d = handler applied to the operands after the first.
-void apply_to_sources(Lowering& code, Handler handler, std::size_t count, VReg d, Type type, Operands operands) {
+/// d = behaviour applied to the operands after the first.
+void apply_to_sources(Lowering& code, const Behaviour& behaviour, std::size_t count, VReg d, Type type,
+                      Operands operands) {
     const Operands from = operands.from(1);
     if (from.size() > count) code.unsupported("this number of operands is not supported here");
     switch (count) {
-        case 1: return code.apply(handler, d, {code.source(from[0], type)});
-        case 2: return code.apply(handler, d, {code.source(from[0], type), code.source(from[1], type)});
+        case 1: return code.apply(behaviour, d, {code.source(from[0], type)});
+        case 2: return code.apply(behaviour, d, {code.source(from[0], type), code.source(from[1], type)});
         default:
-            return code.apply(handler, d,
+            return code.apply(behaviour, d,
                               {code.source(from[0], type), code.source(from[1], type), code.source(from[2], type)});
     }
 }
@@ -39,8 +40,7 @@ void float_operation(Lowering& code, Operation operation, std::size_t sources, T
                relu = modifiers.take(Modifier::Relu);
     const Rounding rounding = modifiers.take_rounding();
     const Result d = code.result(operands[0], type);
-    const Handler handler = select_float(operation, type, ftz, rounding);
-    apply_to_sources(code, handler, sources, d.at, type, operands);
+    apply_to_sources(code, select_float(operation, type, ftz, rounding), sources, d.at, type, operands);
     if (saturate) code.apply(select_float(OwnOp::Saturate, type, false, Rounding::Nearest), d.at, {d.at});
     if (relu) code.apply(select_float(OwnOp::Relu, type, false, Rounding::Nearest), d.at, {d.at});
     code.finish(d);
@@ -66,7 +66,7 @@ void saturating(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::S32);
     const Result d = code.result(operands[0], Type::I32);
     const VReg a = code.temporary(8), b = code.temporary(8), sum = code.temporary(8);
-    const Handler widen = select_convert(Type::I64, Type::I32, {}, false);
+    const Behaviour widen = select_convert(Type::I64, Type::I32, {}, false);
     code.apply(widen, a, {code.source(operands[1], Type::I32)});
     code.apply(widen, b, {code.source(operands[2], Type::I32)});
     code.apply(select_integer(O, Type::I64), sum, {a, b});
@@ -272,8 +272,7 @@ void integer_operation(Lowering& code, Operation operation, std::size_t sources,
                        std::uint64_t mode) {
     const bool counts_bits = operation == Op::PopCount || operation == Op::LeadingZeros;
     const Result d = code.result(operands[0], counts_bits ? Type::U32 : type);
-    const Handler handler = select_integer(operation, type, mode);
-    apply_to_sources(code, handler, sources, d.at, type, operands);
+    apply_to_sources(code, select_integer(operation, type, mode), sources, d.at, type, operands);
     code.finish(d);
 }
 

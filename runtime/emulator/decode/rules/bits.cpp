@@ -16,16 +16,16 @@ void bits(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 /// An operation on numbers or predicates.
-template <Operation O, Handler OnPredicates, std::size_t Sources = 2>
+template <Op O, std::size_t Sources = 2>
 void logic(Lowering& code, Modifiers& modifiers, Operands operands) {
     const auto type = modifiers.take_type();
     if (!type || ir::is_float(*type)) code.unsupported("its type is not supported");
     if (*type != Type::Pred) return integer_operation(code, O, Sources, *type, operands);
     const Result d = code.result(operands[0], Type::Pred);
     if constexpr (Sources == 1)
-        code.apply(OnPredicates, d.at, {code.predicate(operands[1])});
+        code.apply(select_predicate(O), d.at, {code.predicate(operands[1])});
     else
-        code.apply(OnPredicates, d.at, {code.predicate(operands[1]), code.predicate(operands[2])});
+        code.apply(select_predicate(O), d.at, {code.predicate(operands[1]), code.predicate(operands[2])});
 }
 
 void cnot(Lowering& code, Modifiers& modifiers, Operands operands) {
@@ -129,10 +129,7 @@ void lop3_with_predicate(Lowering& code, Modifiers& modifiers, Operands operands
         std::uint32_t(operands[4].value) & 255);
     const VReg some = code.temporary(0);
     code.apply(select_compare(Comparison::Ne, Type::U32, false), some, {d.at, code.constant(0, 4)});
-    code.apply(combine == Modifier::Or    ? predicate_or
-               : combine == Modifier::Xor ? predicate_xor
-                                          : predicate_and,
-               p.at, {some, code.predicate(operands[5])});
+    code.apply(select_predicate(combining(combine)), p.at, {some, code.predicate(operands[5])});
     modifiers.take_type();
     code.finish(d);
 }
@@ -152,10 +149,10 @@ void prmt(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 constexpr RuleRow bits_rows[] = {
-    {"and", logic<Op::And, predicate_and>},
-    {"or", logic<Op::Or, predicate_or>},
-    {"xor", logic<Op::Xor, predicate_xor>},
-    {"not", logic<Op::Not, predicate_not, 1>},
+    {"and", logic<Op::And>},
+    {"or", logic<Op::Or>},
+    {"xor", logic<Op::Xor>},
+    {"not", logic<Op::Not, 1>},
     {"cnot", cnot},
     {"shl", shift<Op::Shl>},
     {"shr", shift<Op::Shr>},

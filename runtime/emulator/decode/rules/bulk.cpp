@@ -10,6 +10,14 @@ namespace ikat::emulator {
 
 namespace {
 
+/// A copy with these operands: a list of addresses and numbers.
+void start(Lowering& code, const BulkForm& form, std::span<const VReg> sources) {
+    code.emit({.run = start_bulk,
+               .fields = {0, 0, 0, 0, form.bits()},
+               .list = code.list({}, sources),
+               .info = {.operation = Op::BulkCopy, .effects = Changes, .use = DefinedUse::Address}});
+}
+
 /// The sum of an address and its offset, with 8 bytes.
 VReg whole(Lowering& code, const AddressOperand& at) {
     return code.resized(at.offset ? code.with_offset(at.base, at.offset) : at.base, 8);
@@ -57,7 +65,7 @@ void copy_bulk(Lowering& code, Modifiers& modifiers, Operands operands) {
     const VReg barrier = is_store ? code.constant(0, 8) : whole(code, code.address(operands[3], space));
     const VReg blocks = form.is_multicast ? code.resized(code.source(operands[4], Type::U16), 4) : code.constant(0, 4);
     const VReg sources[] = {whole(code, shared), whole(code, other), bytes, barrier, blocks};
-    code.emit({.run = start_bulk, .fields = {0, 0, 0, 0, form.bits()}, .list = code.list({}, sources)});
+    start(code, form, sources);
 }
 
 /// st.async and red.async to shared memory of the cluster
@@ -86,7 +94,7 @@ void store_async(Lowering& code, Modifiers& modifiers, Operands operands) {
     std::vector<VReg> sources = {whole(code, at), none, code.constant(count * ir::info(form.type).bytes, 4),
                                  whole(code, barrier), code.constant(0, 4)};
     for (unsigned i = 0; i < count; ++i) sources.push_back(code.source(is_vector ? parts[i] : operands[1], form.type));
-    code.emit({.run = start_bulk, .fields = {0, 0, 0, 0, form.bits()}, .list = code.list({}, sources)});
+    start(code, form, sources);
 }
 
 void prefetch(Lowering& code, Modifiers& modifiers, Operands operands) {
@@ -100,7 +108,7 @@ void prefetch(Lowering& code, Modifiers& modifiers, Operands operands) {
     const VReg sources[] = {none, whole(code, code.address(operands[0], Space::Global)),
                             code.source(operands[1], Type::U32), none, code.constant(0, 4)};
     const BulkForm form{.kind = BulkForm::Kind::Prefetch};
-    code.emit({.run = start_bulk, .fields = {0, 0, 0, 0, form.bits()}, .list = code.list({}, sources)});
+    start(code, form, sources);
 }
 
 /// prefetch.tensormap
@@ -114,7 +122,7 @@ void prefetch_map(Lowering& code, Modifiers& modifiers, Operands operands) {
     const VReg none = code.constant(0, 8);
     const VReg sources[] = {none, address, code.constant(0, 4), none, code.constant(0, 4)};
     const BulkForm form{.kind = BulkForm::Kind::PrefetchMap};
-    code.emit({.run = start_bulk, .fields = {0, 0, 0, 0, form.bits()}, .list = code.list({}, sources)});
+    start(code, form, sources);
 }
 
 /// cp.async.bulk.tensor, cp.reduce.async.bulk.tensor and cp.async.bulk.prefetch.tensor, in tile mode
@@ -159,14 +167,14 @@ void copy_tensor(Lowering& code, Modifiers& modifiers, Operands operands) {
     }
     if (form.is_multicast) sources[4] = code.resized(code.source(operands[3], Type::U16), 4);
     for (const nvptx::Operand& coordinate : coordinates) sources.push_back(code.source(coordinate, Type::I32));
-    code.emit({.run = start_bulk, .fields = {0, 0, 0, 0, form.bits()}, .list = code.list({}, sources)});
+    start(code, form, sources);
 }
 
 void commit_group_of_bulk(Lowering& code, Modifiers& modifiers, Operands) {
     modifiers.take(Modifier::Async);
     modifiers.take(Modifier::Bulk);
     modifiers.take(Modifier::CommitGroup);
-    code.emit(commit_bulk, 0, 0, {});
+    code.emit({commit_bulk, {Op::BulkCommit}}, 0, 0, {});
 }
 
 void wait_group_of_bulk(Lowering& code, Modifiers& modifiers, Operands operands) {
@@ -175,7 +183,8 @@ void wait_group_of_bulk(Lowering& code, Modifiers& modifiers, Operands operands)
     modifiers.take(Modifier::WaitGroup);
     const bool reads = modifiers.take(Modifier::Read);
     if (operands[0].kind != nvptx::Operand::Kind::Integer) code.unsupported("a number of groups is needed here");
-    code.emit(await_bulk, 0, 0, {0, 0, 0, 0, std::uint32_t(std::min<std::uint64_t>(operands[0].value, ~0u)), reads});
+    code.emit({await_bulk, {reads ? Op::BulkWaitRead : Op::BulkWait}}, 0, 0,
+              {0, 0, 0, 0, std::uint32_t(std::min<std::uint64_t>(operands[0].value, ~0u)), reads});
 }
 
 std::uint64_t immediate(Lowering& code, const nvptx::Operand& operand, std::uint64_t values) {
@@ -208,7 +217,8 @@ void replace_in_map(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (has_dimension) change.dimension = std::uint8_t(immediate(code, operands[1], change.field == Stride ? 4 : 5));
     const nvptx::Operand& value = operands[has_dimension ? 2 : 1];
     if (const std::uint32_t values = replaced_values(change.field)) immediate(code, value, values);
-    code.emit(change_map, 0, A | B,
+    const MicroInfo info{.operation = OwnOp::ChangeMap, .effects = Changes, .use = DefinedUse::Address};
+    code.emit({change_map, info}, 0, A | B,
               {0, index(whole(code, map)), index(code.resized(code.source(value, type), 8)), 0, change.bits()});
 }
 
@@ -219,8 +229,11 @@ void copy_of_map(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (immediate(code, operands[2], tensor_map_bytes + 1) != tensor_map_bytes)
         code.refuse(FaultCode::WrongImmediate, "a tensor map has 128 bytes");
     code.count_here();
-    code.emit(copy_map, 0, A | B | X, {0, index(to), index(from), 0, index(code.constant(all_lanes, 4))},
-              {.synchronises = {.meets_warp = true, .releases = true, .shows_maps = true}})
+    const MicroInfo info{.operation = OwnOp::CopyMap,
+                         .synchronises = {.meets_warp = true, .releases = true, .shows_maps = true},
+                         .effects = Changes,
+                         .use = DefinedUse::Address};
+    code.emit({copy_map, info}, 0, A | B | X, {0, index(to), index(from), 0, index(code.constant(all_lanes, 4))})
         .apart = true;
 }
 

@@ -20,6 +20,8 @@ constexpr std::size_t largest_inlined = 50'000;  // micro-ops of a kernel above 
 constexpr std::size_t deepest_inlined = 32;
 constexpr std::uint32_t slot_alignment = 16;
 
+constexpr MicroInfo of_frame{.operation = OwnOp::Frame, .effects = Changes};
+
 }  // namespace
 
 /// Each at its own alignment, so that caller and callee agree on offsets even if only sizes are known.
@@ -95,6 +97,10 @@ Binding formal(Lowering& code, const nvptx::Variable& variable, const nvptx::Ope
     return code.declare_memory(variable, declarator);
 }
 
+Behaviour move_of(Type type) {
+    return slot_of(type) ? select_move(slot_of(type), slot_of(type)) : select_predicate(Op::Bitcast);
+}
+
 /// Copies between an actual register or literal and its formal.
 void copy_argument(Lowering& code, const nvptx::Variable& variable, const nvptx::Operand& actual, const Binding& formal,
                    bool back) {
@@ -109,8 +115,7 @@ void copy_argument(Lowering& code, const nvptx::Variable& variable, const nvptx:
         if (formal_in_memory)
             load_local(code, d.at, bytes, place_of(code, formal));
         else
-            code.apply(slot_of(type) ? select_move(slot_of(type), slot_of(type)) : predicate_move, d.at,
-                       {formal.value});
+            code.apply(move_of(type), d.at, {formal.value});
         return code.finish(d);
     }
     if (binding) return load_local(code, formal.value, bytes, place_of(code, *binding));
@@ -118,7 +123,7 @@ void copy_argument(Lowering& code, const nvptx::Variable& variable, const nvptx:
     if (formal_in_memory)
         store_local(code, from, bytes, place_of(code, formal));
     else
-        code.apply(slot_of(type) ? select_move(slot_of(type), slot_of(type)) : predicate_move, formal.value, {from});
+        code.apply(move_of(type), formal.value, {from});
 }
 
 /// The callee's body in place of the call.
@@ -207,7 +212,7 @@ void call_at(Lowering& code, VReg target, std::uint32_t function, const Signatur
         return bytes >= 8 ? Type::U64 : bytes == 4 ? Type::U32 : bytes == 2 ? Type::U16 : Type::U8;
     };
     const VReg frame = code.temporary(8);
-    code.emit(push_frame, D, 0, {index(frame), 0, 0, 0, signature.bytes});
+    code.emit({push_frame, of_frame}, D, 0, {index(frame), 0, 0, 0, signature.bytes});
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const auto [offset, bytes] = signature.parameters[i];
         if (const Binding* const binding = variable_of(code, arguments[i]))
@@ -216,12 +221,15 @@ void call_at(Lowering& code, VReg target, std::uint32_t function, const Signatur
             store_local(code, code.source(arguments[i], type_for(bytes)), ir::info(type_for(bytes)).bytes,
                         {frame, offset});
     }
-    Micro& call = code.emit(call_lanes, 0, A, {0, index(target), signature.bytes, function});
+    const MicroInfo of_call{
+        .operation = Op::Call, .effects = Changes, .use = DefinedUse::Call, .checked = call_lanes_checked};
+    Micro& call = code.emit({call_lanes, of_call}, 0, A, {0, index(target), signature.bytes, function});
     call.flow = Flow::Call;
     call.counts = true;
-    code.emit(restore_lanes, 0, 0, {});
+    code.emit({restore_lanes, {.operation = OwnOp::Frame, .effects = Changes, .checked = restore_lanes_checked}}, 0, 0,
+              {});
     const VReg returned = code.temporary(8);
-    code.emit(read_frame, D, 0, {index(returned)});
+    code.emit({read_frame, {OwnOp::Frame}}, D, 0, {index(returned)});
     for (std::size_t i = 0; i < results.size(); ++i) {
         const auto [offset, bytes] = signature.results[i];
         if (const Binding* const binding = variable_of(code, results[i])) {
@@ -233,7 +241,7 @@ void call_at(Lowering& code, VReg target, std::uint32_t function, const Signatur
         load_local(code, d.at, ir::info(type_for(bytes)).bytes, {returned, offset});
         code.finish(d);
     }
-    code.emit(pop_frame, 0, 0, {});
+    code.emit({pop_frame, of_frame}, 0, 0, {});
 }
 
 void call_through(Lowering& code, const nvptx::Operand& target, Operands results, Operands arguments,
@@ -259,7 +267,7 @@ void lower_function(Lowering& code, const nvptx::Function& function, std::uint32
     code.callers.assign(1, &function);
 
     code.place_label(label);
-    code.emit(enter_frame, D, 0, {index(code.stack_pointer)});
+    code.emit({enter_frame, of_frame}, D, 0, {index(code.stack_pointer)});
     const std::size_t entered = code.micros.size() - 1;
     std::vector<std::pair<VReg, Signature::Slot>> results_in_registers;
     Lowering::Scope formals;
@@ -288,7 +296,8 @@ void lower_function(Lowering& code, const nvptx::Function& function, std::uint32
     code.place_label(code.return_label);
     for (const auto& [value, slot] : results_in_registers)
         store_local(code, value, slot.bytes, {code.stack_pointer, slot.offset});
-    Micro& end = code.emit(return_lanes, 0, 0, {});
+    Micro& end = code.emit(
+        {return_lanes, {.operation = OwnOp::Return, .effects = Changes, .checked = return_lanes_checked}}, 0, 0, {});
     end.flow = Flow::End;
     end.counts = true;
     code.micros[entered].fields[4] = std::uint32_t(rounded_up(code.frame_used, slot_alignment));
@@ -317,7 +326,7 @@ void call(Lowering& code, Modifiers& modifiers, Operands operands) {
     const nvptx::Function& callee = *binding->function;
     if (results.size() != callee.results.size() || arguments.size() != callee.parameters.size())
         code.unsupported(fmt::format("'{}' has a different number of parameters", name));
-    if (code.first) code.emit(nothing, 0, 0, {});
+    if (code.first) code.emit({nothing, {OwnOp::Nothing}}, 0, 0, {});
     const bool calls_itself = std::find(code.callers.begin(), code.callers.end(), &callee) != code.callers.end();
     if (calls_itself || code.callers.size() > deepest_inlined || code.micros.size() > largest_inlined)
         return call_out_of_line(code, callee, results, arguments);
@@ -333,7 +342,8 @@ void allocate(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (alignment == 0 || alignment > 1024 || (alignment & (alignment - 1)))
         code.unsupported("the alignment of alloca is not a power of two");
     const Result d = code.result(operands[0], Type::U64);
-    code.emit(allocate_on_stack, D, A, {index(d.at), index(code.source(operands[1], Type::U64)), 0, 0, alignment})
+    code.emit({allocate_on_stack, {.operation = OwnOp::Alloca, .effects = Changes, .use = DefinedUse::Call}}, D, A,
+              {index(d.at), index(code.source(operands[1], Type::U64)), 0, 0, alignment})
         .apart = true;
     code.finish(d);
 }
@@ -341,13 +351,14 @@ void allocate(Lowering& code, Modifiers& modifiers, Operands operands) {
 void stacksave(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take_type();
     const Result d = code.result(operands[0], Type::U64);
-    code.emit(save_stack, D, 0, {index(d.at)});
+    code.emit({save_stack, {OwnOp::StackTop}}, D, 0, {index(d.at)});
     code.finish(d);
 }
 
 void stackrestore(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take_type();
-    code.emit(restore_stack, 0, A, {0, index(code.source(operands[0], Type::U64))});
+    code.emit({restore_stack, {.operation = OwnOp::StackTop, .effects = Changes, .use = DefinedUse::Call}}, 0, A,
+              {0, index(code.source(operands[0], Type::U64))});
 }
 
 constexpr RuleRow call_rows[] = {

@@ -16,7 +16,7 @@ namespace {
 VReg carry_flag(Lowering& code) {
     if (!code.carry_flag) {
         code.carry_flag = code.new_value(0, 0);
-        code.apply(predicate_literal, *code.carry_flag, {}, 0);
+        code.apply(select_predicate(Op::Const), *code.carry_flag, {}, 0);
     }
     return *code.carry_flag;
 }
@@ -44,10 +44,10 @@ void with_carry(Lowering& code, bool subtracts, bool reads, bool writes, Type ty
         code.apply(select_choose(slot), one, {code.constant(1, slot), code.constant(0, slot), carry_flag(code)});
         sum = code.temporary(slot);
         code.apply(select_integer(Op::Add, bits), sum, {first, one});
-        code.apply(predicate_or, either, {carried, compare(Comparison::Lt, sum, first)});
+        code.apply(select_predicate(Op::Or), either, {carried, compare(Comparison::Lt, sum, first)});
         carried = either;
     }
-    if (writes) code.apply(predicate_move, carry_flag(code), {carried});
+    if (writes) code.apply(select_predicate(Op::Bitcast), carry_flag(code), {carried});
     code.apply(select_move(slot, slot), d.at, {sum});
     code.finish(d);
 }

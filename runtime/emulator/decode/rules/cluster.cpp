@@ -16,8 +16,11 @@ void cluster_barrier(Lowering& code, Modifiers& modifiers, Operands) {
     modifiers.take_any({Modifier::Release, Modifier::Acquire});
     const std::uint32_t bits =
         BarrierCluster | (modifiers.take(Modifier::Aligned) ? BarrierAligned : 0) | (releases ? BarrierReleases : 0);
+    const Synchronises how{.acquires = !arrives, .releases = releases, .scope = Scope::Cluster};
     code.count_here();
-    code.emit(barrier, 0, 0, {0, 0, 0, 0, bits | (arrives ? BarrierArrive : 0)}).apart = true;
+    code.emit({barrier, {.operation = Op::ClusterBarrier, .synchronises = how}}, 0, 0,
+              {0, 0, 0, 0, bits | (arrives ? BarrierArrive : 0)})
+        .apart = true;
 }
 
 /// An address in shared memory, with 64 bits; without .shared::cluster it is generic.
@@ -38,7 +41,8 @@ void mapa(Lowering& code, Modifiers& modifiers, Operands operands) {
     const SharedAddress from = shared_address(code, modifiers, operands[1]);
     const Result d = code.result(operands[0], from.type);
     const VReg rank = code.source(operands[2], Type::U32), mapped = code.temporary(8);
-    code.apply(map_shared, mapped, {from.value, rank}, from.is_generic);
+    code.apply({map_shared, {.operation = Op::Peer, .use = DefinedUse::Address}}, mapped, {from.value, rank},
+               from.is_generic);
     code.apply(select_move(slot_of(from.type), 8), d.at, {mapped});
     code.finish(d);
 }
@@ -47,7 +51,8 @@ void mapa(Lowering& code, Modifiers& modifiers, Operands operands) {
 void getctarank(Lowering& code, Modifiers& modifiers, Operands operands) {
     const SharedAddress of = shared_address(code, modifiers, operands[1]);
     const Result d = code.result(operands[0], Type::U32);
-    code.apply(rank_of_shared, d.at, {of.value}, of.is_generic);
+    code.apply({rank_of_shared, {.operation = OwnOp::RankOfShared, .use = DefinedUse::Address}}, d.at, {of.value},
+               of.is_generic);
     code.finish(d);
 }
 

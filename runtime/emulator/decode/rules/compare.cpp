@@ -31,10 +31,7 @@ VReg compared(Lowering& code, Modifiers& modifiers, Type type, std::optional<Com
 VReg combined(Lowering& code, Modifier combine, VReg p, Operands operands) {
     if (combine == Modifier::Unknown) return p;
     const VReg both = code.temporary(0);
-    code.apply(combine == Modifier::Or    ? predicate_or
-               : combine == Modifier::Xor ? predicate_xor
-                                          : predicate_and,
-               both, {p, code.predicate(operands[3])});
+    code.apply(select_predicate(combining(combine)), both, {p, code.predicate(operands[3])});
     return both;
 }
 
@@ -70,13 +67,13 @@ void setp(Lowering& code, Modifiers& modifiers, Operands operands) {
         holds = compared_lanes(code, modifiers, *type, comparison, operands);
     } else {
         holds = {compared(code, modifiers, *type, comparison, operands[1], operands[2]), code.temporary(0)};
-        code.apply(predicate_not, holds[1], {holds[0]});
+        code.apply(select_predicate(Op::Not), holds[1], {holds[0]});
     }
     // the combined predicate may be one of the results
     const VReg first = combined(code, combine, holds[0], operands),
                second = combined(code, combine, holds[1], operands);
-    if (pair) code.apply(predicate_move, code.result(targets[1], Type::Pred).at, {second});
-    code.apply(predicate_move, p.at, {first});
+    if (pair) code.apply(select_predicate(Op::Bitcast), code.result(targets[1], Type::Pred).at, {second});
+    code.apply(select_predicate(Op::Bitcast), p.at, {first});
 }
 
 void set(Lowering& code, Modifiers& modifiers, Operands operands) {
@@ -111,7 +108,7 @@ void selp(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Result d = code.result(operands[0], *type);
     const VReg a = code.source(operands[1], *type), b = code.source(operands[2], *type),
                c = code.predicate(operands[3]);
-    code.apply(*type == Type::Pred ? predicate_select : select_choose(slot_of(*type)), d.at, {a, b, c});
+    code.apply(*type == Type::Pred ? select_predicate(Op::Select) : select_choose(slot_of(*type)), d.at, {a, b, c});
     code.finish(d);
 }
 
@@ -133,6 +130,10 @@ constexpr RuleRow compare_rows[] = {
 };
 
 }  // namespace
+
+Op combining(Modifier modifier) {
+    return modifier == Modifier::Or ? Op::Or : modifier == Modifier::Xor ? Op::Xor : Op::And;
+}
 
 constinit const Family compare_family{compare_rows};
 

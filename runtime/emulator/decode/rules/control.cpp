@@ -27,7 +27,8 @@ void brx(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (!table || table->kind != Binding::Kind::Table) code.unsupported("its .branchtargets list is not visible here");
     const Operands targets = code.module.operands(table->targets);
     const VReg selector = code.source(operands[0], Type::U32);
-    Micro& micro = code.emit(branch_table, 0, A, {0, index(selector)});
+    Micro& micro =
+        code.emit({branch_table, {.operation = OwnOp::Branch, .use = DefinedUse::Branch}}, 0, A, {0, index(selector)});
     micro.flow = Flow::Table;
     micro.counts = true;
     micro.label = std::uint32_t(code.table_labels.size());
@@ -40,7 +41,7 @@ void brx(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void end_thread(Lowering& code, Modifiers&, Operands) {
-    Micro& micro = code.emit(end_lanes, 0, 0, {});
+    Micro& micro = code.emit({end_lanes, {OwnOp::End}}, 0, 0, {});
     micro.flow = Flow::End;
     micro.counts = true;
 }
@@ -51,11 +52,11 @@ void ret(Lowering& code, Modifiers& modifiers, Operands operands) {
     code.jump_to(code.return_label);
 }
 
-void stop(Lowering& code, Modifiers&, Operands) { code.emit(trap, 0, 0, {}); }
+void stop(Lowering& code, Modifiers&, Operands) { code.emit({trap, {OwnOp::Trap}}, 0, 0, {}); }
 
 void nanosleep(Lowering& code, Modifiers& modifiers, Operands) {
     modifiers.take_type();
-    code.emit(give_way, 0, 0, {});
+    code.emit({give_way, {OwnOp::GiveWay}}, 0, 0, {});
 }
 
 // ---- barriers
@@ -64,8 +65,7 @@ void sync_warp(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::Warp);
     modifiers.take(Modifier::Sync);
     code.count_here();
-    code.emit(select_sync_warp(), 0, X, {0, 0, 0, 0, index(code.source(operands[0], Type::U32))},
-              {.synchronises = {.meets_warp = true}});
+    code.emit(select_sync_warp(), 0, X, {0, 0, 0, 0, index(code.source(operands[0], Type::U32))});
 }
 
 void bar(Lowering& code, Modifiers& modifiers, Operands operands) {
@@ -95,9 +95,10 @@ void bar(Lowering& code, Modifiers& modifiers, Operands operands) {
     }
     if (bits & BarrierReduce) p = code.predicate(operands[at]);
     code.count_here();
+    const Synchronises how{.acquires = !(bits & BarrierArrive), .releases = true, .scope = Scope::Block};
     std::uint8_t reads = A | B, writes = 0;
     if (bits & BarrierReduce) reads |= C, writes |= D;
-    code.emit(barrier, writes, reads,
+    code.emit({barrier, {.operation = Op::Barrier, .synchronises = how, .use = DefinedUse::Barrier}}, writes, reads,
               {bits & BarrierReduce ? index(d.at) : 0, index(id), index(threads), bits & BarrierReduce ? index(p) : 0,
                bits})
         .apart = true;

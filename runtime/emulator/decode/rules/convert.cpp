@@ -37,7 +37,7 @@ void cvt_packed(Lowering& code, Type to, Type from, Rounding rounding, std::uint
     const Result d = code.result(operands[0], to);
     const VReg high = code.temporary(4), low = code.temporary(4);
     const bool special = how > 3;
-    const Handler convert = select_convert(lane(to), lane(from), rounding, special);
+    const Behaviour convert = select_convert(lane(to), lane(from), rounding, special);
     if (is_packed(from)) {
         const VReg packed = code.source(operands[1], from);
         code.apply(convert, high, {lane_of(code, packed, from, 1)}, how);

@@ -31,7 +31,8 @@ void copy_async(Lowering& code, Modifiers& modifiers, Operands operands) {
     }
     const bool has_limit = form.source != CopyForm::Source::Whole;
     code.tell_tools(from, {.bytes = std::uint32_t(bytes), .cached = cached, .is_limited = has_limit});
-    code.emit(start_copies, 0, std::uint8_t(A | B | (has_limit ? C : 0)),
+    const MicroInfo info{.operation = Op::CopyAsync, .effects = Changes, .use = DefinedUse::Address};
+    code.emit({start_copies, info}, 0, std::uint8_t(A | B | (has_limit ? C : 0)),
               {form.bits(), index(to.base), index(from.base), has_limit ? index(limit) : 0, std::uint32_t(to.offset),
                std::uint32_t(from.offset)});
 }
@@ -39,20 +40,21 @@ void copy_async(Lowering& code, Modifiers& modifiers, Operands operands) {
 void commit_group(Lowering& code, Modifiers& modifiers, Operands) {
     modifiers.take(Modifier::Async);
     modifiers.take(Modifier::CommitGroup);
-    code.emit(commit_copies, 0, 0, {});
+    code.emit({commit_copies, {Op::CopyCommit}}, 0, 0, {});
 }
 
 void wait_group(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::Async);
     modifiers.take(Modifier::WaitGroup);
     if (operands[0].kind != nvptx::Operand::Kind::Integer) code.unsupported("a number of groups is needed here");
-    code.emit(await_copies, 0, 0, {0, 0, 0, 0, std::uint32_t(std::min<std::uint64_t>(operands[0].value, ~0u)), 0});
+    code.emit({await_copies, {Op::CopyWait}}, 0, 0,
+              {0, 0, 0, 0, std::uint32_t(std::min<std::uint64_t>(operands[0].value, ~0u)), 0});
 }
 
 void wait_all(Lowering& code, Modifiers& modifiers, Operands) {
     modifiers.take(Modifier::Async);
     modifiers.take(Modifier::WaitAll);
-    code.emit(await_copies, 0, 0, {0, 0, 0, 0, 0, 1});
+    code.emit({await_copies, {Op::CopyWait}}, 0, 0, {0, 0, 0, 0, 0, 1});
 }
 
 constexpr RuleRow copies_rows[] = {

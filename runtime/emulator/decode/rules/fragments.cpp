@@ -78,9 +78,11 @@ Operands registers_in(Lowering& code, const nvptx::Operand& operand, std::size_t
 }
 
 /// An op for which the whole warp must be there.
-Micro& emit_for_all(Lowering& code, Handler handler, OperandList list = {}) {
+Micro& emit_for_all(Lowering& code, const Behaviour& behaviour, OperandList list = {}) {
     code.count_here();
-    Micro micro{.run = handler, .reads = X, .list = list};
+    Micro micro = micro_of(behaviour);
+    micro.reads = X;
+    micro.list = list;
     micro.fields[4] = index(code.constant(all_lanes, 4));
     return code.emit(micro);
 }
@@ -181,8 +183,7 @@ void load_fragment(Lowering& code, Modifiers& modifiers, Operands operands) {
                   loaded.push_back(code.temporary(slot));
                   code.tell_tools(at, {.bytes = fragment.unit()});
                   code.emit(select_load(at.space, code.values[index(at.base)].slot, fragment.unit(), 1), Field::D,
-                            Field::A, {index(loaded.back()), index(at.base), 0, 0, std::uint32_t(at.offset)},
-                            {.access = {at.space, fragment.unit(), Direction::Read, all_lanes, at.offset}})
+                            Field::A, {index(loaded.back()), index(at.base), 0, 0, std::uint32_t(at.offset)})
                       .apart = true;
               });
     const auto join = [&](VReg low, VReg high, unsigned bits) {
@@ -224,8 +225,7 @@ void store_fragment(Lowering& code, Modifiers& modifiers, Operands operands) {
                   code.tell_tools(at, {.bytes = fragment.unit(), .direction = Direction::Write});
                   code.emit(select_store(at.space, code.values[index(at.base)].slot, fragment.unit(), 1), 0,
                             std::uint8_t(Field::A | Field::D),
-                            {index(from), index(at.base), 0, 0, std::uint32_t(at.offset)},
-                            {.access = {at.space, fragment.unit(), Direction::Write, all_lanes, at.offset}});
+                            {index(from), index(at.base), 0, 0, std::uint32_t(at.offset)});
               });
 }
 
@@ -265,7 +265,7 @@ void multiply_fragments(Lowering& code, Modifiers& modifiers, Operands operands)
     add(1, product.a_registers(), of_factors);
     add(2, product.b_registers(), of_factors);
     add(3, product.registers_of(*c), of_sums(*c));
-    emit_for_all(code, select_fragment_product(false), code.list(to, sources)).fields[5] = product.bits();
+    emit_for_all(code, select_fragment_product(), code.list(to, sources)).fields[5] = product.bits();
     for (const Result& each : results) code.finish(each);
 }
 

@@ -37,12 +37,10 @@ void add_sources(Lowering& code, std::vector<VReg>& all, const nvptx::Operand& o
 }
 
 /// Emits an op of the whole warp: d is a list, x the members, for which it waits.
-Micro& emit_together(Lowering& code, Handler handler, std::span<const Result> results, std::span<const VReg> sources,
-                     Micro micro = {}) {
+Micro& emit_together(Lowering& code, Micro micro, std::span<const Result> results, std::span<const VReg> sources) {
     std::vector<VReg> to;
     for (const Result& each : results) to.push_back(each.at);
     code.count_here();
-    micro.run = handler;
     micro.fields[4] = index(code.constant(all_lanes, 4));
     micro.reads |= X;
     micro.list = code.list(to, sources);
@@ -95,7 +93,9 @@ void mma(Lowering& code, Modifiers& modifiers, Operands operands) {
     add_sources(code, sources, operands[2], product.b_registers(), of_factors);
     add_sources(code, sources, operands[3], product.registers_of(*c), register_of(*c));
     if (is_sparse) sources.push_back(code.source(operands[4], Type::U32));
-    emit_together(code, select_matrix_product(kind_of(product)), results, sources).fields[5] = product.bits();
+    Micro micro = micro_of(select_matrix_product(kind_of(product)));
+    micro.fields[5] = product.bits();
+    emit_together(code, micro, results, sources);
     for (const Result& each : results) code.finish(each);
 }
 
@@ -107,7 +107,7 @@ unsigned take_count(Modifiers& modifiers) {
 }
 
 /// The op of ldmatrix and stmatrix, without its registers.
-Micro matrix_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& address, Direction direction) {
+Micro matrix_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& address, const Behaviour& behaviour) {
     for (const Modifier each : {Modifier::Sync, Modifier::Aligned, Modifier::M8n8, Modifier::B16}) modifiers.take(each);
     MatrixAccess access{.matrices = std::uint8_t(take_count(modifiers)), .transposes = modifiers.take(Modifier::Trans)};
     const Space space = modifiers.take_space();
@@ -116,24 +116,28 @@ Micro matrix_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& 
     access.is_generic = space == Space::Generic;
     access.is_wide = code.values[index(at.base)].slot == 8;
     const std::uint32_t lanes = access.matrices == 4 ? all_lanes : (1u << 8 * access.matrices) - 1;
-    return {.fields = {0, index(at.base), std::uint32_t(at.offset), 0, 0, access.bits()},
-            .reads = A,
-            .info = {.access = {space, 16, direction, lanes, at.offset, false, direction == Direction::Read}}};
+    Micro micro = micro_of(behaviour);
+    micro.fields = {0, index(at.base), std::uint32_t(at.offset), 0, 0, access.bits()};
+    micro.reads = A;
+    micro.info.access.space = space;
+    micro.info.access.lanes = lanes;
+    micro.info.access.offset = at.offset;
+    return micro;
 }
 
 void ldmatrix(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const Micro micro = matrix_access(code, modifiers, operands[1], Direction::Read);
+    const Micro micro = matrix_access(code, modifiers, operands[1], select_load_matrices());
     const std::vector<Result> results =
         results_of(code, operands[0], MatrixAccess::of(micro.fields[5]).matrices, Type::U32);
-    emit_together(code, select_load_matrices(false), results, {}, micro);
+    emit_together(code, micro, results, {});
     for (const Result& each : results) code.finish(each);
 }
 
 void stmatrix(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const Micro micro = matrix_access(code, modifiers, operands[0], Direction::Write);
+    const Micro micro = matrix_access(code, modifiers, operands[0], select_store_matrices());
     std::vector<VReg> sources;
     add_sources(code, sources, operands[1], MatrixAccess::of(micro.fields[5]).matrices, Type::U32);
-    emit_together(code, select_store_matrices(false), {}, sources, micro);
+    emit_together(code, micro, {}, sources);
 }
 
 void movmatrix(Lowering& code, Modifiers& modifiers, Operands operands) {
@@ -142,8 +146,7 @@ void movmatrix(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Result d = code.result(operands[0], Type::U32);
     const VReg a = code.source(operands[1], Type::U32);
     code.count_here();
-    code.emit(select_transpose_matrix(false), D, A | X,
-              {index(d.at), index(a), 0, 0, index(code.constant(all_lanes, 4))});
+    code.emit(select_transpose_matrix(), D, A | X, {index(d.at), index(a), 0, 0, index(code.constant(all_lanes, 4))});
     code.finish(d);
 }
 

@@ -24,11 +24,15 @@ OfBarrier take_barrier(Lowering& code, Modifiers& modifiers, const nvptx::Operan
     return of;
 }
 
-void emit(Lowering& code, Handler handler, const OfBarrier& of, std::optional<VReg> b = {}, const Result* d = nullptr,
-          std::uint32_t c = 0) {
+MicroInfo with(std::uint8_t effects) {
+    return {.operation = Op::Mbarrier, .effects = effects, .use = DefinedUse::Barrier};
+}
+
+void emit(Lowering& code, const Behaviour& behaviour, const OfBarrier& of, std::optional<VReg> b = {},
+          const Result* d = nullptr, std::uint32_t c = 0) {
     MbarrierForm form = of.form;
     form.has_b = b.has_value();
-    code.emit(handler, d ? D : 0, std::uint8_t(A | (b ? B : 0)),
+    code.emit(behaviour, d ? D : 0, std::uint8_t(A | (b ? B : 0)),
               {d ? index(d->at) : 0, index(code.resized(of.at.base, 8)), b ? index(*b) : 0, c,
                std::uint32_t(of.at.offset), form.bits()})
         .apart = true;
@@ -38,12 +42,12 @@ void emit(Lowering& code, Handler handler, const OfBarrier& of, std::optional<VR
 void init(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::Init);
     const OfBarrier of = take_barrier(code, modifiers, operands[0]);
-    emit(code, init_mbarrier, of, code.source(operands[1], Type::U32));
+    emit(code, {init_mbarrier, with(Changes)}, of, code.source(operands[1], Type::U32));
 }
 
 void inval(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::Inval);
-    emit(code, invalidate_mbarrier, take_barrier(code, modifiers, operands[0]));
+    emit(code, {invalidate_mbarrier, with(Changes)}, take_barrier(code, modifiers, operands[0]));
 }
 
 /// mbarrier.arrive and mbarrier.arrive_drop
@@ -59,7 +63,7 @@ void arrive(Lowering& code, Modifiers& modifiers, Operands operands) {
     std::optional<VReg> amount;
     if (operands.size() > 2) amount = code.source(operands[2], Type::U32);
     const Result state = code.result(operands[0], Type::U64);
-    emit(code, arrive_at_mbarrier, of, amount, &state);
+    emit(code, {arrive_at_mbarrier, with(Changes)}, of, amount, &state);
 }
 
 /// mbarrier.expect_tx and mbarrier.complete_tx
@@ -68,7 +72,7 @@ void transact(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::ExpectTx);
     OfBarrier of = take_barrier(code, modifiers, operands[0]);
     of.form.completes = completes;
-    emit(code, transact_mbarrier, of, code.source(operands[1], Type::U32));
+    emit(code, {transact_mbarrier, with(Changes)}, of, code.source(operands[1], Type::U32));
 }
 
 /// mbarrier.test_wait and mbarrier.try_wait, whose time limit has no effect: nothing takes time here.
@@ -82,7 +86,7 @@ void wait(Lowering& code, Modifiers& modifiers, Operands operands) {
     const VReg asked = code.source(operands[2], has_parity ? Type::U32 : Type::U64);
     if (operands.size() > 3) code.source(operands[3], Type::U32);
     const Result over = code.result(operands[0], Type::Pred);
-    emit(code, test_mbarrier, of, asked, &over);
+    emit(code, {test_mbarrier, with(ReadsBlock)}, of, asked, &over);
 }
 
 /// mbarrier.pending_count: the low bits of a state.
@@ -103,7 +107,8 @@ void arrive_behind_copies(Lowering& code, Modifiers& modifiers, Operands operand
     modifiers.take(Modifier::Mbarrier);
     modifiers.take(Modifier::Arrive);
     const bool is_counted = modifiers.take(Modifier::Noinc);
-    emit(code, arrive_after_copies, take_barrier(code, modifiers, operands[0]), {}, nullptr, is_counted);
+    const MicroInfo info{.operation = Op::CopyArrive, .effects = Changes, .use = DefinedUse::Barrier};
+    emit(code, {arrive_after_copies, info}, take_barrier(code, modifiers, operands[0]), {}, nullptr, is_counted);
 }
 
 constexpr RuleRow mbarriers_rows[] = {

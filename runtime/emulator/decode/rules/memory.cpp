@@ -15,6 +15,20 @@ std::vector<VReg> double_words(Lowering& code, const nvptx::Operand& operand) {
 
 namespace {
 
+/// `map`: the address of a tensor map that it is about.
+void emit_fence(Lowering& code, const Synchronises& how, std::optional<VReg> map = {}) {
+    const MicroInfo info{.operation = Op::Fence, .synchronises = how, .use = DefinedUse::Address};
+    code.emit({fence, info}, 0, map ? A : 0, {0, map ? index(*map) : 0});
+}
+
+/// The addresses of `bytes` each must be multiples of that.
+void check_alignment_of(Lowering& code, const AddressOperand& at, std::uint32_t bytes) {
+    const MicroInfo info{.operation = OwnOp::CheckAlignment, .use = DefinedUse::Address};
+    code.emit({check_alignment, info}, 0, A,
+              {0, index(at.base), bytes, code.values[index(at.base)].slot, std::uint32_t(at.offset),
+               std::uint32_t(at.space)});
+}
+
 /// Orders stronger than relaxed become fences before and behind an otherwise plain access.
 struct Order {
     bool acquires = false, releases = false;
@@ -22,10 +36,10 @@ struct Order {
     Scope scope = Scope::Thread;
 
     void before(Lowering& code) const {
-        if (releases) code.emit(fence, 0, 0, {}, {.synchronises = {.releases = true, .scope = scope}});
+        if (releases) emit_fence(code, {.releases = true, .scope = scope});
     }
     void after(Lowering& code) const {
-        if (acquires) code.emit(fence, 0, 0, {}, {.synchronises = {.acquires = true, .scope = scope}});
+        if (acquires) emit_fence(code, {.acquires = true, .scope = scope});
     }
 };
 
@@ -94,9 +108,7 @@ void in_parts(Lowering& code, const Access& access, std::span<const VReg> elemen
         const std::uint8_t slot = code.values[index(access.at.base)].slot;
         part.at.base = code.temporary(slot);  // a load may overwrite its own address
         code.apply(select_move(slot, slot), part.at.base, {access.at.base});
-        code.emit(check_alignment, 0, A,
-                  {0, index(part.at.base), unsigned(elements.size()) * bytes, slot, std::uint32_t(part.at.offset),
-                   std::uint32_t(part.at.space)});
+        check_alignment_of(code, part.at, unsigned(elements.size()) * bytes);
     }
     for (std::size_t i = 0; i < elements.size(); i += at_once) {
         const std::span<const VReg> now = elements.subspan(i, std::min<std::size_t>(at_once, elements.size() - i));
@@ -127,10 +139,9 @@ void load_elements(Lowering& code, const Access& access, std::span<const VReg> e
     code.tell_tools(access.at, {.bytes = bytes * std::uint32_t(elements.size()), .cached = access.cached});
     in_parts(code, access, elements,
              [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
-                 const MicroInfo info{.access = {at.space, size * count, Direction::Read, all_lanes,
-                                                 std::int32_t(fields[4]), access.order.is_strong}};
-                 code.emit(select_load(at.space, code.values[index(at.base)].slot, size, count), used, A, fields, info)
-                     .apart = true;
+                 Behaviour load = select_load(at.space, code.values[index(at.base)].slot, size, count);
+                 load.info.access.is_strong = access.order.is_strong;
+                 code.emit(load, used, A, fields).apart = true;
              });
 }
 
@@ -141,10 +152,9 @@ void store_elements(Lowering& code, const Access& access, std::span<const VReg> 
         {.bytes = bytes * std::uint32_t(elements.size()), .direction = Direction::Write, .cached = access.cached});
     in_parts(code, access, elements,
              [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
-                 const MicroInfo info{.access = {at.space, size * count, Direction::Write, all_lanes,
-                                                 std::int32_t(fields[4]), access.order.is_strong}};
-                 code.emit(select_store(at.space, code.values[index(at.base)].slot, size, count), 0,
-                           std::uint8_t(A | used), fields, info);
+                 Behaviour store = select_store(at.space, code.values[index(at.base)].slot, size, count);
+                 store.info.access.is_strong = access.order.is_strong;
+                 code.emit(store, 0, std::uint8_t(A | used), fields);
              });
 }
 
@@ -185,10 +195,6 @@ void st(Lowering& code, Modifiers& modifiers, Operands operands) {
     to.order.after(code);
 }
 
-MicroInfo atomic_info(Space space, std::uint32_t bytes, std::uint32_t offset) {
-    return {.access = {space, bytes, Direction::Atomic, all_lanes, std::int32_t(offset), true}};
-}
-
 /// Each element separately, as the ISA says; the vector must be aligned as a whole.
 void update_vector(Lowering& code, Atomic atomic, Type type, unsigned count, const AddressOperand& at,
                    const nvptx::Operand* to, Operands operands) {
@@ -198,8 +204,7 @@ void update_vector(Lowering& code, Atomic atomic, Type type, unsigned count, con
         code.unsupported("the vector's length is not that of the instruction");
     const unsigned bytes = ir::info(type).bytes;
     const VReg base = code.resized(at.base, 8);
-    code.emit(check_alignment, 0, A,
-              {0, index(base), count * bytes, 8, std::uint32_t(at.offset), std::uint32_t(at.space)});
+    check_alignment_of(code, {base, at.offset, at.space}, count * bytes);
     code.tell_tools({base, at.offset, at.space},
                     {.bytes = count * bytes, .direction = Direction::Atomic, .cached = false});
     std::vector<VReg> old;
@@ -207,9 +212,8 @@ void update_vector(Lowering& code, Atomic atomic, Type type, unsigned count, con
         old.push_back(code.temporary(slot_of(type)));
         const VReg b = code.source(sources[i], type);
         const std::uint32_t offset = std::uint32_t(at.offset) + i * bytes;
-        code.emit(select_atomic(atomic, type), D, A | B | C,
-                  {index(old[i]), index(base), index(b), index(b), offset, std::uint32_t(at.space)},
-                  atomic_info(at.space, bytes, offset))
+        code.emit(select_atomic(atomic, type, at.space), D, A | B | C,
+                  {index(old[i]), index(base), index(b), index(b), offset, std::uint32_t(at.space)})
             .apart = true;
     }
     for (unsigned i = 0; to && i < count; ++i) {
@@ -231,12 +235,12 @@ void update_wide(Lowering& code, std::optional<Atomic> operation, const AddressO
     const VReg low = code.temporary(8), high = code.temporary(8);
     code.tell_tools({base, at.offset, at.space}, {.bytes = 16, .direction = Direction::Atomic, .cached = false});
     const VReg old[] = {low, high}, sources[] = {written[0], written[1], expected[0], expected[1]};
-    code.emit({.run = select_wide_atomic(compares),
-               .fields = {0, index(base), 0, 0, std::uint32_t(at.offset), std::uint32_t(at.space)},
-               .reads = A,
-               .list = code.list(old, std::span(sources).first(compares ? 4 : 2)),
-               .apart = true,
-               .info = atomic_info(at.space, 16, std::uint32_t(at.offset))});
+    Micro micro = micro_of(select_wide_atomic(compares, at.space));
+    micro.fields = {0, index(base), 0, 0, std::uint32_t(at.offset), std::uint32_t(at.space)};
+    micro.reads = A;
+    micro.list = code.list(old, std::span(sources).first(compares ? 4 : 2));
+    micro.apart = true;
+    code.emit(micro);
     if (to->kind == nvptx::Operand::Kind::Sink) return;
     const std::vector<VReg> d = double_words(code, *to);
     code.apply(select_move(8, 8), d[0], {low});
@@ -260,7 +264,7 @@ void istypep(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Modifier type = modifiers.take_any({Modifier::Texref, Modifier::Samplerref, Modifier::Surfref});
     const Result p = code.result(operands[0], Type::Pred);
     const VReg address = code.source(operands[1], Type::U64);
-    code.emit(predicate_literal, D, 0, {index(p.at), 0, 0, 0, 0});
+    code.emit(select_predicate(Op::Const), D, 0, {index(p.at), 0, 0, 0, 0});
     for (const nvptx::Variable& variable : code.module.variables) {
         if (nvptx::spelled_modifier(code.module.text(variable.type)) != type) continue;
         for (const auto& declarator : variable.declarators) {
@@ -269,7 +273,7 @@ void istypep(Lowering& code, Modifiers& modifiers, Operands operands) {
             const VReg same = code.temporary(0);
             code.apply(select_compare(Comparison::Eq, Type::U64, false), same,
                        {address, code.constant(placed->second.address, 8)});
-            code.apply(predicate_or, p.at, {p.at, same});
+            code.apply(select_predicate(Op::Or), p.at, {p.at, same});
         }
     }
 }
@@ -306,9 +310,8 @@ void update(Lowering& code, Modifiers& modifiers, const nvptx::Operand* to, Oper
     order.before(code);
     code.tell_tools({base, at.offset, at.space},
                     {.bytes = ir::info(*type).bytes, .direction = Direction::Atomic, .cached = false});
-    code.emit(select_atomic(*operation, *type), D, A | B | C,
-              {index(d.at), index(base), index(b), index(c), std::uint32_t(at.offset), std::uint32_t(at.space)},
-              atomic_info(at.space, ir::info(*type).bytes, std::uint32_t(at.offset)))
+    code.emit(select_atomic(*operation, *type, at.space), D, A | B | C,
+              {index(d.at), index(base), index(b), index(c), std::uint32_t(at.offset), std::uint32_t(at.space)})
         .apart = true;
     code.finish(d);
     order.after(code);
@@ -337,14 +340,13 @@ void membar(Lowering& code, Modifiers& modifiers, Operands operands) {
         how.shows_shared = !modifiers.has(Modifier::Global);
         how.shows_global = !modifiers.has(Modifier::SharedCta) && !modifiers.has(Modifier::SharedCluster);
     }
-    VReg map{};
+    std::optional<VReg> map;
     if (is_of_maps && how.acquires) {
         const AddressOperand at = code.address(operands[0], Space::Generic);
         map = code.resized(at.offset ? code.with_offset(at.base, at.offset) : at.base, 8);
     }
     modifiers.take_all();  // always the strongest
-    const bool has_map = is_of_maps && how.acquires;
-    code.emit(fence, 0, has_map ? A : 0, {0, has_map ? index(map) : 0}, {.synchronises = how});
+    emit_fence(code, how, map);
 }
 
 /// Hints: prefetch, brkpt, pmevent ...

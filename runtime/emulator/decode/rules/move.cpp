@@ -43,13 +43,14 @@ void unpack(Lowering& code, Type type, const nvptx::Operand& to, const nvptx::Op
     if (!into_bytes && (bytes < 4 || (parts.size() != 2 && !(parts.size() == 4 && bytes == 8))))
         code.unsupported("this number of parts is not supported here");
     // The source may be one of the parts.
-    const VReg whole = code.temporary(slot_of(type));
-    code.apply(select_move(bytes, bytes), whole, {code.source(from, type)});
+    const std::uint8_t slot = slot_of(type);
+    const VReg whole = code.temporary(slot);
+    code.apply(select_move(slot, slot), whole, {code.source(from, type)});
     const auto each = unsigned(bytes / parts.size());
     for (unsigned i = 0; i < parts.size(); ++i) {
         const Type of = each == 4 ? Type::U32 : each == 2 ? Type::U16 : Type::U8;
         const Result d = code.result(parts[i], of);
-        const VReg shifted = code.temporary(slot_of(type));
+        const VReg shifted = code.temporary(slot);
         code.apply(select_integer(Op::Shr, type), shifted, {whole, code.constant(i * each * 8, 4)});
         VReg low = code.resized(shifted, 4);
         if (each < 4) {
@@ -134,9 +135,9 @@ void mov(Lowering& code, Modifiers& modifiers, Operands operands) {
     const std::uint8_t slot = slot_of(*type);
     if (slot == 0) {
         if (info.kind == VRegInfo::Kind::Constant)
-            code.emit(predicate_literal, D, 0, {index(d.at), 0, 0, 0, info.bits ? 1u : 0u});
+            code.emit(select_predicate(Op::Const), D, 0, {index(d.at), 0, 0, 0, info.bits ? 1u : 0u});
         else
-            code.apply(predicate_move, d.at, {from});
+            code.apply(select_predicate(Op::Bitcast), d.at, {from});
     } else if (info.kind == VRegInfo::Kind::Constant) {
         code.emit(select_literal(slot), D, 0,
                   {index(d.at), 0, 0, 0, std::uint32_t(info.bits), std::uint32_t(info.bits >> 32)});
@@ -164,7 +165,7 @@ void isspacep(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Space space = modifiers.take_space();
     const Result p = code.result(operands[0], Type::Pred);
     const VReg address = code.source(operands[1], Type::U64);
-    if (space == Space::Shared) return code.apply(is_own_shared, p.at, {address});
+    if (space == Space::Shared) return code.apply({is_own_shared, {OwnOp::IsOwnShared}}, p.at, {address});
     const VReg id = code.temporary(8);
     code.apply(select_integer(Op::Shr, Type::U64), id, {address, code.constant(window_bits, 4)});
     const bool global = space == Space::Global;

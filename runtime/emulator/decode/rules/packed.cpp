@@ -25,7 +25,7 @@ void pair_of_singles(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::F32x2);
     const bool ftz = modifiers.take(Modifier::Ftz);
     const Rounding rounding = modifiers.take_rounding();
-    const Handler handler = select_float(operation, Type::F32, ftz, rounding);
+    const Behaviour behaviour = select_float(operation, Type::F32, ftz, rounding);
     const Result d = code.result(operands[0], Type::U64);
     std::vector<VReg> sources;
     for (const nvptx::Operand& each : operands.from(1)) sources.push_back(code.source(each, Type::U64));
@@ -39,9 +39,9 @@ void pair_of_singles(Lowering& code, Modifiers& modifiers, Operands operands) {
             halves.push_back(code.resized(shifted, 4));
         }
         if (halves.size() == 3)
-            code.apply(handler, upper ? high : low, {halves[0], halves[1], halves[2]});
+            code.apply(behaviour, upper ? high : low, {halves[0], halves[1], halves[2]});
         else
-            code.apply(handler, upper ? high : low, {halves[0], halves[1]});
+            code.apply(behaviour, upper ? high : low, {halves[0], halves[1]});
     }
     code.apply(select_pack(8), d.at, {low, high});
     code.finish(d);
@@ -53,7 +53,7 @@ void mixed_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::F32);
     const Type narrow = modifiers.take_type().value_or(Type::F16);
     const bool saturate = modifiers.take(Modifier::Sat);
-    const Handler handler = select_float(operation, Type::F32, false, modifiers.take_rounding());
+    const Behaviour behaviour = select_float(operation, Type::F32, false, modifiers.take_rounding());
     const Result d = code.result(operands[0], Type::F32);
     const auto widened = [&](std::size_t i) {
         const VReg to = code.temporary(4);
@@ -62,9 +62,9 @@ void mixed_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
     };
     const VReg a = widened(1);
     if (operation == Op::Fma)
-        code.apply(handler, d.at, {a, widened(2), code.source(operands[3], Type::F32)});
+        code.apply(behaviour, d.at, {a, widened(2), code.source(operands[3], Type::F32)});
     else
-        code.apply(handler, d.at, {a, code.source(operands[2], Type::F32)});
+        code.apply(behaviour, d.at, {a, code.source(operands[2], Type::F32)});
     if (saturate) code.apply(select_float(OwnOp::Saturate, Type::F32, false, {}), d.at, {d.at});
     code.finish(d);
 }

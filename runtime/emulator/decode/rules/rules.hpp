@@ -83,6 +83,8 @@ void on_words(Lowering& code, Scalar scalar, Operands operands, std::uint32_t x 
 /// The number of sources is the operation's.
 void integer_operation(Lowering& code, Operation operation, std::size_t sources, Type type, Operands operands,
                        std::uint64_t mode = 0);
+/// The operation of .and, .or and .xor.
+Op combining(Modifier modifier);
 /// Lane 0 or 1 of a packed value, in the low bits; and two of them as one.
 VReg lane_of(Lowering& code, VReg packed, Type type, unsigned number);
 void join_lanes(Lowering& code, Type type, VReg d, VReg low, VReg high);

@@ -20,7 +20,8 @@ void call_print(Lowering& code, Operands results, Operands arguments) {
     if (arguments.size() != 2) code.unsupported("vprintf takes a format and a buffer");
     const VReg format = argument(code, arguments[0]), buffer = argument(code, arguments[1]),
                printed = code.temporary(4);
-    code.emit(print_formatted, D, A | B, {index(printed), index(format), index(buffer)}).apart = true;
+    const MicroInfo info{.operation = Op::Print, .effects = Changes, .use = DefinedUse::Print};
+    code.emit({print_formatted, info}, D, A | B, {index(printed), index(format), index(buffer)}).apart = true;
     give_back(code, printed, Type::U32, results);
 }
 
@@ -33,13 +34,20 @@ void call_assert_failure(Lowering& code, Operands arguments) {
         load_local(code, line, 4, place_of(code, *binding));
     else
         line = code.source(arguments[2], Type::U32);
-    code.emit(print_assertion, 0, A | B | C | X, {0, text, file, function, index(line)});
+    const MicroInfo info{.operation = Op::Check, .effects = Changes, .use = DefinedUse::Print};
+    code.emit({print_assertion, info}, 0, A | B | C | X, {0, text, file, function, index(line)});
 }
 
 void call_malloc(Lowering& code, Operands results, Operands arguments) {
     const VReg bytes = argument(code, arguments[0]), address = code.temporary(8);
-    code.emit(heap_allocate, D, A, {index(address), index(bytes)}).apart = true;
+    const MicroInfo info{.operation = OwnOp::Malloc, .effects = Changes, .use = DefinedUse::Call};
+    code.emit({heap_allocate, info}, D, A, {index(address), index(bytes)}).apart = true;
     give_back(code, address, Type::U64, results);
+}
+
+void call_free(Lowering& code, Operands arguments) {
+    const MicroInfo info{.operation = OwnOp::Free, .effects = Changes, .use = DefinedUse::Call};
+    code.emit({heap_free, info}, 0, A, {0, index(argument(code, arguments[0]))}).apart = true;
 }
 
 }  // namespace
@@ -52,7 +60,7 @@ bool call_system(Lowering& code, std::string_view name, Operands results, Operan
     else if (name == "malloc")
         call_malloc(code, results, arguments);
     else if (name == "free")
-        code.emit(heap_free, 0, A, {0, index(argument(code, arguments[0]))}).apart = true;
+        call_free(code, arguments);
     else
         return false;
     return true;

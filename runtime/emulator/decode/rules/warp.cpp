@@ -149,7 +149,9 @@ void elect(Lowering& code, Modifiers& modifiers, Operands operands) {
 void activemask(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take_type();
     const Result d = code.result(operands[0], Type::U32);
-    code.apply(select_active_mask(), d.at, {});
+    Behaviour behaviour = select_active_mask();
+    behaviour.info.effects = Changes;  // it depends on how lanes were scheduled
+    code.apply(behaviour, d.at, {});
     code.finish(d);
 }
 

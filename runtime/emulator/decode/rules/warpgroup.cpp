@@ -30,9 +30,12 @@ bool is_second(Lowering& code, Operands operands, std::size_t at, std::int64_t f
 }
 
 /// An op of the whole warp, for which it waits.
-Micro together(Lowering& code, Handler handler) {
+Micro together(Lowering& code, const Behaviour& behaviour) {
     code.count_here();
-    return {.run = handler, .fields = {0, 0, 0, 0, index(code.constant(all_lanes, 4))}, .reads = X};
+    Micro micro = micro_of(behaviour);
+    micro.fields[4] = index(code.constant(all_lanes, 4));
+    micro.reads = X;
+    return micro;
 }
 
 void wgmma(Lowering& code, Modifiers& modifiers, Operands operands) {
@@ -69,7 +72,7 @@ void wgmma(Lowering& code, Modifiers& modifiers, Operands operands) {
     const std::vector<VReg> sums = registers_of(operands[0], product.registers(), Type::U32);
     std::vector<VReg> rows;
     if (a_in_registers) rows = registers_of(operands[1], 4, Type::U32);
-    Micro micro = together(code, select_start_product(false));
+    Micro micro = together(code, select_start_product());
     if (!a_in_registers) {
         micro.fields[1] = index(code.source(operands[1], Type::U64));
         micro.reads |= A;
@@ -84,12 +87,12 @@ void wgmma(Lowering& code, Modifiers& modifiers, Operands operands) {
 
 void wgmma_fence(Lowering& code, Modifiers& modifiers, Operands) {
     modifiers.take_all();
-    code.emit(together(code, fence_registers));
+    code.emit(together(code, {fence_registers, {Op::WgmmaFence}}));
 }
 
 void wgmma_commit(Lowering& code, Modifiers& modifiers, Operands) {
     modifiers.take_all();
-    code.emit(together(code, commit_products));
+    code.emit(together(code, {commit_products, {Op::WgmmaCommit}}));
 }
 
 void wgmma_wait(Lowering& code, Modifiers& modifiers, Operands operands) {
@@ -97,7 +100,8 @@ void wgmma_wait(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (operands[0].kind != nvptx::Operand::Kind::Integer || operands[0].value > ~0u)
         code.refuse(FaultCode::WrongImmediate, "wgmma.wait_group needs a number of groups that is not negative");
     code.count_here();
-    code.emit(await_products, 0, 0, {0, 0, 0, 0, waits_for(AgentSlot::Products), std::uint32_t(operands[0].value)});
+    code.emit({await_products, {Op::WgmmaWait}}, 0, 0,
+              {0, 0, 0, 0, waits_for(AgentSlot::Products), std::uint32_t(operands[0].value)});
 }
 
 void setmaxnreg(Lowering& code, Modifiers& modifiers, Operands operands) {
@@ -110,9 +114,10 @@ void setmaxnreg(Lowering& code, Modifiers& modifiers, Operands operands) {
                     fmt::format("setmaxnreg needs a multiple of {} from {} to {}", unit, least, most));
     code.count_here();
     if (!code.kernel.registers)
-        code.emit(ignore_registers, 0, 0, {});
+        code.emit({ignore_registers, {Op::SetRegisters}}, 0, 0, {});
     else
-        code.emit(change_registers, 0, 0, {is_more, 0, 0, 0, waits_for(AgentSlot::Registers), std::uint32_t(count)});
+        code.emit({change_registers, {Op::SetRegisters}}, 0, 0,
+                  {is_more, 0, 0, 0, waits_for(AgentSlot::Registers), std::uint32_t(count)});
 }
 
 constexpr RuleRow warpgroup_rows[] = {
@@ -137,7 +142,7 @@ std::unordered_set<nvptx::Name> registers_of_products(const nvptx::Module& modul
 }
 
 void touch_products(Lowering& code, const Micro& op) {
-    if (op.run == select_start_product(false)) return;
+    if (op.info.operation == Op::Wgmma) return;
     std::vector<VReg> touched;
     const auto note = [&](std::uint32_t value) {
         if (code.values[value].keeps_slot) touched.push_back(VReg(value));
@@ -145,7 +150,8 @@ void touch_products(Lowering& code, const Micro& op) {
     for (unsigned i = 0; i < op.fields.size(); ++i)
         if ((op.reads | op.writes) >> i & 1) note(op.fields[i]);
     for (std::uint32_t i = 0; i < op.list.count; ++i) note(index(code.listed[op.list.first + i]));
-    if (!touched.empty()) code.put({.run = touch_registers, .list = code.list({}, touched)});
+    if (!touched.empty())
+        code.put({.run = touch_registers, .list = code.list({}, touched), .info = {OwnOp::TouchRegisters}});
 }
 
 }  // namespace ikat::emulator

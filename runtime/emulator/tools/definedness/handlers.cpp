@@ -93,7 +93,6 @@ u64 transfer(Propagation rule, const Operand (&s)[4], u32 x, unsigned bits) {
             for (unsigned k = 0; k < 4; ++k) out |= (bytes >> 8 * (c.v >> 4 * k & 7) & 0xff) << 8 * k;
             return by(c, out);
         }
-        case Propagation::Use: break;
     }
     return 0;
 }
@@ -146,8 +145,9 @@ const MicroOp* definedness(const MicroOp* op, Warp* w, std::byte* frame, u32 mas
         for (u32 k = 0; k < std::max(list[2 + 2 * i], 1u); ++k) lanes |= masks[k];
     }
     lanes &= mask;
-    const Propagation rule = Propagation(op->d);
-    if (rule == Propagation::Use && lanes && !uses(w, op, unsigned(std::countr_zero(lanes)), DefinedUse(op->x)))
+    const bool is_use = op->d >= first_use;
+    const Propagation rule = is_use ? Propagation::Mix : Propagation(op->d);
+    if (is_use && lanes && !uses(w, op, unsigned(std::countr_zero(lanes)), DefinedUse(op->d - first_use)))
         return nullptr;
     for (unsigned i = 0; i < 6; ++i) {
         if (!(op->b >> i & 1)) continue;
@@ -159,7 +159,7 @@ const MicroOp* definedness(const MicroOp* op, Warp* w, std::byte* frame, u32 mas
             const auto lane = unsigned(std::countr_zero(rest));
             Operand s[4];
             for (u32 k = 0; k < count; ++k) s[k] = read(w, frame, sources[k], widths[k], lane);
-            undefined[lane] = transfer(rule, s, op->x, bits) & (bytes ? low(bytes) : 1);
+            undefined[lane] = is_use ? 0 : transfer(rule, s, op->x, bits) & (bytes ? low(bytes) : 1);
             computed[lane] = computed_bits(rule, s, op->x, bits, undefined[lane]);
             for (u32 k = 0; k < count && maker == ~0u; ++k)
                 if (s[k].computed && widths[k]) maker = maker_of(w, sources[k]);

@@ -251,11 +251,12 @@ public:
     }
 
     void before(Lowering& code, Micro& op) const override {
-        if (op.run == select_load_matrices(false) || op.run == select_store_matrices(false)) {
+        const Operation operation = op.info.operation;
+        if (operation == Op::LoadMatrix || operation == Op::StoreMatrix) {
             const MatrixAccess access = MatrixAccess::of(op.fields[5]);
             count_shared(code, op.fields[1], op.fields[2], 16, op.info.access.direction,
                          8u * access.matrices | (access.is_generic ? 512 : 0) | 1024);
-        } else if (op.run == start_copies) {
+        } else if (operation == Op::CopyAsync) {
             count_shared(code, op.fields[1], op.fields[4], CopyForm::of(op.fields[0]).bytes, Direction::Write,
                          warp_size);
             if (CopyForm::of(op.fields[0]).source == CopyForm::Source::Whole) return;
