@@ -60,6 +60,7 @@ struct DecodedKernel {
     std::string name;
     std::vector<MicroOp> code;
     std::vector<const nvptx::Instruction*> instructions;  // by op; nullptr if there is none
+    std::vector<std::uint8_t> effects;                    // by op: those of Effect (micro_info.hpp)
     std::vector<std::uint32_t> lists;
     std::vector<ShuffleSources> shuffles;
     std::uint32_t entry = 0;               // the op where threads start; functions are before it

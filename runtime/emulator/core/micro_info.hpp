@@ -58,6 +58,7 @@ enum class OwnOp : std::uint8_t {
     ChangeMap,
     CopyMap,
     TouchRegisters,  // that a product in flight may use
+    Watch,           // a tool's, which changes nothing in the kernel
 };
 
 /// An operation of the IR, or another.
@@ -88,6 +89,8 @@ enum Effect : std::uint8_t {
     ReadsBlock = 1,   // shared memory
     ReadsOthers = 2,  // global memory, or any
     Changes = 4,      // memory, or state that nobody compares: stacks, output, clocks; atomics report it when they run
+    Branches = 8,     // control goes elsewhere, or ends
+    MeetsApart = 16,  // lanes that meet may do so at different ops
 };
 
 /// How the definedness of results follows from that of sources, byte by byte. For one lane: u are the undefined bits, v
@@ -145,7 +148,7 @@ struct MicroInfo {
         bool is_of_all = false;     // made by all lanes of the warp together, as ldmatrix
     } access{};
     Synchronises synchronises{};
-    std::uint8_t effects = NoEffect;  // besides that of its access
+    std::uint8_t effects = NoEffect;  // besides what follows from the rest: effects_of
 
     // Definedness
     Propagation propagation = Propagation::Mix;
@@ -154,6 +157,18 @@ struct MicroInfo {
     std::uint8_t used = all_fields;   // those of its sources
     Handler checked = nullptr;        // instead of its own in the checked code: it also says what its results are
 };
+
+/// All effects of an op but that it branches, which the rule says in other ways (Flow, decode/lowering.hpp).
+constexpr std::uint8_t effects_of(const MicroInfo& info) {
+    if (info.operation == OwnOp::Unknown) return Changes;
+    const std::uint8_t effects = info.effects | (info.operation == Op::SyncWarp ? MeetsApart : NoEffect);
+    const Space space = info.access.space;
+    const bool is_own = space == Space::Local || space == Space::Param || space == Space::Const;
+    if (!info.access.bytes || is_own) return effects;
+    return effects | (info.access.direction == Direction::Write ? Changes
+                      : space == Space::Shared                  ? ReadsBlock
+                                                                : ReadsOthers);
+}
 
 /// A handler, and what an op does that has it.
 struct Behaviour {

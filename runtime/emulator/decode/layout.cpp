@@ -240,7 +240,7 @@ private:
 
     // ---- ops
 
-    void append(const MicroOp& op, const nvptx::Instruction* instruction, bool checks = false) {
+    void append(const MicroOp& op, std::uint8_t effects, const nvptx::Instruction* instruction, bool checks = false) {
         if (kernel_.is_checked()) {
             // an op of the plain code maps to the start of its checks
             const auto at = std::uint32_t(kernel_.code.size());
@@ -250,6 +250,7 @@ private:
             last_checks_ = checks;
         }
         kernel_.code.push_back(op);
+        kernel_.effects.push_back(effects);
         kernel_.instructions.push_back(instruction);
     }
 
@@ -268,16 +269,17 @@ private:
             if (micro.flow == Flow::Table) tables_.push_back({std::uint32_t(kernel_.code.size()), i});
             if (micro.flow == Flow::Call) f[4] = list_kept(i);
             if (i > 0 && micros_[i - 1].flow == Flow::Call) f[4] = list_kept(i - 1);
-            append({micro.run, f[0], f[1], f[2], f[3], f[4], f[5]}, micro.instruction, micro.checks);
+            const std::uint8_t effects = effects_of(micro.info) | (micro.flow == Flow::Next ? NoEffect : Branches);
+            append({micro.run, f[0], f[1], f[2], f[3], f[4], f[5]}, effects, micro.instruction, micro.checks);
         }
         if (!block.falls) return;
         const std::uint32_t into = block.successors[0];
         const bool branches = micros_[block.end - 1].flow == Flow::Branch;
         if (into != next) {
             targets_.push_back({std::uint32_t(kernel_.code.size()), into});
-            append({.run = jump, .y = std::exchange(run_length_, 0)}, nullptr);
+            append({.run = jump, .y = std::exchange(run_length_, 0)}, Branches, nullptr);
         } else if (!branches && blocks_[into].predecessors > 1) {
-            append({.run = join, .y = std::exchange(run_length_, 0)}, nullptr);
+            append({.run = join, .y = std::exchange(run_length_, 0)}, NoEffect, nullptr);
         }
     }
 

@@ -174,8 +174,8 @@ public:
                 std::array<std::uint32_t, 6> fields);
     Micro& emit(Micro micro);
     OperandList list(std::span<const VReg> results, std::span<const VReg> sources);
-    /// Emits an op of which tools are not told.
-    void put(const Micro& micro);
+    /// Emits a tool's op, of which other tools are not told.
+    void put(Micro micro);
     /// d = behaviour(sources...), lane by lane
     void apply(const Behaviour& behaviour, VReg d, std::initializer_list<VReg> sources, std::uint32_t x = 0);
     /// Counts the instructions up to this point, where a warp may be stopped.
@@ -242,6 +242,7 @@ public:
     std::map<std::uint64_t, DynamicArray> dynamic_arrays;  // those used whose part is known, by offset
 
 private:
+    void append(const Micro& micro);
     void open_scope(std::span<const nvptx::Statement> statements, const nvptx::Function& function);
     void declare(const nvptx::Variable& variable);
     void declare_registers(const nvptx::Variable& variable);

@@ -52,7 +52,7 @@ Micro& Lowering::emit(Micro micro) {
     for (asked = 0; asked < tools_.size(); ++asked)
         if (tools_[asked]) tools_[asked]->before(*this, micro);
     micro.first = std::exchange(first, false);
-    put(micro);
+    append(micro);
     const std::size_t at = micros.size() - 1;
     for (asked = 0; asked < tools_.size(); ++asked)
         if (tools_[asked] && micro.flow == Flow::Next) tools_[asked]->after(*this, micro);
@@ -67,10 +67,15 @@ OperandList Lowering::list(std::span<const VReg> results, std::span<const VReg> 
     return list;
 }
 
-void Lowering::put(const Micro& micro) {
-    Micro& put = micros.emplace_back(micro);
-    put.partial = guarded_;
-    put.instruction = current;
+void Lowering::put(Micro micro) {
+    if (micro.info.operation == OwnOp::Unknown) micro.info.operation = OwnOp::Watch;
+    append(micro);
+}
+
+void Lowering::append(const Micro& micro) {
+    Micro& last = micros.emplace_back(micro);
+    last.partial = guarded_;
+    last.instruction = current;
 }
 
 void Lowering::apply(const Behaviour& behaviour, VReg d, std::initializer_list<VReg> sources, std::uint32_t x) {

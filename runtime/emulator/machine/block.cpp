@@ -42,7 +42,7 @@ std::uint32_t lane_mask(std::uint8_t kind, unsigned lane) {
 
 const std::vector<std::uint8_t>& LaunchState::effects_in(const DecodedKernel& code) {
     const bool checked = code.is_checked();
-    std::call_once(effects_once[checked], [&] { effects[checked] = effects_of(code, module); });
+    std::call_once(effects_once[checked], [&] { effects[checked] = effects_of_turns(code); });
     return effects[checked];
 }
 

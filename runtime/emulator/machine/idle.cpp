@@ -4,56 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "codegen/ptx/table/modifier.hpp"
-#include "runtime/emulator/ops/control.hpp"
-
 namespace ikat::emulator {
 
 namespace {
-
-bool is_branch(Handler run) {
-    static constexpr std::array branches = {
-        jump, branch_if, branch_unless, branch_if_uniform, branch_unless_uniform, branch_table, end_lanes, trap};
-    return std::ranges::find(branches, run) != branches.end();
-}
-
-/// Stacks, the heap, output and clocks are not part of the compared state.
-bool changes_more(Handler run) {
-    static constexpr std::array others = {
-        push_frame,  call_lanes,      call_lanes_checked,   restore_lanes,     restore_lanes_checked, pop_frame,
-        enter_frame, return_lanes,    return_lanes_checked, allocate_on_stack, restore_stack,         heap_allocate,
-        heap_free,   print_formatted, print_assertion,      read_clock};
-    return std::ranges::find(others, run) != others.end();
-}
-
-/// The effects of an instruction.
-std::uint8_t effect_of(const nvptx::Instruction& instruction, const nvptx::Module& module) {
-    const auto is_in = [&](std::initializer_list<nvptx::Modifier> spaces) {
-        return std::ranges::any_of(module.modifiers(instruction.modifiers), [&](nvptx::Name spelling) {
-            return std::ranges::find(spaces, nvptx::spelled_modifier(module.text(spelling))) != spaces.end();
-        });
-    };
-    using enum nvptx::Modifier;
-    const bool own = is_in({Local, Param, ParamEntry, ParamFunc});
-    if (instruction.opcode == nvptx::Opcode::Activemask) return Changes;  // depends on how lanes were scheduled
-    if (instruction.opcode == nvptx::Opcode::Wmma)
-        return is_in({Store})               ? Changes
-               : !is_in({Load})             ? NoEffect
-               : is_in({Shared, SharedCta}) ? ReadsBlock
-                                            : ReadsOthers;
-    if (instruction.opcode == nvptx::Opcode::Mbarrier)
-        return is_in({TestWait, TryWait}) ? ReadsBlock : is_in({PendingCount}) ? NoEffect : Changes;
-    switch (nvptx::info(instruction.opcode).kind) {
-        case nvptx::OpcodeKind::SharedStore: return Changes;
-        case nvptx::OpcodeKind::AsyncCopy: return is_in({WaitGroup, WaitAll, CommitGroup}) ? NoEffect : Changes;
-        case nvptx::OpcodeKind::SharedLoad: return ReadsBlock;
-        case nvptx::OpcodeKind::Store: return own ? NoEffect : Changes;
-        case nvptx::OpcodeKind::Load:
-        case nvptx::OpcodeKind::Atomic:
-            return own || is_in({Const}) ? NoEffect : is_in({Shared, SharedCta}) ? ReadsBlock : ReadsOthers;
-        default: return NoEffect;
-    }
-}
 
 std::vector<Split> places(const ScheduledWarp& warp) {
     std::vector<Split> splits = warp.splits();
@@ -68,12 +21,11 @@ bool same_places(const std::vector<Split>& a, const std::vector<Split>& b) {
 
 }  // namespace
 
-std::vector<std::uint8_t> effects_of(const DecodedKernel& kernel, const nvptx::Module& module) {
-    std::vector<std::uint8_t> effects(kernel.code.size());
+std::vector<std::uint8_t> effects_of_turns(const DecodedKernel& kernel) {
+    std::vector<std::uint8_t> effects(kernel.effects.size());
     for (std::size_t i = effects.size(); i-- > 0;) {
-        if (kernel.instructions[i]) effects[i] = effect_of(*kernel.instructions[i], module);
-        if (changes_more(kernel.code[i].run)) effects[i] |= Changes;
-        if (!is_branch(kernel.code[i].run) && i + 1 < effects.size()) effects[i] |= effects[i + 1];
+        effects[i] = kernel.effects[i] & (ReadsBlock | ReadsOthers | Changes);
+        if (!(kernel.effects[i] & Branches) && i + 1 < effects.size()) effects[i] |= effects[i + 1];
     }
     return effects;
 }

@@ -15,12 +15,12 @@
 
 namespace ikat::emulator {
 
-/// By op, the effects of the ops from this one to the next branch.
-std::vector<std::uint8_t> effects_of(const DecodedKernel& kernel, const nvptx::Module& module);
+/// By op, the effects of the ops from this one to the next branch: ReadsBlock, ReadsOthers, Changes.
+std::vector<std::uint8_t> effects_of_turns(const DecodedKernel& kernel);
 
 class Watch {
 public:
-    /// `effects` are the kernel's, by op.
+    /// `effects` are those of the kernel's turns.
     Watch(const DecodedKernel& kernel, const std::vector<std::uint8_t>& effects, ScheduledWarp& warp);
 
     /// Called before and after each turn of the warp. after() is true once the warp is known to repeat.

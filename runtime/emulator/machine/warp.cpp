@@ -200,9 +200,8 @@ bool ScheduledWarp::at_barrier() const {
 
 /// Lanes may execute bar.warp.sync at different instructions.
 bool ScheduledWarp::release_met_members() {
-    const Handler sync_warp = select_sync_warp().run;
     const auto waits = [&](const Split& split) {
-        return split.wait == Split::Wait::Members && code[split.pc].run == sync_warp;
+        return split.wait == Split::Wait::Members && (kernel->effects[split.pc] & MeetsApart);
     };
     std::uint32_t here = 0;
     for (const Split& split : splits_)
