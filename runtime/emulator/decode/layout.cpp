@@ -33,6 +33,7 @@ public:
         find_unassigned_reads();
         const std::vector<Interval> live = intervals();
         assign_slots(live);
+        reserve_ops(micros_.size() + blocks_.size());
         for (std::size_t i = 0; i < order_.size(); ++i)
             emit_block(order_[i], i + 1 < order_.size() ? order_[i + 1] : nowhere);
         resolve_targets();
@@ -239,6 +240,15 @@ private:
     }
 
     // ---- ops
+
+    void reserve_ops(std::size_t most) {
+        kernel_.code.reserve(most);
+        kernel_.effects.reserve(most);
+        kernel_.instructions.reserve(most);
+        if (!kernel_.is_checked()) return;
+        kernel_.checked_of.reserve(most);
+        kernel_.plain_of.reserve(most);
+    }
 
     void append(const MicroOp& op, std::uint8_t effects, const nvptx::Instruction* instruction, bool checks = false) {
         if (kernel_.is_checked()) {

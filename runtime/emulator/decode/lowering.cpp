@@ -266,10 +266,9 @@ void Lowering::instruction(const nvptx::Instruction& instruction) {
         place_label(behind);
         return;
     }
-    const Behaviour narrows = instruction.guard_negated
-                                  ? Behaviour{guard_unless, {.operation = OwnOp::GuardUnless, .use = DefinedUse::Guard}}
-                                  : Behaviour{guard_if, {.operation = OwnOp::Guard, .use = DefinedUse::Guard}};
-    const std::ptrdiff_t begin = &emit(narrows, 0, A, {0, index(guard)}) - micros.data();
+    static const Behaviour narrows[] = {{guard_if, {.operation = OwnOp::Guard, .use = DefinedUse::Guard}},
+                                        {guard_unless, {.operation = OwnOp::GuardUnless, .use = DefinedUse::Guard}}};
+    const std::ptrdiff_t begin = &emit(narrows[instruction.guard_negated], 0, A, {0, index(guard)}) - micros.data();
     guarded_ = true;
     instruction_body(instruction);
     guarded_ = false;
