@@ -16,9 +16,15 @@
 
 namespace ikat::tests {
 
+/// The options of a Machine, to which a program may add tools.
+inline emulator::Options& options_of_machines() {
+    static emulator::Options options;
+    return options;
+}
+
 struct Machine {
     emulator::Memory memory;
-    emulator::Options options;
+    emulator::Options options = options_of_machines();
     emulator::Statistics statistics;
     std::string printed;
     std::string code;                  // of the last failure

@@ -74,6 +74,8 @@ Order take_order(Modifiers& modifiers) {
     order.acquires = modifiers.take(Modifier::Acquire) || both;
     order.releases = modifiers.take(Modifier::Release) || both;
     order.is_strong = order.acquires || order.releases;
+    // What atom and red default to.
+    if (order.is_strong && order.scope == Scope::Thread) order.scope = Scope::Device;
     return order;
 }
 
