@@ -235,7 +235,7 @@ void AsyncCopies::follow(const Follower& follower) {
             if (copy.arrival != Copy::Arrival::Over) arrive(copy);
             copy.has_barrier = true;
             block_.each_tool([&](BlockTool& tool) {
-                tool.arrive(copy.operation, 1u << copy.lane, {Meeting::Kind::Mbarrier, follower.barrier});
+                tool.arrive_for(copy.operation, 1u << copy.lane, {Meeting::Kind::Mbarrier, follower.barrier});
             });
             copy.barrier = follower.barrier;
             copy.phase = barrier->phase;

@@ -464,7 +464,7 @@ AsyncProducts::Wait AsyncProducts::await(const MicroOp* op, Warp* w) {
     return Wait::Over;
 }
 
-void AsyncProducts::end(const Warp& warp) {
+void AsyncProducts::end_warp(const Warp& warp) {
     if (warp.index / warps_of_group >= groups_.size()) return;
     const Group& group = group_of(&warp);
     const OfWarp& mine = of(&warp);

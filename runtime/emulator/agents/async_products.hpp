@@ -61,7 +61,7 @@ public:
     std::string awaited_by(const Warp& warp) const override;
     FaultCode deadlock() const override { return FaultCode::DivergentWarpgroup; }
     /// Throws Error if a warp must not end now.
-    void end(const Warp& warp) override;
+    void end_warp(const Warp& warp) override;
     bool describe(Diagnostic& diagnostic, const Fault& fault, std::string_view by) const override;
     void forget_finding() override { found = nullptr; }
 

@@ -70,7 +70,7 @@ void BulkCopies::land(Copy& load) {
         throw error_about(load, FaultCode::MbarrierOverwritten, &block_, load.barrier, mbarrier_bytes);
     load.phase = barrier->phase;
     block_.each_tool([&](BlockTool& tool) {
-        tool.arrive(load.operation, 1u << load.lane, {Meeting::Kind::Mbarrier, load.barrier});
+        tool.arrive_for(load.operation, 1u << load.lane, {Meeting::Kind::Mbarrier, load.barrier});
     });
     if (const auto code = agent<Mbarriers>(block_).add_bytes(*barrier, -std::int64_t(count)))
         throw error_about(load, *code, &block_, load.barrier, mbarrier_bytes, count);

@@ -73,7 +73,7 @@ std::string RegisterPool::awaited_by(const Warp& warp) const {
     return fmt::format("wait for {} more registers, of which {} are free", its.wants - its.owns, free_);
 }
 
-void RegisterPool::end(const Warp& warp) {
+void RegisterPool::end_warp(const Warp& warp) {
     const auto& changes = changes_[warp.index / warps_of_group];
     const std::size_t number = warps_[warp.index].changes;
     if (number < changes.size())

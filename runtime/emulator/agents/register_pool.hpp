@@ -31,7 +31,7 @@ public:
     std::string awaited_by(const Warp& warp) const override;
     FaultCode deadlock() const override { return FaultCode::RegisterPool; }
     /// Throws Error if a warp ends that has left one out that others of its warpgroup have executed.
-    void end(const Warp& warp) override;
+    void end_warp(const Warp& warp) override;
 
 private:
     struct OfWarp {

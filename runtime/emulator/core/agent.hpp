@@ -28,7 +28,7 @@ public:
     /// Something arrives that is due at the latest when everybody waits. False if there is nothing.
     virtual bool last_arrives() { return false; }
     /// A warp ends, or the block. They throw Error on a finding.
-    virtual void end([[maybe_unused]] const Warp& warp) {}
+    virtual void end_warp([[maybe_unused]] const Warp& warp) {}
     virtual void finish() {}
 
     /// Whether a warp that waits for the agent need not any more; what it waits for, and what it is called if that

@@ -94,7 +94,7 @@ public:
                        [[maybe_unused]] const Meeting& at) {}
     virtual void forget([[maybe_unused]] const Meeting& at) {}
     /// A warp ends.
-    virtual void end([[maybe_unused]] const Warp& warp) {}
+    virtual void end_warp([[maybe_unused]] const Warp& warp) {}
     /// An arrival at the cluster's barrier that releases what came before; all such are acquired.
     virtual void release([[maybe_unused]] const Warp& warp) {}
     virtual void acquire_released() {}
@@ -109,8 +109,8 @@ public:
     virtual void await([[maybe_unused]] const Warp& warp, [[maybe_unused]] std::uint32_t lanes,
                        [[maybe_unused]] std::uint64_t operation, [[maybe_unused]] bool reads) {}
     /// An operation is over, for these lanes, and arrives at a barrier in shared memory.
-    virtual void arrive([[maybe_unused]] std::uint64_t operation, [[maybe_unused]] std::uint32_t lanes,
-                        [[maybe_unused]] const Meeting& at) {}
+    virtual void arrive_for([[maybe_unused]] std::uint64_t operation, [[maybe_unused]] std::uint32_t lanes,
+                            [[maybe_unused]] const Meeting& at) {}
     /// A write counts as an ordinary one from now on: that of a copy by a thread, or of a tensor map.
     virtual void land([[maybe_unused]] const AgentAccess& access) {}
     /// Message and notes of a finding that `by` has caused, if it is the tool's.
@@ -142,9 +142,9 @@ public:
     /// Lowering::asked. An instruction is about to access global,
     /// shared or generic memory with one or several ops; an op is about to be emitted, whose handler may still be
     /// replaced, or has been.
-    virtual void before([[maybe_unused]] Lowering& code, [[maybe_unused]] const MemoryAccess& access) const {}
-    virtual void before([[maybe_unused]] Lowering& code, [[maybe_unused]] Micro& op) const {}
-    virtual void after([[maybe_unused]] Lowering& code, [[maybe_unused]] const Micro& op) const {}
+    virtual void before_access([[maybe_unused]] Lowering& code, [[maybe_unused]] const MemoryAccess& access) const {}
+    virtual void before_op([[maybe_unused]] Lowering& code, [[maybe_unused]] Micro& op) const {}
+    virtual void after_op([[maybe_unused]] Lowering& code, [[maybe_unused]] const Micro& op) const {}
 
     /// A launch begins, in which the tool has this slot. Without a LaunchTool it is told nothing.
     virtual std::unique_ptr<LaunchTool> of([[maybe_unused]] LaunchState& launch,

@@ -50,12 +50,12 @@ Micro& Lowering::emit(Micro micro) {
     if (micro.info.access.bytes && !(micro.reads & X)) micro.info.access.offset = std::int32_t(micro.fields[4]);
     if (kernel.has_products) touch_products(*this, micro);
     for (asked = 0; asked < tools_.size(); ++asked)
-        if (tools_[asked]) tools_[asked]->before(*this, micro);
+        if (tools_[asked]) tools_[asked]->before_op(*this, micro);
     micro.first = std::exchange(first, false);
     append(micro);
     const std::size_t at = micros.size() - 1;
     for (asked = 0; asked < tools_.size(); ++asked)
-        if (tools_[asked] && micro.flow == Flow::Next) tools_[asked]->after(*this, micro);
+        if (tools_[asked] && micro.flow == Flow::Next) tools_[asked]->after_op(*this, micro);
     return micros[at];
 }
 
@@ -300,7 +300,7 @@ void Lowering::tell_tools(const AddressOperand& at, MemoryAccess access) {
     access.offset = at.offset;
     access.space = at.space;
     for (asked = 0; asked < tools_.size(); ++asked)
-        if (tools_[asked]) tools_[asked]->before(*this, access);
+        if (tools_[asked]) tools_[asked]->before_access(*this, access);
 }
 
 }  // namespace ikat::emulator

@@ -22,8 +22,8 @@ std::uint32_t* words(std::byte* frame, std::uint32_t offset) {
 }  // namespace
 
 void ThreadBlock::end(const ScheduledWarp& warp) {
-    for (const auto& each : agents_) each->end(warp);
-    each_tool([&](BlockTool& tool) { tool.end(warp); });
+    for (const auto& each : agents_) each->end_warp(warp);
+    each_tool([&](BlockTool& tool) { tool.end_warp(warp); });
     --running_;
     waiting_[warp.index] = ended;
     ended_ |= 1u << warp.index;

@@ -135,6 +135,8 @@ public:
     }
     /// Numbers what goes on behind an instruction, for tools.
     std::uint64_t next_operation() { return ++operations_; }
+    /// Of the part of its shared memory that the system reserves.
+    std::span<const std::uint8_t> reserved_written() const { return reserved_written_; }
     /// The bits of written bytes of its shared memory, and how many bytes of them there are.
     std::span<std::uint8_t> shared_written() { return shared_written_; }
 

@@ -21,7 +21,7 @@ class Silence final : public Tool {
 public:
     explicit Silence(Operation operation) : operation_(operation) {}
     std::string_view name() const override { return "silence"; }
-    void before(Lowering&, Micro& op) const override {
+    void before_op(Lowering&, Micro& op) const override {
         if (op.info.operation == operation_) op.info = {};
     }
 

@@ -65,7 +65,7 @@ inline std::string_view problem_of(const emulator::Micro& op) {
 inline std::shared_ptr<const emulator::Tool> check_stated() {
     struct Checker final : emulator::Tool {
         std::string_view name() const override { return "what rules say"; }
-        void before(emulator::Lowering& code, emulator::Micro& op) const override {
+        void before_op(emulator::Lowering& code, emulator::Micro& op) const override {
             const std::string_view problem = problem_of(op);
             if (problem.empty()) return;
             INFO((code.current ? nvptx::print(code.module, *code.current) : std::string("no instruction")));

@@ -14,7 +14,7 @@ class Checker final : public Tool {
 public:
     std::string_view name() const override { return "definedness"; }
 
-    void before(Lowering& code, Micro& op) const override {
+    void before_op(Lowering& code, Micro& op) const override {
         const MicroInfo& info = op.info;
         if (info.checked) op.run = info.checked;
         const bool has_sources = op.reads || op.list.count > op.list.results;

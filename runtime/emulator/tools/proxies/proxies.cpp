@@ -232,7 +232,7 @@ public:
     std::string_view name() const override { return "proxies"; }
     bool watches(const DecodedKernel& kernel) const override { return kernel.has_products || kernel.has_bulk_copies; }
 
-    void before(Lowering& code, Micro& op) const override {
+    void before_op(Lowering& code, Micro& op) const override {
         const MicroInfo::Access& access = op.info.access;
         if (!access.bytes || access.direction == Direction::Read) return;
         const bool is_global = access.space == Space::Global && code.kernel.has_bulk_copies;
@@ -243,7 +243,7 @@ public:
                   .reads = A});
     }
 
-    void after(Lowering& code, const Micro& op) const override {
+    void after_op(Lowering& code, const Micro& op) const override {
         const Synchronises& how = op.info.synchronises;
         if (how.meets_warp) code.put({.run = note_meeting, .fields = {code.asked}});
         if (how.shows_maps && how.acquires)

@@ -183,7 +183,7 @@ void BlockRaces::leave(const Warp& warp, std::uint32_t lanes, const Meeting& mee
     find_several(warp.index);
 }
 
-void BlockRaces::end(const Warp& warp) {
+void BlockRaces::end_warp(const Warp& warp) {
     gather(warp);
     ended_.join(warps_[warp.index].common);
     agents_[warp.index].has_ended = true;
@@ -222,7 +222,7 @@ void BlockRaces::await(const Warp& warp, std::uint32_t lanes, std::uint64_t numb
     }
 }
 
-void BlockRaces::arrive(std::uint64_t number, std::uint32_t lanes, const Meeting& meeting) {
+void BlockRaces::arrive_for(std::uint64_t number, std::uint32_t lanes, const Meeting& meeting) {
     const auto found = operations_.find(number);
     if (found == operations_.end()) return;
     Operation& operation = found->second;
@@ -307,6 +307,7 @@ bool BlockRaces::access(const MicroOp* op, Warp* w, const LaneAccess& how, const
         }
         const std::uint64_t at = addresses[lane] - view->base;
         if (!view->bits || view->bytes < how.bytes || at > view->bytes - how.bytes) continue;  // a finding of its own
+        if (view->bits == block_.reserved_written().data()) continue;  // which cooperative groups use in their own way
         now.lanes = 1u << lane;
         if (!touch(op, w, now, knower(w->index, lane), first + at, how.bytes, addresses[lane])) return false;
     }

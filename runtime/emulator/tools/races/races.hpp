@@ -34,10 +34,10 @@ public:
     void complete(const Meeting& at, bool of_all) override;
     void leave(const Warp& warp, std::uint32_t lanes, const Meeting& at) override;
     void forget(const Meeting& at) override { meetings_.erase({at.kind, at.place}); }
-    void end(const Warp& warp) override;
+    void end_warp(const Warp& warp) override;
     bool access(const AgentAccess& access) override;
     void await(const Warp& warp, std::uint32_t lanes, std::uint64_t operation, bool reads) override;
-    void arrive(std::uint64_t operation, std::uint32_t lanes, const Meeting& at) override;
+    void arrive_for(std::uint64_t operation, std::uint32_t lanes, const Meeting& at) override;
     bool describe(Diagnostic& diagnostic, const Fault& fault, std::string_view by) const override;
     void forget_finding() override { found_.reset(); }
 

@@ -141,7 +141,7 @@ class Finder final : public Tool {
 public:
     std::string_view name() const override { return "shared races"; }
 
-    void before(Lowering& code, Micro& op) const override {
+    void before_op(Lowering& code, Micro& op) const override {
         const MicroInfo::Access& access = op.info.access;
         if (!access.bytes || (access.space != Space::Shared && access.space != Space::Generic)) return;
         const AccessForm form{std::uint8_t(access.bytes), access.direction, access.is_strong, access.is_of_all,
@@ -151,7 +151,7 @@ public:
                              code.values[op.fields[1]].slot},
                   .reads = A});
     }
-    void after(Lowering& code, const Micro& op) const override {
+    void after_op(Lowering& code, const Micro& op) const override {
         if (op.info.synchronises.meets_warp) code.put({.run = note_meeting, .fields = {code.asked}});
     }
 

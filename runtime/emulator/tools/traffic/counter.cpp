@@ -238,7 +238,7 @@ public:
     explicit Counter(std::function<void(const LaunchTraffic&)> told) : told_(std::move(told)) {}
     std::string_view name() const override { return "traffic"; }
 
-    void before(Lowering& code, const MemoryAccess& access) const override {
+    void before_access(Lowering& code, const MemoryAccess& access) const override {
         const bool is_generic = access.space == Space::Generic;
         if (is_generic || access.space == Space::Shared)
             count_shared(code, index(access.base), std::uint32_t(access.offset), access.bytes, access.direction,
@@ -250,7 +250,7 @@ public:
                   .reads = A});
     }
 
-    void before(Lowering& code, Micro& op) const override {
+    void before_op(Lowering& code, Micro& op) const override {
         const Operation operation = op.info.operation;
         if (operation == Op::LoadMatrix || operation == Op::StoreMatrix) {
             const MatrixAccess access = MatrixAccess::of(op.fields[5]);
