@@ -82,7 +82,7 @@ void BlockRaces::publish_copies(unsigned warp, std::uint32_t lanes, bool is_all,
     to.learn(agent, of.all_awaited);
     for (const std::uint64_t number : of.copies) {
         const Operation& copy = operations_.at(number);
-        if (const std::uint32_t over = copy.lanes & ~copy.left) to.learn(agent, over, copy.stamp);
+        if (copy.awaited) to.learn(agent, copy.awaited, copy.stamp);
     }
 }
 
@@ -200,9 +200,12 @@ void BlockRaces::await(const Warp& warp, std::uint32_t lanes, std::uint64_t numb
     switch (operation.kind) {
         case Behind::Copies:
             each_lane(lanes, [&](unsigned lane) { of.awaited[lane] = std::max(of.awaited[lane], operation.stamp); });
-            while (!of.copies.empty() && operations_.at(of.copies.front()).left == 0) {
-                of.all_awaited = operations_.at(of.copies.front()).stamp;
-                operations_.erase(of.copies.front());
+            operation.awaited |= lanes;
+            while (!of.copies.empty()) {
+                const auto oldest = operations_.find(of.copies.front());
+                if (oldest->second.awaited != oldest->second.lanes) break;
+                of.all_awaited = oldest->second.stamp;
+                operations_.erase(oldest);
                 of.copies.pop_front();
             }
             return;
@@ -257,9 +260,16 @@ bool BlockRaces::access(const AgentAccess& access) {
     const auto [found, is_new] = operations_.try_emplace(access.operation);
     Operation& operation = found->second;
     if (is_new) {
-        operation = {std::uint8_t(agent), kind, std::uint8_t(warp), access.lanes, access.lanes, tick()};
+        operation = {
+            .agent = std::uint8_t(agent), .kind = kind, .lanes = access.lanes, .left = access.lanes, .stamp = tick()};
         if (is_copy) {
-            warps_[warp].copies.push_back(access.operation);
+            constexpr std::size_t most = 4096;  // of those that arrive at barriers nobody may await any
+            auto& copies = warps_[warp].copies;
+            if (copies.size() == most) {
+                operations_.erase(copies.front());
+                copies.pop_front();
+            }
+            copies.push_back(access.operation);
             warps_[warp].copies_agent = agent;
         }
         if (is_product) operation.left = warps_of_group;

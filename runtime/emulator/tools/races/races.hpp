@@ -73,9 +73,9 @@ private:
     struct Operation {
         std::uint8_t agent = 0;
         Behind kind = Behind::Copies;
-        std::uint8_t warp = 0;
-        std::uint32_t lanes = 0,
-                      left = 0;  // that have started it; that have not awaited it, of a product how many warps
+        std::uint32_t lanes = 0;  // that have started it
+        std::uint32_t left = 0;  // of these, for which it is not over; of a product, how many warps have not awaited it
+        std::uint32_t awaited = 0;  // that have awaited it
         Stamp stamp = 0;
     };
     struct Known {

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tools: what they are told, and the ops that they add.
+#include <bit>
+#include <map>
+
+#include "runtime/emulator/core/tool.hpp"
+#include "runtime/emulator/decode/lowering.hpp"
+#include "runtime/emulator/machine/block.hpp"
+#include "runtime/emulator/tools/traffic/traffic.hpp"
+#include "tests/unit/emulator/machine.hpp"
+
+using namespace ikat;
+using emulator::Direction;
+using emulator::Meeting;
+using emulator::MicroOp;
+using emulator::Warp;
+using tests::Machine;
+
+namespace {
+
+/// How often each thing has been told, and how many lanes or bytes were concerned.
+using Told = std::map<std::string, std::uint64_t>;
+
+std::string name_of(const Meeting& at) {
+    constexpr const char* names[] = {"barrier", "cluster", "mbarrier"};
+    return names[int(at.kind)];
+}
+
+class ToyBlock final : public emulator::BlockTool {
+public:
+    explicit ToyBlock(Told& told) : told_(told) {}
+    Told& told() { return told_; }
+
+    void start() override { ++told_["blocks"]; }
+    void finish() override { ++told_["ends"]; }
+    void arrive(const Warp&, std::uint32_t lanes, const Meeting& at, bool waits) override {
+        told_[name_of(at) + (waits ? " waits" : " arrives")] += unsigned(std::popcount(lanes));
+        arrived_[name_of(at)] += unsigned(std::popcount(lanes));
+    }
+    void complete(const Meeting& at, bool) override { ++told_[name_of(at) + " over"]; }
+    void leave(const Warp&, std::uint32_t lanes, const Meeting& at) override {
+        told_[name_of(at) + " leaves"] += unsigned(std::popcount(lanes));
+        if (arrived_[name_of(at)] < 64) ++told_["left before all had arrived"];
+    }
+    void begin(const Warp&, unsigned, const Meeting& at, const nvptx::Instruction*) override {
+        ++told_[name_of(at) + " made"];
+    }
+    bool access(const emulator::AgentAccess& access) override {
+        std::uint64_t bytes = 0;
+        for (const auto& range : access.ranges) bytes += range.bytes;
+        told_[access.direction == Direction::Read ? "copies read" : "copies write"] += bytes;
+        return true;
+    }
+    void await(const Warp&, std::uint32_t lanes, std::uint64_t, bool) override {
+        told_["copies awaited"] += unsigned(std::popcount(lanes));
+    }
+    void end_warp(const Warp&) override { ++told_["warps end"]; }
+
+private:
+    Told& told_;
+    Told arrived_;  // lanes
+};
+
+/// Counts the lanes that execute it: d is the tool's slot, x which count it is.
+const MicroOp* count_lanes(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
+    static_cast<ToyBlock&>(*w->tools[op->d]).told()[op->x ? "lanes store" : "lanes meet"] +=
+        unsigned(std::popcount(mask));
+    IKAT_NEXT;
+}
+
+class Toy final : public emulator::Tool {
+public:
+    explicit Toy(Told& told) : told_(told) {}
+    std::string_view name() const override { return "toy"; }
+    void before_op(emulator::Lowering& code, emulator::Micro& op) const override {
+        ++told_["ops"];
+        const auto& access = op.info.access;
+        if (access.bytes && access.direction == Direction::Write && access.space == emulator::Space::Shared)
+            code.put({.run = count_lanes, .fields = {code.asked, 0, 0, 0, 1}});
+    }
+    void after_op(emulator::Lowering& code, const emulator::Micro& op) const override {
+        if (op.info.synchronises.meets_warp) code.put({.run = count_lanes, .fields = {code.asked}});
+    }
+    std::unique_ptr<emulator::LaunchTool> of(emulator::LaunchState&, std::size_t) const override {
+        struct OfLaunch final : emulator::LaunchTool {
+            explicit OfLaunch(Told& to) : told(to) {}
+            std::unique_ptr<emulator::BlockTool> of(emulator::ThreadBlock&) override {
+                return std::make_unique<ToyBlock>(told);
+            }
+            void end(const emulator::Statistics& statistics) override {
+                told["instructions"] = statistics.warp_instructions;
+            }
+            Told& told;
+        };
+        return std::make_unique<OfLaunch>(told_);
+    }
+
+private:
+    Told& told_;
+};
+
+const std::string text = tests::kernel(R"(
+    .shared .align 8 .b64 bar; .shared .align 16 .b8 tile[256];
+    mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; shl.b32 %r2, %r1, 2; mov.u32 %r3, tile; add.u32 %r2, %r2, %r3;
+    ld.param.u64 %d1, [p0]; mul.wide.u32 %d2, %r1, 4; add.u64 %d1, %d1, %d2;
+    @%p1 mbarrier.init.shared.b64 [bar], 64; bar.sync 0;
+    cp.async.ca.shared.global [%r2], [%d1], 4; cp.async.wait_all; bar.warp.sync -1;
+    ld.shared.u32 %r4, [%r2]; @%p1 st.shared.u32 [%r2], 7; mbarrier.arrive.shared.b64 %d3, [bar];
+$ask: mbarrier.test_wait.shared.b64 %p2, [bar], %d3; @!%p2 bra $ask; st.global.u32 [%d1], %r4; ret;)");
+
+}  // namespace
+
+TEST_CASE("a tool is told of meetings, copies and ends, and adds its ops") {
+    for (const std::uint32_t seed : {0u, 1u, 2u}) {
+        Machine machine;
+        machine.options.seed = seed;
+        Told told;
+        machine.options.tools = {std::make_shared<Toy>(told)};
+        const auto x = machine.buffer("x", std::vector<std::uint32_t>(64, 3));
+        for (int launch = 1; launch <= 2; ++launch) {
+            told.clear();
+            machine.run(text, {.block = {64, 1, 1}}, x, x, x, 0u);
+            CHECK(told["blocks"] == 1);
+            CHECK(told["ends"] == 1);
+            CHECK(told["warps end"] == 2);
+            CHECK(told["barrier waits"] == 64);
+            CHECK(told["barrier arrives"] == 0);
+            CHECK(told["barrier over"] == 1);
+            CHECK(told["barrier leaves"] == 64);
+            CHECK(told["mbarrier made"] == 1);
+            CHECK(told["mbarrier arrives"] == 64);
+            CHECK(told["mbarrier over"] == 1);
+            CHECK(told["mbarrier leaves"] >= 64);
+            CHECK(told["copies write"] == 256);
+            CHECK(told["copies read"] == 256);
+            CHECK(told["copies awaited"] == 64);
+            CHECK(told["lanes store"] == 1);
+            CHECK(told["lanes meet"] == 64);
+            CHECK(told["left before all had arrived"] == 0);
+            CHECK(told["instructions"] == machine.statistics.warp_instructions);
+        }
+    }
+}
+
+TEST_CASE("several tools watch a launch, each as if it were alone, and none of them changes it") {
+    const auto run = [](const std::vector<std::shared_ptr<const emulator::Tool>>& tools) {
+        Machine machine;
+        machine.options.tools = tools;
+        const auto x = machine.buffer("x", std::vector<std::uint32_t>(64, 3));
+        machine.run(text, {.block = {64, 1, 1}}, x, x, x, 0u);
+        CHECK(machine.get<std::uint32_t>(x, 64) == std::vector<std::uint32_t>(64, 3));
+        return machine.statistics.warp_instructions;
+    };
+    Told first, second;
+    emulator::LaunchTraffic alone, beside;
+    const auto plain = run({});
+    CHECK(run({std::make_shared<Toy>(first)}) == plain);
+    CHECK(run({emulator::count_traffic([&](const emulator::LaunchTraffic& traffic) { alone = traffic; })}) == plain);
+    CHECK(run({emulator::count_traffic([&](const emulator::LaunchTraffic& traffic) { beside = traffic; }),
+               std::make_shared<Toy>(second)}) == plain);
+    CHECK(first == second);
+    for (emulator::LaunchTraffic* const each : {&alone, &beside})
+        for (auto& buffer : each->buffers) buffer.address = 0;
+    CHECK(alone == beside);
+}
