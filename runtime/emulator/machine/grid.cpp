@@ -148,8 +148,9 @@ private:
     }
 
     void tell_progress() {
-        if (state_.tools.empty()) return;
-        const std::lock_guard lock(mutex_);
+        if (std::ranges::none_of(state_.tools, [](const auto& tool) { return tool != nullptr; })) return;
+        const std::unique_lock lock(mutex_, std::try_to_lock);
+        if (!lock) return;  // others are at work, and will tell
         const Progress at{state_.launch.entry, ended_, count_, state_.steps};
         for (const auto& tool : state_.tools)
             if (tool) tool->advance(at);
