@@ -265,7 +265,7 @@ TEST_CASE("blocks that wait for each other for ever are found with any number of
         "ld.param.u64 %d1, [p0]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; add.u32 %r1, %r1, 1;\n"
         "rem.u32 %r1, %r1, %r2; mul.wide.u32 %d2, %r1, 4; add.u64 %d1, %d1, %d2;\n"
         "$wait: ld.volatile.global.u32 %r3, [%d1]; setp.eq.u32 %p2, %r3, 0; @%p2 bra $wait; ret;");
-    for (int i = 0; i < 40; ++i)
+    for (int i = 0; i < 15; ++i)
         for (const unsigned host : {1u, 2u, 4u}) {
             Machine machine;
             machine.options.threads = host;
