@@ -15,6 +15,7 @@
 //     b2:  … = v            in[b2] ∋ v
 // A second walk, backwards through each block, records what dies at each instruction and which tied uses need a copy.
 #include <algorithm>
+#include <tuple>
 
 #include "codegen/support/diagnostic.hpp"
 #include "regalloc/stages.hpp"
@@ -96,7 +97,9 @@ struct LivenessBuilder {
             for (const Edge& edge : block(b).edges)
                 for (LiveRange v : edge.arguments) uses.push_back({v, b, true});
         }
-        std::ranges::stable_sort(uses, {}, &Use::value);
+        // By value, and those of each in code order. (std::stable_sort of this libstdc++ is deprecated inside, says
+        // clang.)
+        std::ranges::sort(uses, {}, [](const Use& use) { return std::tuple(use.value, use.block, use.at_end); });
         return uses;
     }
 
