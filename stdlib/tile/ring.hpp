@@ -74,8 +74,8 @@ public:
     void wait(const RingPlace<stages>& at) const { filled_[at.stage()].wait(at.parity()); }
     /// The same, but not before what `zero` is computed from: a number that is 0, which compilers do not know.
     void wait_behind(const RingPlace<stages>& at, const Word& zero) const {
-        const auto stage = at.stage(), parity = at.parity();
-        filled_[stage].wait(parity ^ word(zero));
+        const auto stage = at.stage();
+        filled_[stage].wait(at.parity() ^ word(zero));
     }
     /// By whole warps: they are done with a stage.
     void free(const Word& stage) const {
