@@ -171,7 +171,10 @@ Statistics Program::run(const Launch& launch, const Options& options) {
     const bool has_dynamic = state_->kernel(launch.entry, how).has_dynamic();
     how.moves_dynamic = has_dynamic && options.moved_shared && options.seed && mixed(options.seed, 0) % 2;
     how.tools.push_back(&proxies());
-    if (options.checks.of(Check::SharedRaces) != Action::Off) how.tools.push_back(&shared_races());
+    if (options.checks.of(Check::Races) != Action::Off)
+        how.tools.push_back(&all_races());
+    else if (options.checks.of(Check::SharedRaces) != Action::Off)
+        how.tools.push_back(&shared_races());
     for (const auto& tool : options.tools) how.tools.push_back(tool.get());
     DecodeOptions checked = how;
     checked.checks = true;

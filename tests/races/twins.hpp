@@ -11,14 +11,28 @@ namespace ikat::tests::races {
 /// Registers before the body: %r1 the thread, %r2 its lane, %r3 its warp, %r4 the address of its word of `tile`, %r5
 /// that of tile, 4096 bytes, %r6 that of the next thread's word, of the last one the first; %p1 is thread 0, %p2 lane
 /// 0. `bar` and `empty` are barriers in shared memory for %r7 threads, all of the block; $wait name, parity; waits for
-/// one. %d1 = p0 + 4 * thread, a buffer of 4096 bytes; %d2 = p0.
+/// one. %d1 = p0 + 4 * thread, a buffer of 4096 bytes; %d2 = p0; %d3 = p1, 256 bytes that are 0; %r20 the block, %p10
+/// that it is the first one; %d4 the word of p0 for each thread of all blocks.
 struct Twins {
     const char* name;
     const char* body;
     std::uint32_t threads = 128;
     const char* says = "";  // in the message about the wrong one
     const char* also = "";  // what else may be found first, in some orders of the warps
+    std::uint32_t blocks = 1;
+    bool is_cluster = false;  // they are one
+    bool everywhere = false;  // with the class `races`
 };
+
+/// With the class `races`: of blocks that start as they like, or of one cluster.
+constexpr Twins between(const char* name, std::uint32_t blocks, std::uint32_t threads, const char* body,
+                        const char* says = "", const char* also = "") {
+    return {name, body, threads, says, also, blocks, false, true};
+}
+constexpr Twins in_cluster(const char* name, std::uint32_t blocks, std::uint32_t threads, const char* body,
+                           const char* says = "", const char* also = "") {
+    return {name, body, threads, says, also, blocks, true, true};
+}
 
 inline std::string twin(std::string_view body, bool is_right) {
     std::string out;
@@ -45,13 +59,14 @@ inline std::string module_of(std::string body) {
     return R"(.version 8.6
 .target sm_90a
 .address_size 64
-.visible .entry k(.param .u64 p0) {
+.visible .entry k(.param .u64 p0, .param .u64 p1) {
     .reg .pred %p<16>; .reg .b16 %h<16>; .reg .b32 %r<64>; .reg .b64 %d<16>; .reg .b32 %f<64>;
     .shared .align 8 .b64 bar; .shared .align 8 .b64 empty; .shared .align 1024 .b8 tile[4096];
     mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 31; shr.u32 %r3, %r1, 5; mov.u32 %r5, tile; shl.b32 %r4, %r1, 2;
     add.u32 %r4, %r4, %r5; mov.u32 %r7, %ntid.x; add.u32 %r6, %r1, 1; rem.u32 %r6, %r6, %r7; shl.b32 %r6, %r6, 2;
     add.u32 %r6, %r6, %r5; setp.eq.u32 %p1, %r1, 0; setp.eq.u32 %p2, %r2, 0;
-    ld.param.u64 %d2, [p0]; mul.wide.u32 %d1, %r1, 4; add.u64 %d1, %d1, %d2; mov.u32 %r9, 0;
+    ld.param.u64 %d2, [p0]; mul.wide.u32 %d1, %r1, 4; add.u64 %d1, %d1, %d2; mov.u32 %r9, 0; ld.param.u64 %d3, [p1];
+    mov.u32 %r20, %ctaid.x; setp.eq.u32 %p10, %r20, 0; mad.lo.u32 %r21, %r20, %r7, %r1; mad.wide.u32 %d4, %r21, 4, %d2;
     @%p1 mbarrier.init.shared.b64 [bar], %r7; @%p1 mbarrier.init.shared.b64 [empty], %r7;
     @%p1 fence.mbarrier_init.release.cluster; bar.sync 15;
 )" + body + "\n$end: ret;\n}\n";
@@ -68,17 +83,21 @@ inline void check(const Twins& twins) {
             Machine machine;
             machine.options.seed = seed;
             machine.options.step_budget = 1000000;
-            machine.options.checks.set(emulator::Check::SharedRaces, emulator::Action::Error);
+            machine.options.checks.set(twins.everywhere ? emulator::Check::Races : emulator::Check::SharedRaces,
+                                       emulator::Action::Error);
             machine.options.checks.set(emulator::Check::Undefined, emulator::Action::Off);
             const auto x = machine.buffer("x", std::vector<std::uint32_t>(1024, 1));
-            const std::string said = machine.failure(text, {.block = {twins.threads, 1, 1}}, x);
+            const auto flags = machine.buffer("flags", std::vector<std::uint32_t>(64));
+            emulator::Launch launch{.grid = {twins.blocks, 1, 1}, .block = {twins.threads, 1, 1}};
+            if (twins.is_cluster) launch.cluster = {twins.blocks, 1, 1};
+            const std::string said = machine.failure(text, launch, x, flags);
             if (is_right) {
                 REQUIRE(said == "no failure");
                 continue;
             }
             INFO(said);
             if (std::string_view(twins.also).contains(machine.code)) continue;
-            REQUIRE(machine.code == "shared-race");
+            REQUIRE(machine.code == (twins.everywhere ? "race" : "shared-race"));
             REQUIRE_THAT(said, contains(twins.says));
         }
     }

@@ -192,10 +192,11 @@ bool BulkCopies::await(const MicroOp* op, Warp* w, std::uint32_t mask) {
         if (!is_covered(store)) continue;
         if (!store.was_read && !is_unchanged(op, w, store.lane, store, store.shared)) return false;
         store.was_read = true;
+        store.was_awaited |= !op->y;
         block_.each_tool([&](BlockTool& tool) { tool.await(*w, 1u << store.lane, store.operation, op->y != 0); });
         if (!op->y && !store.has_arrived) write(store);
     }
-    std::erase_if(stores_, [&](const Copy& store) { return store.has_arrived && store.was_read; });
+    std::erase_if(stores_, [&](const Copy& store) { return store.has_arrived && store.was_awaited; });
     return true;
 }
 

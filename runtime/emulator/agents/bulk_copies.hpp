@@ -94,6 +94,7 @@ public:
         std::uint64_t barrier = 0, phase = 0;  // of a load: the barrier's address, and its phase when it arrived
         std::uint32_t group = 0;               // of a store
         bool was_read = false;                 // ... which is known
+        bool was_awaited = false;              // ... as it is known that it has arrived
     };
 
     explicit BulkCopies(ThreadBlock& block) : block_(block) {}
@@ -120,7 +121,7 @@ private:
     bool start_store(const Start& start, Copy& copy);
     std::optional<TensorMap> find_map(const Start& start);
     bool find_box(const Start& start, Copy& copy);
-    bool tell(const Start& start, const Copy& copy);
+    bool tell(const Start& start, const Copy& copy, ThreadBlock* judge, std::uint64_t barrier);
     void land(Copy& load);
     void write(Copy& store);
     void write_piece(const Copy& store, const Image& image, const TensorBox::Piece& piece);

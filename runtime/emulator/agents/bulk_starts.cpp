@@ -207,18 +207,28 @@ bool BulkCopies::find_box(const Start& start, Copy& copy) {
     return true;
 }
 
-/// Tells the tools what is read, and in global memory what is written. False on a finding.
-bool BulkCopies::tell(const Start& start, const Copy& copy) {
+/// Tells the tools what is read, and in global memory what is written. A load is over for a barrier of the judge. False
+/// on a finding.
+bool BulkCopies::tell(const Start& start, const Copy& copy, ThreadBlock* judge, std::uint64_t barrier) {
     const bool stores = copy.form.kind == BulkForm::Kind::Store;
     const MemoryRange& from = stores ? copy.shared : copy.other;
     const AgentAccess::Range range{from.address, std::uint32_t(from.bytes), from.bits, from.offset, from.address};
-    if (copy.form.kind != BulkForm::Kind::Load &&
-        !block_.tell(
-            start.access(Direction::Read, block_, Space::Shared, range, AgentAccess::Of::BulkCopy, copy.operation)))
-        return false;
+    const auto note_judge = [&](AgentAccess& access) {
+        access.numbered_by = judge;
+        access.barrier = barrier;
+    };
+    if (copy.form.kind != BulkForm::Kind::Load) {
+        AgentAccess read =
+            start.access(Direction::Read, block_, Space::Shared, range, AgentAccess::Of::BulkCopy, copy.operation);
+        if (!stores) note_judge(read);
+        if (!block_.tell(read)) return false;
+    }
     if (copy.form.kind == BulkForm::Kind::Exchange) return true;
     const Direction direction = !stores ? Direction::Read : copy.form.reduces ? Direction::Atomic : Direction::Write;
-    return block_.tell(start.access(direction, start.in_global(copy.box.get())));
+    const std::vector<AgentAccess::Range> ranges = start.in_global(copy.box.get());
+    AgentAccess access = start.access(direction, ranges, AgentAccess::Of::BulkCopy, copy.operation);
+    if (!stores) note_judge(access);
+    return block_.tell(access);
 }
 
 bool BulkCopies::start_loads(const Start& start, Copy& copy) {
@@ -235,13 +245,17 @@ bool BulkCopies::start_loads(const Start& start, Copy& copy) {
         copy.other = *source;
         copy.image = source->image();
     }
-    if (!has_values && !tell(start, copy)) return false;
+    const auto [owner, place] = block_.shared_place(start.shared() & (window_bytes - 1));
+    const auto [judge, barrier] = block_.shared_place(start.barrier() & (window_bytes - 1));
+    // Of several blocks the first one tells that the source has been read.
+    const auto first = std::uint32_t(std::countr_zero(form.is_multicast ? start.blocks() : 0));
+    ThreadBlock& to = first < block_.peers() ? block_.peer(first) : judge;
+    copy.operation = to.next_operation();
+    if (!has_values && !tell(start, copy, &to, barrier)) return false;
     const auto bytes = std::uint32_t(copy.image.bytes.size());
     if (is_global) start.w->bytes_read += bytes;
     const std::uint32_t alignment = has_values ? bytes : copy.box ? TensorBox::alignment : unit;
     if (!start.range(form.space, start.shared(), bytes, true, alignment)) return false;
-    const auto [owner, place] = block_.shared_place(start.shared() & (window_bytes - 1));
-    const auto [judge, barrier] = block_.shared_place(start.barrier() & (window_bytes - 1));
     if (!form.is_multicast) {
         if (&owner != &judge) return start.wrong(FaultCode::BulkBarrier, form.space, start.barrier(), 8, true);
         return agent<BulkCopies>(owner).start_load(start, copy, place, barrier);
@@ -249,6 +263,7 @@ bool BulkCopies::start_loads(const Start& start, Copy& copy) {
     for (std::uint32_t rest = start.blocks(); rest; rest &= rest - 1) {
         const auto rank = std::uint32_t(std::countr_zero(rest));
         if (rank >= start.w->cluster_blocks) return start.wrong(FaultCode::BulkBlocks, Space::Global, rank, 0, true);
+        if (rank != first) copy.operation = block_.peer(rank).next_operation();
         if (!agent<BulkCopies>(block_.peer(rank)).start_load(start, copy, place, barrier)) return false;
     }
     return true;
@@ -278,7 +293,6 @@ bool BulkCopies::start_load(const Start& start, Copy copy, std::uint64_t place, 
     const AgentAccess::Range range{address, bytes, to.bits, to.offset, place},
         at{copy.by->address_of(block_, barrier), mbarrier_bytes, judge->bits, judge->offset, barrier};
     const Direction direction = copy.form.reduces ? Direction::Atomic : Direction::Write;
-    copy.operation = block_.next_operation();
     AgentAccess write =
         start.access(direction, block_, Space::Generic, range, AgentAccess::Of::BulkCopy, copy.operation);
     write.barrier = barrier;
@@ -320,7 +334,7 @@ bool BulkCopies::start_store(const Start& start, Copy& copy) {
     if (unwritten &&
         !start.passes(FaultCode::BulkUnwritten, Space::Shared, source->address + *unwritten, word_bytes, false))
         return false;
-    if (!tell(start, copy)) return false;
+    if (!tell(start, copy, nullptr, 0)) return false;
     copy.group = groups_of(start.w)[start.lane];
     start.w->bytes_written += bytes;
     if (copy.form.reduces) start.w->bytes_read += bytes;

@@ -133,8 +133,7 @@ public:
         const std::uint32_t count = form_.expects ? 1 : amount;
         if (form_.never_completes && barrier_->pending == count && barrier_->bytes == 0)
             return wrong(FaultCode::MbarrierNoComplete, count);
-        if (is_own())
-            owner_->each_tool([&](BlockTool& tool) { tool.arrive(*w_, 1u << lane_, meeting_at(place_), false); });
+        owner_->each_tool([&](BlockTool& tool) { tool.arrive(*w_, 1u << lane_, meeting_at(place_), false); });
         const auto code = mbarriers().arrive(*barrier_, count, form_.drops);
         return !code || wrong(*code, count);
     }

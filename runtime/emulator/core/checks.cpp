@@ -53,6 +53,8 @@ Check check_of(FaultCode code) {
         case FaultCode::UndefinedShuffle: return Check::Undefined;
         case FaultCode::UndefinedDownload: return Check::Downloads;
         case FaultCode::SharedRace: return Check::SharedRaces;
+        case FaultCode::Race: return Check::Races;
+        case FaultCode::BenignRace: return Check::BenignRaces;
         case FaultCode::CopyNotAwaited:
         case FaultCode::CopyOverwritten:
         case FaultCode::CopySourceChanged:

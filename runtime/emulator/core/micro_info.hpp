@@ -128,6 +128,7 @@ enum class Scope : std::uint8_t { Thread, Block, Cluster, Device, System };
 struct Synchronises {
     bool meets_warp = false;                  // the lanes that execute it meet
     bool acquires = false, releases = false;  // a fence, or the order of its own access
+    bool of_access = false;                   // ... the latter
     Scope scope = Scope::Thread;
     // What a fence makes visible to copies and products, which access memory by the asynchronous proxy: ordinary
     // accesses of shared and global memory, barriers in shared memory that its thread has made, tensor maps.
@@ -142,10 +143,11 @@ struct MicroInfo {
         Space space = Space::Generic;
         std::uint32_t bytes = 0;
         Direction direction = Direction::Read;
-        std::uint32_t lanes = ~0u;  // those that give an address
-        std::int32_t offset = 0;    // from the address, which is field a
-        bool is_strong = false;     // an atomic, or volatile or relaxed: two of them on one address are no race
-        bool is_of_all = false;     // made by all lanes of the warp together, as ldmatrix
+        std::uint32_t lanes = ~0u;    // those that give an address
+        std::int32_t offset = 0;      // from the address, which is field a
+        bool is_strong = false;       // an atomic, or volatile or relaxed: two of them on one address are no race
+        Scope scope = Scope::Thread;  // ... of threads in it
+        bool is_of_all = false;       // made by all lanes of the warp together, as ldmatrix
     } access{};
     Synchronises synchronises{};
     std::uint8_t effects = NoEffect;  // besides what follows from the rest: effects_of

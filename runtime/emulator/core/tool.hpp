@@ -66,6 +66,7 @@ struct AgentAccess {
     Warp* w = nullptr;
     std::uint32_t lanes = 0;      // that have started it; of some operations, the whole warp
     std::uint64_t operation = 0;  // its number in the block (ThreadBlock::next_operation); 0: its end is not told
+    ThreadBlock* numbered_by = nullptr;  // ... if that is not the block which is told
     Of of = Of::Copy;
     bool by_async_proxy = true;
     Direction direction = Direction::Read;
@@ -124,6 +125,8 @@ class LaunchTool {
 public:
     virtual ~LaunchTool() = default;
     virtual std::unique_ptr<BlockTool> of([[maybe_unused]] ThreadBlock& block) { return nullptr; }
+    /// Blocks are to run on one host thread, in an order that depends on the seed alone.
+    virtual bool in_turn() const { return false; }
     /// From time to time, by one host thread at a time.
     virtual void advance([[maybe_unused]] const Progress& at) {}
     /// It has ended, without an error.

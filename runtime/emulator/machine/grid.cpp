@@ -37,7 +37,9 @@ public:
     }
 
     Statistics run() {
-        threads_ = std::min<std::uint64_t>(std::max(1u, state_.options.threads), clusters_);
+        const auto in_turn = [](const auto& tool) { return tool && tool->in_turn(); };
+        const unsigned threads = std::ranges::any_of(state_.tools, in_turn) ? 1 : state_.options.threads;
+        threads_ = std::min<std::uint64_t>(std::max(1u, threads), clusters_);
         state_.parallel = threads_ > 1;
         {
             std::vector<std::jthread> others;

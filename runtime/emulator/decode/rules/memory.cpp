@@ -36,10 +36,10 @@ struct Order {
     Scope scope = Scope::Thread;
 
     void before(Lowering& code) const {
-        if (releases) emit_fence(code, {.releases = true, .scope = scope});
+        if (releases) emit_fence(code, {.releases = true, .of_access = true, .scope = scope});
     }
     void after(Lowering& code) const {
-        if (acquires) emit_fence(code, {.acquires = true, .scope = scope});
+        if (acquires) emit_fence(code, {.acquires = true, .of_access = true, .scope = scope});
     }
 };
 
@@ -69,6 +69,7 @@ Order take_order(Modifiers& modifiers) {
     const Modifier plain = modifiers.take_any({Modifier::Volatile, Modifier::Weak, Modifier::Mmio});
     const bool is_relaxed = modifiers.take(Modifier::Relaxed);
     order.is_strong = is_relaxed || plain == Modifier::Volatile || plain == Modifier::Mmio;
+    if (order.is_strong && order.scope == Scope::Thread) order.scope = Scope::System;
     if (order.is_strong || plain != Modifier::Unknown) return order;
     const bool both = modifiers.take(Modifier::AcqRel);
     order.acquires = modifiers.take(Modifier::Acquire) || both;
@@ -143,6 +144,7 @@ void load_elements(Lowering& code, const Access& access, std::span<const VReg> e
              [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
                  Behaviour load = select_load(at.space, code.values[index(at.base)].slot, size, count);
                  load.info.access.is_strong = access.order.is_strong;
+                 load.info.access.scope = access.order.scope;
                  code.emit(load, used, A, fields).apart = true;
              });
 }
@@ -156,6 +158,7 @@ void store_elements(Lowering& code, const Access& access, std::span<const VReg> 
              [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
                  Behaviour store = select_store(at.space, code.values[index(at.base)].slot, size, count);
                  store.info.access.is_strong = access.order.is_strong;
+                 store.info.access.scope = access.order.scope;
                  code.emit(store, 0, std::uint8_t(A | used), fields);
              });
 }
@@ -197,8 +200,13 @@ void st(Lowering& code, Modifiers& modifiers, Operands operands) {
     to.order.after(code);
 }
 
+Behaviour in_scope(Behaviour atomic, Scope scope) {
+    atomic.info.access.scope = scope;
+    return atomic;
+}
+
 /// Each element separately, as the ISA says; the vector must be aligned as a whole.
-void update_vector(Lowering& code, Atomic atomic, Type type, unsigned count, const AddressOperand& at,
+void update_vector(Lowering& code, Atomic atomic, Type type, unsigned count, const AddressOperand& at, Scope scope,
                    const nvptx::Operand* to, Operands operands) {
     const Operands sources = code.module.operands(operands[1].children);
     const Operands targets = to ? Operands(code.module.operands(to->children)) : Operands();
@@ -214,7 +222,7 @@ void update_vector(Lowering& code, Atomic atomic, Type type, unsigned count, con
         old.push_back(code.temporary(slot_of(type)));
         const VReg b = code.source(sources[i], type);
         const std::uint32_t offset = std::uint32_t(at.offset) + i * bytes;
-        code.emit(select_atomic(atomic, type, at.space), D, A | B | C,
+        code.emit(in_scope(select_atomic(atomic, type, at.space), scope), D, A | B | C,
                   {index(old[i]), index(base), index(b), index(b), offset, std::uint32_t(at.space)})
             .apart = true;
     }
@@ -226,8 +234,8 @@ void update_vector(Lowering& code, Atomic atomic, Type type, unsigned count, con
 }
 
 /// atom.exch.b128 and atom.cas.b128
-void update_wide(Lowering& code, std::optional<Atomic> operation, const AddressOperand& at, const nvptx::Operand* to,
-                 Operands operands) {
+void update_wide(Lowering& code, std::optional<Atomic> operation, const AddressOperand& at, Scope scope,
+                 const nvptx::Operand* to, Operands operands) {
     const bool compares = operation == Atomic::CompareSwap;
     if (!to || (operation != Atomic::Exchange && !compares))
         code.unsupported("128 bits are exchanged or compared and swapped");
@@ -237,7 +245,7 @@ void update_wide(Lowering& code, std::optional<Atomic> operation, const AddressO
     const VReg low = code.temporary(8), high = code.temporary(8);
     code.tell_tools({base, at.offset, at.space}, {.bytes = 16, .direction = Direction::Atomic, .cached = false});
     const VReg old[] = {low, high}, sources[] = {written[0], written[1], expected[0], expected[1]};
-    Micro micro = micro_of(select_wide_atomic(compares, at.space));
+    Micro micro = micro_of(in_scope(select_wide_atomic(compares, at.space), scope));
     micro.fields = {0, index(base), 0, 0, std::uint32_t(at.offset), std::uint32_t(at.space)};
     micro.reads = A;
     micro.list = code.list(old, std::span(sources).first(compares ? 4 : 2));
@@ -287,6 +295,7 @@ void update(Lowering& code, Modifiers& modifiers, const nvptx::Operand* to, Oper
         {Modifier::Or, Atomic::Or},          {Modifier::Xor, Atomic::Xor}, {Modifier::Exch, Atomic::Exchange},
         {Modifier::Cas, Atomic::CompareSwap}};
     const Order order = take_order(modifiers);
+    const Scope scope = order.scope == Scope::Thread ? Scope::Device : order.scope;
     const AddressOperand at = code.address(operands[0], modifiers.take_space());
     modifiers.take_cache_hints();
     modifiers.take(Modifier::Noftz);
@@ -294,7 +303,7 @@ void update(Lowering& code, Modifiers& modifiers, const nvptx::Operand* to, Oper
     const auto operation = modifiers.take_named(names);
     if (modifiers.take(Modifier::B128)) {
         order.before(code);
-        update_wide(code, operation, at, to, operands);
+        update_wide(code, operation, at, scope, to, operands);
         order.after(code);
         return;
     }
@@ -302,7 +311,7 @@ void update(Lowering& code, Modifiers& modifiers, const nvptx::Operand* to, Oper
     if (!operation || !type) code.unsupported("its operation or its type is not supported");
     if (count > 1) {
         order.before(code);
-        update_vector(code, *operation, *type, count, at, to, operands);
+        update_vector(code, *operation, *type, count, at, scope, to, operands);
         order.after(code);
         return;
     }
@@ -312,7 +321,7 @@ void update(Lowering& code, Modifiers& modifiers, const nvptx::Operand* to, Oper
     order.before(code);
     code.tell_tools({base, at.offset, at.space},
                     {.bytes = ir::info(*type).bytes, .direction = Direction::Atomic, .cached = false});
-    code.emit(select_atomic(*operation, *type, at.space), D, A | B | C,
+    code.emit(in_scope(select_atomic(*operation, *type, at.space), scope), D, A | B | C,
               {index(d.at), index(base), index(b), index(c), std::uint32_t(at.offset), std::uint32_t(at.space)})
         .apart = true;
     code.finish(d);

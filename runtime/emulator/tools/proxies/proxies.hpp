@@ -24,7 +24,9 @@ public:
 
     void start() override;
     void forget_finding() override { found_ = {}; }
-    void arrive(const Warp& warp, std::uint32_t, const Meeting& at, bool) override { order_.arrive(warp.index, at); }
+    void arrive(const Warp& warp, std::uint32_t, const Meeting& at, bool) override {
+        if (&block_of(&warp) == &block_) order_.arrive(warp.index, at);
+    }
     void complete(const Meeting& at, bool) override { order_.complete(at); }
     void leave(const Warp& warp, std::uint32_t, const Meeting& at) override { order_.leave(warp.index, at); }
     void forget(const Meeting& at) override { order_.forget(at); }

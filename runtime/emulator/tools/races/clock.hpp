@@ -7,11 +7,13 @@
 //     warp 0   st [x] (stamp 4)   arrive: publishes 4                      from now on stamp 7
 //     warp 1                      wait: its clock has 4 for warp 0         ld [x]: 4 <= 4, ordered
 // A clock is of a warp. What only some of its lanes know, or what is known of only some lanes of another, stands beside
-// it.
+// it. What is known of other blocks is a clock for each of them, shared by all who know the same.
 #pragma once
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <vector>
 
 namespace ikat::emulator::races {
@@ -22,18 +24,25 @@ inline constexpr unsigned most_agents = 64;
 /// Instead of an agent: what is known of all warps.
 inline constexpr std::uint8_t several_warps = most_agents - 1;
 
-class Clock {
+/// What is known of the agents of a block.
+class BlockClock {
 public:
     /// All that has been done up to a stamp is known.
-    explicit Clock(Stamp stamp = 0) { agents_.fill(stamp); }
+    explicit BlockClock(Stamp stamp = 0) { agents_.fill(stamp); }
     /// The stamp up to which all that an agent has done is known.
     Stamp of(unsigned agent) const { return agents_[agent]; }
-    /// Whether what these lanes of an agent have done at a stamp is known.
-    bool covers(unsigned agent, std::uint32_t lanes, Stamp stamp) const {
-        if (stamp <= agents_[agent]) return true;
+    /// Of these lanes of an agent those of which it is not known what they have done up to a stamp.
+    std::uint32_t unknown(unsigned agent, std::uint32_t lanes, Stamp stamp) const {
+        if (stamp <= agents_[agent]) return 0;
         for (const OfLanes& each : lanes_)
             if (each.agent == agent && each.stamp >= stamp) lanes &= ~each.lanes;
-        return lanes == 0;
+        return lanes;
+    }
+    /// Whether the other clock knows nothing more.
+    bool covers(const BlockClock& other) const {
+        const auto is_known = [&](const OfLanes& each) { return !unknown(each.agent, each.lanes, each.stamp); };
+        return std::ranges::equal(other.agents_, agents_, std::ranges::less_equal()) &&
+               std::ranges::all_of(other.lanes_, is_known);
     }
     void learn(unsigned agent, Stamp stamp) { agents_[agent] = std::max(agents_[agent], stamp); }
     void learn(unsigned agent, std::uint32_t lanes, Stamp stamp) {
@@ -47,7 +56,7 @@ public:
                       [&](const OfLanes& each) { return each.lanes == 0 || each.stamp <= agents_[each.agent]; });
         lanes_.push_back({std::uint8_t(agent), lanes, stamp});
     }
-    void join(const Clock& other) {
+    void join(const BlockClock& other) {
         for (unsigned i = 0; i < most_agents; ++i) agents_[i] = std::max(agents_[i], other.agents_[i]);
         for (const OfLanes& each : other.lanes_) learn(each.agent, each.lanes, each.stamp);
     }
@@ -60,6 +69,54 @@ private:
     };
     std::array<Stamp, most_agents> agents_{};
     std::vector<OfLanes> lanes_;
+};
+
+/// What is known of blocks, by their numbers. Nobody changes one that others may have; nullptr: nothing.
+using Blocks = std::map<std::uint64_t, std::shared_ptr<const BlockClock>>;
+using KnownBlocks = std::shared_ptr<const Blocks>;
+/// What is in either.
+KnownBlocks joined(const KnownBlocks& a, const KnownBlocks& b);
+
+/// What is known of the agents of the own block, and of other blocks.
+class Clock : public BlockClock {
+public:
+    using BlockClock::BlockClock;
+    void join(const Clock& other) {
+        BlockClock::join(other);
+        if (other.others_) others_ = joined(others_, other.others_);
+    }
+    /// What is known of blocks, one of which is the clock's own.
+    void join(const KnownBlocks& blocks, std::uint64_t own);
+    /// All of it, for clocks of other blocks.
+    KnownBlocks blocks(std::uint64_t own) const;
+    std::uint32_t unknown_of(std::uint64_t block, unsigned agent, std::uint32_t lanes, Stamp stamp) const {
+        if (!others_) return lanes;
+        const auto found = others_->find(block);
+        return found == others_->end() ? lanes : found->second->unknown(agent, lanes, stamp);
+    }
+
+private:
+    KnownBlocks others_;
+};
+
+/// Who accesses: lanes of an agent, and what they know.
+struct Knower {
+    const Clock* clock = nullptr;
+    std::uint64_t block = 0;
+    unsigned self = 0;  // the agent: they know what they have done themselves
+    std::uint32_t lanes = 0;
+    unsigned copies = most_agents;  // the agent of their own copies, of which they know those up to a stamp
+    Stamp awaited = 0;
+
+    /// Of lanes of an agent of the own block those of which it is not known what they have done up to a stamp.
+    /// `together`: they have done it as one, and each goes on when it is over.
+    std::uint32_t unknown(unsigned agent, std::uint32_t lanes_then, Stamp stamp, bool together) const {
+        if (stamp <= clock->of(agent)) return 0;
+        std::uint32_t rest = lanes_then;
+        if (agent == self) rest &= together ? 0 : ~lanes;
+        if (agent == copies && stamp <= awaited) rest &= ~lanes;
+        return clock->unknown(agent, rest, stamp);
+    }
 };
 
 }  // namespace ikat::emulator::races

@@ -1,125 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data races in shared memory: two accesses to a byte, one of them a write, that nothing orders. Accesses of one thread
-// are ordered; those of others by barriers of every kind, `bar.warp.sync`, and waits for what goes on behind an
-// instruction. Shuffles and votes order nothing. What is found does not depend on the order in which warps are run,
-// where only barriers order them.
+// Data races: two accesses to a byte, one of them a write, that nothing orders. Accesses of one thread are ordered;
+// those of others by what order.hpp says, and by the end of a launch. What is found does not depend on the order in
+// which warps are run, where only barriers order them.
 #pragma once
-#include <deque>
-#include <map>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 
 #include "runtime/emulator/machine/block.hpp"
+#include "runtime/emulator/tools/races/order.hpp"
 #include "runtime/emulator/tools/races/shadow.hpp"
+#include "runtime/emulator/tools/races/wide_shadow.hpp"
 
 namespace ikat::emulator {
 
-/// Finds them. Used where the class `races-shared` is not off.
+/// Finds those in the shared memory of one block. Used where the class `races-shared` is not off, and `races` is.
 const Tool& shared_races();
+/// Finds those in all memory. Used where the class `races` is not off.
+const Tool& all_races();
 
 namespace races {
 
 /// What is known of a kernel before it runs.
 struct Facts {
-    bool exact = false;  // warps meet otherwise than all at a barrier
+    bool exact = false;       // threads are ordered by more than all meeting at a barrier
+    bool everywhere = false;  // all memory is looked at
+    bool in_clusters = false;
+};
+
+class LaunchRaces final : public LaunchTool {
+public:
+    LaunchRaces(const LaunchState& launch, const Facts& facts, std::size_t slot)
+        : facts(facts), order(launch), contexts(order), global(contexts), slot_(slot) {}
+    std::unique_ptr<BlockTool> of(ThreadBlock& block) override;
+    /// Blocks tell each other what they know.
+    bool in_turn() const override { return facts.everywhere || facts.in_clusters; }
+
+    const Facts facts;
+    LaunchOrder order;
+    Contexts contexts;
+    WideShadow global;
+
+private:
+    const std::size_t slot_;
+};
+
+/// What lanes are about to do to memory.
+struct LaneAccess {
+    const MicroOp* op = nullptr;
+    Warp* w = nullptr;
+    const std::byte* frame = nullptr;
+    std::uint32_t bytes = 0;
+    Direction direction = Direction::Read;
+    bool is_strong = false, is_of_all = false;
+    Scope scope = Scope::Thread;
+    const std::uint32_t* values = nullptr;  // the registers that are stored, as Lowering::list has them
+
+    /// Whether what a lane is about to store at `offset` from its address is what these bytes are.
+    bool stores(unsigned lane, std::uint64_t offset, std::uint64_t bytes, const std::byte* are) const;
 };
 
 class BlockRaces final : public BlockTool {
 public:
-    BlockRaces(ThreadBlock& block, const Facts& facts) : block_(block), facts_(facts) {}
+    BlockRaces(ThreadBlock& block, LaunchRaces& launch, std::size_t slot)
+        : block_(block),
+          launch_(launch),
+          alone_(block.launch_state()),
+          order_(block, launch.in_turn() ? launch.order : alone_),
+          slot_(slot) {
+        if (launch.facts.in_clusters) wide_.emplace(launch.contexts);
+    }
 
     void start() override;
-    void arrive(const Warp& warp, std::uint32_t lanes, const Meeting& at, bool waits) override;
-    void complete(const Meeting& at, bool of_all) override;
-    void leave(const Warp& warp, std::uint32_t lanes, const Meeting& at) override;
-    void forget(const Meeting& at) override { meetings_.erase({at.kind, at.place}); }
-    void end_warp(const Warp& warp) override;
+    void arrive(const Warp& warp, std::uint32_t lanes, const Meeting& at, bool waits) override {
+        order_.arrive(warp, lanes, at, waits);
+    }
+    void complete(const Meeting& at, bool of_all) override { order_.complete(at, of_all); }
+    void leave(const Warp& warp, std::uint32_t lanes, const Meeting& at) override { order_.leave(warp, lanes, at); }
+    void forget(const Meeting& at) override { order_.forget(at); }
+    void end_warp(const Warp& warp) override { order_.end_warp(warp); }
+    void release(const Warp& warp) override { order_.release(warp); }
     bool access(const AgentAccess& access) override;
-    void await(const Warp& warp, std::uint32_t lanes, std::uint64_t operation, bool reads) override;
-    void arrive_for(std::uint64_t operation, std::uint32_t lanes, const Meeting& at) override;
+    void await(const Warp& warp, std::uint32_t lanes, std::uint64_t operation, bool reads) override {
+        order_.await(warp, lanes, operation, reads);
+    }
+    void arrive_for(std::uint64_t operation, std::uint32_t lanes, const Meeting& at) override {
+        order_.arrive_for(operation, lanes, at);
+    }
     bool describe(Diagnostic& diagnostic, const Fault& fault, std::string_view by) const override;
     void forget_finding() override { found_.reset(); }
 
-    /// Lanes of a warp meet.
-    void meet(const Warp& warp, std::uint32_t lanes);
-    /// Lanes access `bytes` bytes each at addresses in the window of shared memory. False after a finding that stops
+    void meet(const Warp& warp, std::uint32_t lanes) { order_.meet(warp, lanes); }
+    void fence(const Warp& warp, std::uint32_t lanes, const Synchronises& how) { order_.fence(warp, lanes, how); }
+    /// Lanes access memory at addresses in the window of shared memory, or at others. False after a finding that stops
     /// the warp.
-    struct LaneAccess {
-        std::uint32_t bytes = 0;
-        Direction direction = Direction::Read;
-        bool is_strong = false, is_of_all = false;
-    };
-    bool access(const MicroOp* op, Warp* w, const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes);
+    bool access_shared(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes);
+    bool access_global(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes);
+    /// Memory is given back to the heap.
+    void forget_heap(std::uint64_t address);
 
 private:
-    /// What a warp knows: all of its lanes, and single lanes where they know more.
-    struct OfWarp {
-        explicit OfWarp(Stamp before) : common(before), stamp(before + 1) {}
-        Clock common;
-        std::array<std::unique_ptr<Clock>, warp_size> more;
-        unsigned copies_agent = most_agents;     // of its own copies, once there are some
-        Stamp stamp;                             // of its accesses
-        std::array<Stamp, warp_size> awaited{};  // of its own copies
-        Stamp all_awaited = 0;                   // by all lanes that have started them
-        std::deque<std::uint64_t> copies;        // those of which some are not awaited
+    struct Found {
+        Context now{}, before{};
+        std::uint32_t before_lanes = 0;
+        bool is_behind = false, was_behind = false;  // the work of an instruction, not of its thread
+        bool is_refused = false;
     };
-    /// An agent that works behind instructions.
-    enum class Behind : std::uint8_t { Copies, Stores, Loads, Products };
-    struct OfAgent {
-        bool is_warp = false, has_ended = false;
-        Stamp last = 0;  // of its accesses
-    };
-    struct Operation {
-        std::uint8_t agent = 0;
-        Behind kind = Behind::Copies;
-        std::uint32_t lanes = 0;  // that have started it
-        std::uint32_t left = 0;  // of these, for which it is not over; of a product, how many warps have not awaited it
-        std::uint32_t awaited = 0;  // that have awaited it
-        Stamp stamp = 0;
-    };
-    struct Known {
-        Clock arrived, over;
-        std::uint64_t waiting = 0;  // warps
-    };
-    /// A new stamp. Without any left, nothing more is found in this block.
-    Stamp tick() {
-        is_spent_ |= now_ == most_stamp;
-        return is_spent_ ? now_ : ++now_;
+    BlockRaces& races_of(const ThreadBlock& block) const { return static_cast<BlockRaces&>(*block.tool(slot_)); }
+    bool is_over() const { return order_.is_spent() || launch_.contexts.is_full(); }
+    std::size_t byte_of(const std::uint8_t* bits, std::uint64_t offset) const {
+        return 8 * std::size_t(bits - written_) + offset;
     }
-    unsigned agent_of(Behind kind, std::uint64_t number);
-    Operation* find(std::uint64_t operation);
-    Known& at(const Meeting& meeting) { return meetings_[{meeting.kind, meeting.place}]; }
-    bool is_all(const Warp& warp, std::uint32_t lanes) const { return !(warp.live & ~lanes); }
-    void publish(const Warp& warp, std::uint32_t lanes, Clock& to);
-    void publish_copies(unsigned warp, std::uint32_t lanes, bool is_all, Clock& to);
-    bool is_in_flight(const Access& access) const;
-    void gather(const Warp& warp);
-    void find_several(unsigned warp);
-    Clock& clock_of(unsigned warp, unsigned lane);
-    Knower knower(unsigned warp, unsigned lane) const;
-    std::size_t word_of(const std::uint8_t* bits, std::uint64_t offset) const {
-        return (8 * std::uint64_t(bits - written_) + offset) / 4;
-    }
-    bool touch(const MicroOp* op, Warp* w, const Access& now, const Knower& by, std::size_t byte, std::uint32_t bytes,
-               std::uint64_t address);
-    bool report(const MicroOp* op, Warp* w, const Access& now, const Access& before, std::uint64_t address);
+    template <class F>
+    bool touch(const Access& access, const Knower& by, std::size_t byte, std::uint32_t bytes, F f);
+    bool is_in_flight(const Context& access, std::uint32_t lanes) const;
+    Context context_of(const LaneAccess& how, std::uint32_t lanes);
+    bool report(const LaneAccess& how, const std::uint64_t* addresses, Space space, std::uint64_t address,
+                std::uint64_t bytes, const Found& found);
+    bool is_same_value(const LaneAccess& how, const std::uint64_t* addresses, Space space, std::uint64_t address,
+                       std::uint64_t bytes, const Found& found) const;
 
     ThreadBlock& block_;
-    const Facts& facts_;
+    LaunchRaces& launch_;
+    LaunchOrder alone_;  // of a block that tells others nothing
+    Order order_;
+    const std::size_t slot_;
     const std::uint8_t* written_ = nullptr;
-    Stamp now_ = 0;
-    bool is_spent_ = false;
-    Shadow shadow_;
-    std::deque<OfWarp> warps_;
-    std::vector<OfAgent> agents_;
-    std::map<std::pair<Behind, std::uint64_t>, unsigned> behind_;
-    std::unordered_map<std::uint64_t, Operation> operations_;  // that are not over, by number
-    std::map<std::pair<Meeting::Kind, std::uint64_t>, Known> meetings_;
-    Clock ended_;  // what warps knew that have ended
-    struct Found {
-        Access now, before;
-    };
+    Shadow shadow_;                   // of shared memory
+    std::optional<WideShadow> wide_;  // ... that the other blocks of a cluster may use
     std::optional<Found> found_;
 };
 

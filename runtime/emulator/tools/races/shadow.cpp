@@ -69,7 +69,7 @@ const Access* Shadow::access_slowly(std::size_t word, const Access& now, const K
     take(word);
     const Access* race = nullptr;
     std::erase_if(all_, [&](const Access& before) {
-        const bool is_known = by.knows(before);
+        const bool is_known = !by.unknown(before.agent, before.lanes, before.stamp, before.is_of_all);
         if (!is_known && before.conflicts(now)) found_ = before, race = &found_;
         return is_known && now.subsumes(before);
     });

@@ -36,25 +36,12 @@ struct Access {
     }
 };
 
-/// Who accesses: lanes of an agent, and what they know.
-struct Knower {
-    const Clock* clock = nullptr;
-    unsigned self = 0;  // the agent: they know what they have done themselves
-    std::uint32_t lanes = 0;
-    unsigned copies = most_agents;  // the agent of their own copies, of which they know those up to a stamp
-    Stamp awaited = 0;
-
-    bool knows(const Access& other) const {
-        if (other.stamp <= clock->of(other.agent)) return true;
-        std::uint32_t rest = other.lanes;
-        if (other.agent == self) rest &= other.is_of_all ? 0 : ~lanes;
-        if (other.agent == copies && other.stamp <= awaited) rest &= ~lanes;
-        return clock->covers(other.agent, rest, other.stamp);
-    }
-};
-
 class Shadow {
 public:
+    struct Conflict {
+        Access before;
+        std::uint64_t offset = 0, bytes = 0;  // from the first byte of the access
+    };
     /// Of so many words. `exact`: warps may meet otherwise than all at a barrier.
     void clear(std::size_t words, bool exact);
     std::size_t words() const { return write_stamps_.size(); }

@@ -1,107 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ops by which warps tell what they access, and what is said about a race.
-#include <fmt/format.h>
-
+// The ops by which warps tell what they access and how it is ordered.
 #include <algorithm>
 #include <bit>
 
 #include "codegen/ptx/table/modifier.hpp"
-#include "runtime/emulator/core/wording.hpp"
 #include "runtime/emulator/decode/lowering.hpp"
-#include "runtime/emulator/machine/messages.hpp"
 #include "runtime/emulator/tools/races/races.hpp"
 
 namespace ikat::emulator {
 
-namespace races {
-
-bool BlockRaces::report(const MicroOp* op, Warp* w, const Access& now, const Access& before, std::uint64_t address) {
-    found_ = {now, before};
-    const auto first = unsigned(std::countr_zero(unsigned(now.bytes & before.bytes)));
-    return passes(w, op,
-                  {.code = FaultCode::SharedRace,
-                   .space = Space::Shared,
-                   .store = now.writes,
-                   .lane = unsigned(std::countr_zero(now.lanes)),
-                   .bytes = unsigned(std::popcount(unsigned(now.bytes & before.bytes))),
-                   .address = address / 4 * 4 + first});
-}
-
-bool BlockRaces::describe(Diagnostic& diagnostic, const Fault& fault, std::string_view by) const {
-    if (fault.code != FaultCode::SharedRace || !found_) return false;
-    const auto& [now, before] = *found_;
-    const auto what = [&](const Access& access) {
-        const bool is_behind = access.agent < agents_.size() && !agents_[access.agent].is_warp;
-        return is_behind          ? (access.writes ? "the write of what goes on behind an instruction"
-                                                   : "the read of what goes on behind an instruction")
-               : access.is_strong ? "an atomic"
-               : access.writes    ? "a store"
-                                  : "a load";
-    };
-    const LaunchState& state = block_.launch_state();
-    const std::string where =
-        bytes_text({.space = Space::Shared, .address = fault.address, .bytes = fault.bytes}, block_);
-    const nvptx::Instruction* const other =
-        before.op < state.kernel.instructions.size() ? state.kernel.instructions[before.op] : nullptr;
-    const bool is_of_warp = before.agent < agents_.size() && agents_[before.agent].is_warp;
-    std::string whose = "another thread";
-    if (is_of_warp) {
-        std::uint32_t lanes = before.lanes;
-        if (before.agent == now.agent) lanes &= ~now.lanes;
-        whose = thread_text(block_, before.agent * warp_size + unsigned(std::countr_zero(lanes)) % warp_size);
-    }
-    diagnostic.message = fmt::format("a race: {} and {} of {} {} are not ordered, by {} and {}", what(before),
-                                     what(now), plural(fault.bytes, "byte"), where, whose, by);
-    if (other)
-        diagnostic.notes.push_back(
-            {location(state, *other), fmt::format("the one before, by {}: {}", whose, text_of(state.module, *other))});
-    return true;
-}
-
-}  // namespace races
-
 namespace {
 
 using races::BlockRaces;
+using races::LaneAccess;
 
 BlockRaces& races_of(const Warp* w, std::uint32_t slot) { return static_cast<BlockRaces&>(*w->tools[slot]); }
 
+/// Field c of note_access.
 struct AccessForm {
+    std::uint8_t slot = 0;  // of the tool
+    bool is_wide = false;   // addresses have 8 bytes
     std::uint8_t bytes = 4;
     Direction direction = Direction::Read;
-    bool is_strong = false, is_of_all = false;
+    bool is_strong = false, is_of_all = false, has_values = false;
+    Scope scope = Scope::Thread;
     Space space = Space::Shared;
 
     std::uint32_t bits() const {
-        return bytes | std::uint32_t(direction) << 8 | std::uint32_t(is_strong) << 12 | std::uint32_t(is_of_all) << 13 |
-               std::uint32_t(space) << 16;
+        return slot | std::uint32_t(is_wide) << 8 | std::uint32_t(direction) << 9 | std::uint32_t(is_strong) << 11 |
+               std::uint32_t(is_of_all) << 12 | std::uint32_t(has_values) << 13 | std::uint32_t(scope) << 14 |
+               std::uint32_t(space) << 17 | std::uint32_t(bytes) << 20;
     }
     static AccessForm of(std::uint32_t bits) {
-        return {std::uint8_t(bits), Direction(bits >> 8 & 15), (bits >> 12 & 1) != 0, (bits >> 13 & 1) != 0,
-                Space(bits >> 16)};
+        const auto bit = [&](int i) { return (bits >> i & 1) != 0; };
+        return {std::uint8_t(bits),
+                bit(8),
+                std::uint8_t(bits >> 20),
+                Direction(bits >> 9 & 3),
+                bit(11),
+                bit(12),
+                bit(13),
+                Scope(bits >> 14 & 7),
+                Space(bits >> 17 & 7)};
     }
 };
 
 // Separate from the handlers, whose last calls are jumps only if no address of their locals escapes.
 [[gnu::noinline]] bool note_lanes(const MicroOp* op, Warp* w, const std::byte* frame, std::uint32_t mask) {
-    const AccessForm form = AccessForm::of(op->d);
+    const AccessForm form = AccessForm::of(op->c);
     std::uint64_t addresses[warp_size];
-    std::uint32_t lanes = 0;
+    std::uint32_t shared = 0, global = 0;
     for (std::uint32_t rest = mask & op->b; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
-        const std::uint64_t base = op->y == 8 ? reinterpret_cast<const std::uint64_t*>(frame + op->a)[lane]
-                                              : reinterpret_cast<const std::uint32_t*>(frame + op->a)[lane];
-        const std::uint64_t address = with_offset(op, form.space, base);
-        if (form.space == Space::Generic && address >> window_bits != std::uint64_t(Space::Shared)) continue;
-        addresses[lane] = address & (window_bytes - 1);
-        lanes |= 1u << lane;
+        const std::uint64_t base = form.is_wide ? reinterpret_cast<const std::uint64_t*>(frame + op->a)[lane]
+                                                : reinterpret_cast<const std::uint32_t*>(frame + op->a)[lane];
+        const std::uint64_t address = with_offset(op, form.space, base), window = address >> window_bits;
+        const bool is_shared =
+            form.space == Space::Shared || (form.space == Space::Generic && window == std::uint64_t(Space::Shared));
+        if (!is_shared && window <= std::uint64_t(Space::Const)) continue;  // of the thread, or it cannot be written
+        addresses[lane] = is_shared ? address & (window_bytes - 1) : address;
+        (is_shared ? shared : global) |= 1u << lane;
     }
-    if (!lanes) return true;
-    return races_of(w, op->c).access(op, w, {form.bytes, form.direction, form.is_strong, form.is_of_all}, addresses,
-                                     lanes);
+    const LaneAccess how{.op = op,
+                         .w = w,
+                         .frame = frame,
+                         .bytes = form.bytes,
+                         .direction = form.direction,
+                         .is_strong = form.is_strong,
+                         .is_of_all = form.is_of_all,
+                         .scope = form.scope,
+                         .values = form.has_values ? w->lists + op->d : nullptr};
+    BlockRaces& races = races_of(w, form.slot);
+    return (!shared || races.access_shared(how, addresses, shared)) &&
+           (!global || races.access_global(how, addresses, global));
 }
 
-/// Before an access: d is the AccessForm, a + x its address, of y bytes, b the lanes that give one, c the tool's slot.
+/// Before an access: a + x is its address, b the lanes that give one, c the AccessForm, d what is stored.
 const MicroOp* note_access(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     if (!note_lanes(op, w, frame, mask)) return nullptr;
     IKAT_NEXT;
@@ -113,8 +87,29 @@ const MicroOp* note_meeting(const MicroOp* op, Warp* w, [[maybe_unused]] std::by
     IKAT_NEXT;
 }
 
-/// Whether threads may meet otherwise than all of a block at barrier 0, or all of a warp.
-bool meets_otherwise(const nvptx::Module& module, const nvptx::Instruction& instruction) {
+/// Lanes execute a fence of scope x, d is the tool's slot; y: 1 it acquires, 2 it releases, 4 it is an access's.
+const MicroOp* note_fence(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
+    races_of(w, op->d).fence(*w, mask,
+                             {.acquires = (op->y & 1) != 0,
+                              .releases = (op->y & 2) != 0,
+                              .of_access = (op->y & 4) != 0,
+                              .scope = Scope(op->x)});
+    IKAT_NEXT;
+}
+
+[[gnu::noinline]] void forget_lanes(const MicroOp* op, Warp* w, const std::byte* frame, std::uint32_t mask) {
+    const auto* const addresses = reinterpret_cast<const std::uint64_t*>(frame + op->a);
+    for (; mask; mask &= mask - 1) races_of(w, op->d).forget_heap(addresses[std::countr_zero(mask)]);
+}
+
+/// Before free(a); d is the tool's slot.
+const MicroOp* note_free(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+    forget_lanes(op, w, frame, mask);
+    IKAT_NEXT;
+}
+
+/// Whether threads may be ordered otherwise than by meeting all of a block at barrier 0, or all of a warp.
+bool is_otherwise(const nvptx::Module& module, const nvptx::Instruction& instruction) {
     const auto has = [&](std::initializer_list<nvptx::Modifier> any) {
         return std::ranges::any_of(module.modifiers(instruction.modifiers), [&](nvptx::Name spelling) {
             return std::ranges::find(any, nvptx::spelled_modifier(module.text(spelling))) != any.end();
@@ -131,7 +126,9 @@ bool meets_otherwise(const nvptx::Module& module, const nvptx::Instruction& inst
             if (has({Warp})) return operands.size() != 1 || !is_literal(operands[0], ~std::uint32_t{0});
             return operands.size() != 1 || !is_literal(operands[0], 0) || has({Arrive, Cluster});
         case nvptx::Opcode::Mbarrier:
+        case nvptx::Opcode::Membar:
         case nvptx::Opcode::Wgmma: return true;
+        case nvptx::Opcode::Fence: return !has({Proxy});
         case nvptx::Opcode::Cp: return has({Bulk, Mbarrier});
         default: return has({Acquire, Release, AcqRel});
     }
@@ -139,41 +136,67 @@ bool meets_otherwise(const nvptx::Module& module, const nvptx::Instruction& inst
 
 class Finder final : public Tool {
 public:
-    std::string_view name() const override { return "shared races"; }
+    Finder(std::string_view name, bool everywhere) : name_(name), everywhere_(everywhere) {}
+    std::string_view name() const override { return name_; }
 
     void before_op(Lowering& code, Micro& op) const override {
+        const auto slot = std::uint8_t(code.asked);
+        if (everywhere_ && op.info.operation == OwnOp::Free)
+            code.put({.run = note_free, .fields = {slot, op.fields[1]}, .reads = A});
         const MicroInfo::Access& access = op.info.access;
-        if (!access.bytes || (access.space != Space::Shared && access.space != Space::Generic)) return;
-        const AccessForm form{std::uint8_t(access.bytes), access.direction, access.is_strong, access.is_of_all,
-                              access.space};
+        const bool is_global = everywhere_ && access.space == Space::Global;
+        if (!access.bytes || (access.space != Space::Shared && access.space != Space::Generic && !is_global)) return;
+        std::vector<VReg> values;
+        if (op.info.operation == Op::Store)
+            for (const unsigned field : {0u, 2u, 3u, 5u})
+                if (op.reads >> field & 1) values.push_back(VReg(op.fields[field]));
+        const AccessForm form{.slot = slot,
+                              .is_wide = code.values[op.fields[1]].slot == 8,
+                              .bytes = std::uint8_t(access.bytes),
+                              .direction = access.direction,
+                              .is_strong = access.is_strong,
+                              .is_of_all = access.is_of_all,
+                              .has_values = !values.empty(),
+                              .scope = access.scope,
+                              .space = access.space};
         code.put({.run = note_access,
-                  .fields = {form.bits(), op.fields[1], access.lanes, code.asked, std::uint32_t(access.offset),
-                             code.values[op.fields[1]].slot},
-                  .reads = A});
+                  .fields = {0, op.fields[1], access.lanes, form.bits(), std::uint32_t(access.offset)},
+                  .reads = A,
+                  .list = code.list({}, values)});
     }
     void after_op(Lowering& code, const Micro& op) const override {
-        if (op.info.synchronises.meets_warp) code.put({.run = note_meeting, .fields = {code.asked}});
+        const Synchronises& how = op.info.synchronises;
+        if (how.meets_warp) code.put({.run = note_meeting, .fields = {code.asked}});
+        if (op.info.operation == Op::Fence && (how.acquires || how.releases))
+            code.put({.run = note_fence,
+                      .fields = {code.asked, 0, 0, 0, std::uint32_t(how.scope),
+                                 how.acquires * 1u + how.releases * 2u + how.of_access * 4u}});
     }
 
-    std::unique_ptr<LaunchTool> of(LaunchState& launch, std::size_t) const override {
-        struct OfLaunch final : LaunchTool {
-            std::unique_ptr<BlockTool> of(ThreadBlock& block) override {
-                return std::make_unique<BlockRaces>(block, facts);
-            }
-            races::Facts facts;
-        };
-        auto of = std::make_unique<OfLaunch>();
-        of->facts.exact = std::ranges::any_of(launch.kernel.instructions, [&](const nvptx::Instruction* each) {
-            return each && meets_otherwise(launch.module, *each);
-        });
-        return of;
+    std::unique_ptr<LaunchTool> of(LaunchState& launch, std::size_t slot) const override {
+        const auto orders = [&](const nvptx::Instruction* each) { return each && is_otherwise(launch.module, *each); };
+        return std::make_unique<races::LaunchRaces>(
+            launch,
+            races::Facts{.exact = std::ranges::any_of(launch.kernel.instructions, orders),
+                         .everywhere = everywhere_,
+                         .in_clusters = launch.kernel.blocks_in_cluster() > 1},
+            slot);
     }
+
+private:
+    std::string_view name_;
+    bool everywhere_;
 };
 
 }  // namespace
 
 const Tool& shared_races() {
-    static const Finder finder;
+    static const Finder finder("shared races", false);
+    return finder;
+}
+
+const Tool& all_races() {
+    static const Finder finder("races", true);
     return finder;
 }
 

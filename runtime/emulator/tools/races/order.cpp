@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/emulator/tools/races/order.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "runtime/emulator/ops/warpgroup.hpp"
+
+namespace ikat::emulator::races {
+
+namespace {
+
+template <class F>
+void each_lane(std::uint32_t lanes, F f) {
+    for (; lanes; lanes &= lanes - 1) f(unsigned(std::countr_zero(lanes)));
+}
+
+}  // namespace
+
+// ---- of a launch
+
+std::uint64_t LaunchOrder::cluster_of(std::uint64_t block) const {
+    const auto &grid = state_.launch.grid, &size = state_.kernel.cluster;
+    const std::uint64_t x = block % grid[0], y = block / grid[0] % grid[1], z = block / grid[0] / grid[1];
+    return x / size[0] + grid[0] / size[0] * (y / size[1] + grid[1] / size[1] * (z / size[2]));
+}
+
+bool LaunchOrder::reaches(Scope scope, std::uint64_t one, std::uint64_t other) const {
+    switch (scope) {
+        case Scope::Thread: return false;
+        case Scope::Block: return one == other;
+        case Scope::Cluster: return one == other || (other != Release::several && cluster_of(one) == cluster_of(other));
+        case Scope::Device:
+        case Scope::System: break;
+    }
+    return true;
+}
+
+bool Order::start() {
+    const bool again = now_ > most_stamp / 2;
+    if (again) now_ = 0, is_spent_ = false;
+    // What blocks before this one have done is known to all.
+    warps_.clear();
+    for (std::size_t i = 0; i < block_.warps().size(); ++i) warps_.emplace_back(now_);
+    ended_ = Clock(now_);
+    tick();
+    agents_.assign(warps_.size(), {.is_warp = true});
+    behind_.clear();
+    operations_.clear();
+    meetings_.clear();
+    return again;
+}
+
+// ---- what warps know
+
+unsigned Order::agent_of(Behind kind, std::uint64_t number) {
+    const auto [found, is_new] = behind_.try_emplace({kind, number}, unsigned(agents_.size()));
+    constexpr unsigned most = several_warps;
+    if (is_new && agents_.size() < most) agents_.emplace_back();
+    // If there are more, the last ones share agents: what one has ended counts as ended by all of these.
+    found->second = std::min(found->second, most - 1);
+    return found->second;
+}
+
+Clock& Order::clock_of(unsigned warp, unsigned lane) {
+    OfWarp& of = warps_[warp];
+    if (!of.more[lane]) of.more[lane] = std::make_unique<Clock>(of.common);
+    return *of.more[lane];
+}
+
+Knower Order::knower(unsigned warp, unsigned lane) const {
+    const OfWarp& of = warps_[warp];
+    return {.clock = of.more[lane] ? of.more[lane].get() : &of.common,
+            .block = block_.index(),
+            .self = warp,
+            .lanes = 1u << lane,
+            .copies = of.copies_agent,
+            .awaited = of.awaited[lane]};
+}
+
+/// Of the copies of a warp those that lanes have awaited.
+void Order::publish_copies(unsigned warp, std::uint32_t lanes, bool is_all, Clock& to) {
+    const OfWarp& of = warps_[warp];
+    const unsigned agent = of.copies_agent;
+    if (agent == most_agents) return;
+    if (!is_all)
+        return each_lane(lanes, [&](unsigned lane) {
+            if (of.awaited[lane]) to.learn(agent, 1u << lane, of.awaited[lane]);
+        });
+    to.learn(agent, of.all_awaited);
+    for (const std::uint64_t number : of.copies) {
+        const Operation& copy = operations_.at(key_of(number, false));
+        if (copy.awaited) to.learn(agent, copy.awaited, copy.stamp);
+    }
+}
+
+/// Lanes release what they know and what they have done.
+void Order::publish(const Warp& warp, std::uint32_t lanes, Clock& to) {
+    OfWarp& of = warps_[warp.index];
+    const bool is_all = this->is_all(warp, lanes);
+    const auto with_more = [&](unsigned lane) { return of.more[lane] != nullptr; };
+    bool needs_common = is_all;
+    each_lane(is_all ? all_lanes : lanes, [&](unsigned lane) {
+        if (with_more(lane))
+            to.join(*of.more[lane]);
+        else
+            needs_common = true;
+    });
+    if (needs_common) to.join(of.common);
+    if (is_all)
+        to.learn(warp.index, of.stamp);
+    else
+        to.learn(warp.index, lanes, of.stamp);
+    publish_copies(warp.index, lanes, is_all, to);
+}
+
+/// All lanes of a warp meet.
+void Order::gather(const Warp& warp) {
+    OfWarp& of = warps_[warp.index];
+    for (auto& more : of.more) {
+        if (!more) continue;
+        of.common.join(*more);
+        more.reset();
+    }
+    of.common.learn(warp.index, of.stamp);
+    publish_copies(warp.index, all_lanes, true, of.common);
+}
+
+/// Up to which stamp all that warps have done, or ever will do with such a stamp, is known to the warp.
+void Order::find_several(unsigned warp) {
+    Clock& clock = warps_[warp].common;
+    Stamp known = now_;
+    for (unsigned each = 0; each < warps_.size(); ++each)
+        if (agents_[each].last > clock.of(each))
+            known = std::min(known, clock.of(each));
+        else if (!agents_[each].has_ended)
+            known = std::min(known, warps_[each].stamp - 1);
+    clock.learn(several_warps, known);
+}
+
+// ---- meetings
+
+void Order::meet(const Warp& warp, std::uint32_t lanes) {
+    OfWarp& of = warps_[warp.index];
+    if (is_all(warp, lanes)) {
+        gather(warp);
+    } else {
+        Clock together;
+        publish(warp, lanes, together);
+        each_lane(lanes, [&](unsigned lane) { clock_of(warp.index, lane) = together; });
+    }
+    of.stamp = tick();
+    find_several(warp.index);
+}
+
+void Order::arrive(const Warp& warp, std::uint32_t lanes, const Meeting& meeting, bool waits) {
+    if (meeting.kind == Meeting::Kind::Cluster) return;  // see release
+    Known& known = at(meeting);
+    if (Order& theirs = launch_.order_of(block_of(&warp)); &theirs != this) {
+        Clock clock;
+        theirs.publish(warp, lanes, clock);
+        theirs.warps_[warp.index].stamp = theirs.tick();
+        return known.arrived.join(clock.blocks(theirs.block_.index()), block_.index());
+    }
+    OfWarp& of = warps_[warp.index];
+    if (waits) {
+        gather(warp);
+        known.arrived.join(of.common);
+        known.waiting |= std::uint64_t{1} << warp.index;
+    } else {
+        publish(warp, lanes, known.arrived);
+        of.stamp = tick();
+    }
+}
+
+/// At the cluster's barrier.
+void Order::release(const Warp& warp) {
+    gather(warp);
+    LaunchOrder::Cluster& cluster = launch_.clusters[launch_.cluster_of(block_.index())];
+    cluster.arrived = joined(cluster.arrived, warps_[warp.index].common.blocks(block_.index()));
+    warps_[warp.index].stamp = tick();
+}
+
+void Order::complete(const Meeting& meeting, bool of_all) {
+    if (meeting.kind == Meeting::Kind::Cluster) {
+        LaunchOrder::Cluster& cluster = launch_.clusters[launch_.cluster_of(block_.index())];
+        cluster.over = cluster.arrived;
+        return;
+    }
+    Known& known = at(meeting);
+    if (meeting.kind == Meeting::Kind::Mbarrier) return known.over.join(known.arrived);
+    // Who waits does nothing until it leaves, with a larger stamp.
+    const Stamp now = tick(), next = tick();
+    for (std::uint64_t rest = known.waiting; rest; rest &= rest - 1) {
+        known.arrived.learn(unsigned(std::countr_zero(rest)), now);
+        warps_[std::size_t(std::countr_zero(rest))].stamp = next;
+    }
+    if (of_all) known.arrived.join(ended_);
+    known.over = known.arrived;
+    known.waiting = 0;
+}
+
+void Order::leave(const Warp& warp, std::uint32_t lanes, const Meeting& meeting) {
+    OfWarp& of = warps_[warp.index];
+    if (meeting.kind == Meeting::Kind::Cluster) {
+        gather(warp);
+        of.common.join(launch_.clusters[launch_.cluster_of(block_.index())].over, block_.index());
+        of.stamp = tick();
+        return find_several(warp.index);
+    }
+    const Known& known = at(meeting);
+    if (meeting.kind == Meeting::Kind::Mbarrier && !is_all(warp, lanes))
+        return each_lane(lanes, [&](unsigned lane) { clock_of(warp.index, lane).join(known.over); });
+    of.common.join(known.over);
+    for (auto& more : of.more)
+        if (more) more->join(known.over);
+    find_several(warp.index);
+}
+
+void Order::end_warp(const Warp& warp) {
+    gather(warp);
+    const Clock& clock = warps_[warp.index].common;
+    ended_.join(clock);
+    agents_[warp.index].has_ended = true;
+    if (block_.peers() == 1) return;
+    LaunchOrder::Cluster& cluster = launch_.clusters[launch_.cluster_of(block_.index())];
+    cluster.arrived = joined(cluster.arrived, clock.blocks(block_.index()));
+}
+
+// ---- what goes on behind instructions
+
+const Order::Operation& Order::begin(std::uint64_t number, Behind kind, unsigned warp, std::uint32_t lanes,
+                                     std::uint64_t barrier) {
+    const auto [found, is_new] = operations_.try_emplace(key_of(number, kind == Behind::StoredTo));
+    Operation& operation = found->second;
+    if (is_new) {
+        const unsigned agent = agent_of(kind, kind == Behind::Loads      ? barrier
+                                              : kind == Behind::Products ? warp / warps_of_group
+                                                                         : warp);
+        operation = {.agent = std::uint8_t(agent),
+                     .kind = kind,
+                     .lanes = lanes,
+                     .left = kind == Behind::Products ? warps_of_group : lanes,
+                     .stamp = tick()};
+        if (kind == Behind::Copies) {
+            constexpr std::size_t most = 4096;  // of those that arrive at barriers nobody may await any
+            auto& copies = warps_[warp].copies;
+            if (copies.size() == most) {
+                operations_.erase(key_of(copies.front(), false));
+                copies.pop_front();
+            }
+            copies.push_back(number);
+            warps_[warp].copies_agent = agent;
+        }
+        agents_[agent].last = operation.stamp;
+        return operations_.at(key_of(number, kind == Behind::StoredTo));
+    }
+    return operation;
+}
+
+void Order::await(const Warp& warp, std::uint32_t lanes, std::uint64_t number, bool reads) {
+    await_one(warp, lanes, key_of(number, false));
+    if (!reads) await_one(warp, lanes, key_of(number, true));
+}
+
+void Order::await_one(const Warp& warp, std::uint32_t lanes, std::uint64_t key) {
+    const auto found = operations_.find(key);
+    if (found == operations_.end()) return;
+    Operation& operation = found->second;
+    OfWarp& of = warps_[warp.index];
+    if (operation.kind != Behind::Products) operation.left &= ~lanes;
+    switch (operation.kind) {
+        case Behind::Copies:
+            each_lane(lanes, [&](unsigned lane) { of.awaited[lane] = std::max(of.awaited[lane], operation.stamp); });
+            operation.awaited |= lanes;
+            while (!of.copies.empty()) {
+                const auto oldest = operations_.find(key_of(of.copies.front(), false));
+                if (oldest->second.awaited != oldest->second.lanes) break;
+                of.all_awaited = oldest->second.stamp;
+                operations_.erase(oldest);
+                of.copies.pop_front();
+            }
+            return;
+        case Behind::Products:
+            of.common.learn(operation.agent, operation.stamp);
+            for (auto& more : of.more)
+                if (more) more->learn(operation.agent, operation.stamp);
+            if (--operation.left == 0) operations_.erase(found);
+            return;
+        case Behind::Stores:
+        case Behind::StoredTo:
+            each_lane(lanes, [&](unsigned lane) {
+                clock_of(warp.index, lane).learn(operation.agent, 1u << lane, operation.stamp);
+            });
+            operations_.erase(found);
+            return;
+        case Behind::Loads: return;
+    }
+}
+
+void Order::arrive_for(std::uint64_t number, std::uint32_t lanes, const Meeting& meeting) {
+    const auto found = operations_.find(key_of(number, false));
+    if (found == operations_.end()) return;
+    Operation& operation = found->second;
+    Clock& arrived = at(meeting).arrived;
+    operation.left &= ~lanes;
+    if (operation.kind == Behind::Copies) return arrived.learn(operation.agent, lanes, operation.stamp);
+    arrived.learn(operation.agent, operation.stamp);
+    operations_.erase(found);
+}
+
+bool Order::is_in_flight(unsigned agent, Stamp stamp, std::uint32_t lanes) const {
+    if (is_warp(agent)) return false;
+    return std::ranges::any_of(operations_, [&](const auto& each) {
+        const Operation& operation = each.second;
+        return operation.agent == agent && operation.stamp == stamp && (operation.left & lanes);
+    });
+}
+
+// ---- fences and what they order
+
+void Order::fence(const Warp& warp, std::uint32_t lanes, const Synchronises& how) {
+    if (how.acquires) see(warp, lanes, how);
+    if (how.releases) remember(warp, lanes, how);
+}
+
+/// What lanes know now is what others will who see what they write strongly from now on.
+void Order::remember(const Warp& warp, std::uint32_t lanes, const Synchronises& how) {
+    OfWarp& of = warps_[warp.index];
+    for (Fence& each : of.fences)
+        if (each.scope <= how.scope) each.lanes &= ~lanes;
+    std::erase_if(of.fences, [](const Fence& each) { return !each.lanes; });
+    Fence common{.scope = how.scope, .of_access = how.of_access, .stamp = of.stamp};
+    if (of.copies_agent != most_agents) common.awaited = of.awaited;
+    each_lane(lanes, [&](unsigned lane) {
+        if (!of.more[lane]) return void(common.lanes |= 1u << lane);
+        Fence own = common;
+        own.lanes = 1u << lane;
+        own.base = std::make_shared<Clock>(*of.more[lane]);
+        of.fences.push_back(own);
+    });
+    if (common.lanes) {
+        common.base = std::make_shared<Clock>(of.common);
+        of.fences.push_back(common);
+    }
+    of.stamp = tick();
+}
+
+/// What lanes have seen they know from now on.
+void Order::see(const Warp& warp, std::uint32_t lanes, const Synchronises& how) {
+    OfWarp& of = warps_[warp.index];
+    lanes &= of.sees;
+    if (!lanes) return;
+    each_lane(lanes, [&](unsigned lane) {
+        std::vector<Seen>& seen = of.seen[lane];
+        std::erase_if(seen, [&](const Seen& each) {
+            if (how.of_access && each.location != of.last_used[lane]) return false;
+            const Scope scope = std::min(each.by, how.scope);
+            if (launch_.reaches(scope, block_.index(), each.release.block) &&
+                launch_.reaches(each.release.scope, each.release.block, block_.index()))
+                clock_of(warp.index, lane).join(each.release.known, block_.index());
+            else if (std::ranges::find(of.refused, each.release.known) == of.refused.end() && of.refused.size() < 16)
+                of.refused.push_back(each.release.known);
+            return true;
+        });
+        if (seen.empty()) of.sees &= ~(1u << lane);
+    });
+    of.stamp = tick();
+}
+
+void Order::use(const Warp& warp, unsigned lane, std::uint64_t location, Direction direction, Scope scope) {
+    OfWarp& of = warps_[warp.index];
+    const std::uint32_t self = 1u << lane;
+    of.last_used[lane] = location;
+    const auto found = launch_.locations.find(location);
+    if (direction != Direction::Write && found != launch_.locations.end())
+        for (const Release& release : found->second) {
+            std::vector<Seen>& seen = of.seen[lane];
+            const auto same = std::ranges::find_if(seen, [&](const Seen& each) {
+                return each.location == location && each.by == scope && each.release.scope == release.scope &&
+                       each.release.block == release.block;
+            });
+            if (same == seen.end())
+                seen.push_back({location, scope, release});
+            else
+                same->release.known = joined(same->release.known, release.known);
+            of.sees |= self;
+        }
+    if (direction == Direction::Read) return;
+    if (direction == Direction::Write && found != launch_.locations.end()) launch_.locations.erase(found);
+    for (Fence& fence : of.fences) {
+        if (!(fence.lanes & self)) continue;
+        Clock clock = *fence.base;
+        clock.learn(warp.index, self, fence.stamp);
+        if (of.copies_agent != most_agents && fence.awaited[lane])
+            clock.learn(of.copies_agent, self, fence.awaited[lane]);
+        const Scope reach = std::min(fence.scope, scope);
+        Releases& releases = launch_.locations[location];
+        const auto same = std::ranges::find_if(releases, [&](const Release& each) {
+            return each.scope == reach && (reach >= Scope::Device || each.block == block_.index());
+        });
+        const KnownBlocks known = clock.blocks(block_.index());
+        if (same == releases.end()) {
+            releases.push_back({reach, block_.index(), known});
+        } else {
+            same->known = joined(same->known, known);
+            if (same->block != block_.index()) same->block = Release::several;
+        }
+        if (fence.of_access) fence.lanes &= ~self;
+    }
+    std::erase_if(of.fences, [](const Fence& each) { return !each.lanes; });
+}
+
+bool Order::is_refused(unsigned warp, std::uint64_t block, unsigned agent, std::uint32_t lanes, Stamp stamp) const {
+    return std::ranges::any_of(warps_[warp].refused, [&](const KnownBlocks& known) {
+        const auto found = known->find(block);
+        return found != known->end() && !found->second->unknown(agent, lanes, stamp);
+    });
+}
+
+}  // namespace ikat::emulator::races

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who has accessed each word of memory that many blocks use: global memory, and the shared memory of a cluster. Words
+// are in pages, which are made when something is accessed there. A page whose accesses are of parts of words has cells
+// of that size.
+//
+// Accesses have contexts: an op, the lanes that execute it, their agent and its stamp. A cell names the contexts of its
+// last write and of the reads behind it. Where several accesses are not ordered with each other, they are a set; words
+// that the same contexts have accessed have one set.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/emulator/core/micro_info.hpp"
+#include "runtime/emulator/tools/races/clock.hpp"
+
+namespace ikat::emulator::races {
+
+class LaunchOrder;
+
+struct Context {
+    std::uint64_t block = 0;
+    Stamp stamp = 0;
+    std::uint32_t op = 0;
+    std::uint32_t lanes = 0;  // that execute it
+    std::uint8_t agent = 0;
+    bool writes = false, is_strong = false, is_of_all = false;
+    Scope scope = Scope::Thread;  // if it is strong
+    bool operator==(const Context&) const = default;
+};
+
+/// The contexts of a launch, and sets of them.
+class Contexts {
+public:
+    explicit Contexts(const LaunchOrder& order) : order_(order), contexts_(1), sets_(1) {}
+
+    /// A context or a set; 0: none.
+    using Id = std::uint32_t;
+    static constexpr Id is_set = 1u << 31;
+
+    Id number(const Context& context);
+    const Context& operator[](Id id) const { return contexts_[id]; }
+    /// Calls f(context) for each, the last one first; it returns false to stop.
+    template <class F>
+    void each(Id id, F f) const {
+        for (; id & is_set; id = sets_[id & ~is_set].rest)
+            if (!f(contexts_[sets_[id & ~is_set].context])) return;
+        if (id) f(contexts_[id]);
+    }
+    /// With one more, and without those of the last ones that `by`, whose it is, is ordered behind, and all that is
+    /// ordered behind it.
+    Id with(Id id, Id more, const Knower& by);
+    std::uint32_t unknown(const Context& context, std::uint32_t lanes, const Knower& by) const {
+        if (context.block == by.block) return by.unknown(context.agent, lanes, context.stamp, context.is_of_all);
+        return by.clock->unknown_of(context.block, context.agent, lanes, context.stamp);
+    }
+    /// Whether the two are no race because of what they are, however they are ordered.
+    bool is_fine(const Context& one, const Context& other) const;
+    static bool subsumes(const Context& now, const Context& before) {
+        return (now.writes || !before.writes) && (!now.is_strong || before.is_strong);
+    }
+    /// There is no room for more.
+    bool is_full() const { return contexts_.size() >= most || sets_.size() >= most; }
+
+private:
+    static constexpr std::size_t most = std::size_t{1} << 27;
+    struct Set {
+        Id rest = 0, context = 0;
+    };
+    const LaunchOrder& order_;
+    std::vector<Context> contexts_;
+    std::unordered_map<std::uint64_t, Id> last_;  // of an agent and an op
+    std::vector<Set> sets_;
+    std::unordered_map<std::uint64_t, Id> grown_;  // by a set and a context
+};
+
+class WideShadow {
+public:
+    explicit WideShadow(Contexts& contexts) : contexts_(contexts) {}
+    void clear() { pages_.clear(), last_ = nullptr, last_number_ = ~std::uint64_t{0}; }
+    /// What is known of these bytes is forgotten.
+    void forget(std::uint64_t address, std::uint64_t bytes);
+
+    struct Conflict {
+        Context before;
+        std::uint32_t lanes = 0;  // of which it is one
+        std::uint64_t address = 0, bytes = 0;
+    };
+    /// An access by one lane, with a context. Calls f(conflict) for each cell of it with a race, until one returns
+    /// false; then this does.
+    template <class F>
+    bool access(std::uint64_t address, std::uint32_t bytes, Contexts::Id context, std::uint32_t lane, const Knower& by,
+                F f) {
+        const Context now = contexts_[context];
+        Conflict found;
+        for (const std::uint64_t end = address + bytes; address < end;) {
+            Page& page = page_of(address);
+            const std::uint64_t until = std::min(end, ((address >> page_bits) + 1) << page_bits);
+            const int fine = std::min(std::countr_zero(address | until), page.shift);
+            if (fine < page.shift) page.split(fine);
+            const std::uint64_t of_cell = std::uint64_t{1} << page.shift;
+            for (; address < until; address += of_cell) {
+                Cell& cell = page.cells[address % (std::uint64_t{1} << page_bits) >> page.shift];
+                if (touch(cell, context, now, lane, by, found)) continue;
+                found.address = address;
+                found.bytes = of_cell;
+                if (!f(found)) return false;
+            }
+        }
+        return true;
+    }
+    /// Accesses of which it is not known whether they are ordered: only for some lanes of a set of accesses they are.
+    std::uint64_t unsure = 0;
+
+private:
+    struct Cell {
+        Contexts::Id write = 0, read = 0;
+        std::uint32_t write_lanes = 0, read_lanes = 0;  // of a single context
+    };
+    static constexpr int page_bits = 12;
+    struct Page {
+        int shift = 2;  // bytes of a cell
+        std::vector<Cell> cells = std::vector<Cell>(1 << (page_bits - 2));
+        void split(int smaller);
+    };
+    Page& page_of(std::uint64_t address);
+    bool find(Contexts::Id id, std::uint32_t lanes, const Context& now, const Knower& by, Conflict& found);
+    bool is_over(Contexts::Id id, std::uint32_t lanes, const Context& now, const Knower& by) const;
+    bool touch(Cell& cell, Contexts::Id context, const Context& now, std::uint32_t lane, const Knower& by,
+               Conflict& found);
+
+    Contexts& contexts_;
+    std::unordered_map<std::uint64_t, Page> pages_;
+    std::uint64_t last_number_ = ~std::uint64_t{0};
+    Page* last_ = nullptr;
+};
+
+}  // namespace ikat::emulator::races

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Races in global memory: inside a block, and between blocks that nothing or a flag orders.
+#include "tests/races/twins.hpp"
+
+using namespace ikat;
+using namespace ikat::tests::races;
+using ikat::tests::Machine;
+
+namespace {
+
+constexpr Twins in_a_block[] = {
+    between("threads exchange words", 1, 64,
+            "st.global.u32 [%d1], %r1; <bar.sync 0;|> xor.b32 %r10, %r1, 32; mad.wide.u32 %d5, %r10, 4, %d2; "
+            "ld.global.u32 %r9, [%d5];"),
+    between(
+        "lanes exchange words", 1, 32,
+        "st.global.u32 [%d1], %r1; <bar.warp.sync -1;|shfl.sync.bfly.b32 %r8, %r1, 1, 31, -1;> xor.b32 %r10, %r1, 1; "
+        "mad.wide.u32 %d5, %r10, 4, %d2; ld.global.u32 %r9, [%d5];"),
+    between("a word is written again where others have read it", 1, 64,
+            "xor.b32 %r10, %r1, 32; mad.wide.u32 %d5, %r10, 4, %d2; ld.global.u32 %r9, [%d5]; <bar.sync 0;|> "
+            "st.global.u32 [%d1], %r9;"),
+    between(
+        "through a generic address, too", 1, 64,
+        "st.u32 [%d1], %r1; <bar.sync 0;|> xor.b32 %r10, %r1, 32; mad.wide.u32 %d5, %r10, 4, %d2; ld.u32 %r9, [%d5];"),
+    between("cp.async of what another warp has stored", 1, 64,
+            R"(st.global.u32 [%d1], %r1; <bar.sync 0;|> xor.b32 %r10, %r1, 32; mad.wide.u32 %d5, %r10, 4, %d2;
+    cp.async.ca.shared.global [%r4], [%d5], 4; cp.async.wait_all;)"),
+    between("the source of cp.async is written again", 1, 64,
+            R"(xor.b32 %r10, %r1, 32; mad.wide.u32 %d5, %r10, 4, %d2; cp.async.ca.shared.global [%r4], [%d5], 4;
+    <cp.async.wait_all; bar.sync 0;|bar.sync 0;> st.global.u32 [%d1], 1; cp.async.wait_all;)"),
+    between("a bulk store is read when its source has been read", 1, 64,
+            R"(st.shared.u32 [%r4], %r1; fence.proxy.async; bar.sync 0;
+    @%p1 cp.async.bulk.global.shared::cta.bulk_group [%d2], [%r5], 256; @%p1 cp.async.bulk.commit_group;
+    @%p1 cp.async.bulk.wait_group<|.read> 0; bar.sync 0; ld.global.u32 %r9, [%d1];)"),
+    between("two bulk stores to one place", 1, 64,
+            R"(st.shared.u32 [%r4], %r1; fence.proxy.async; bar.sync 0;
+    @%p1 cp.async.bulk.global.shared::cta.bulk_group [%d2], [%r5], 128; @%p1 cp.async.bulk.commit_group;
+    @%p1 cp.async.bulk.wait_group<|.read> 0;
+    @%p1 cp.async.bulk.global.shared::cta.bulk_group [%d2], [%r5], 128; @%p1 cp.async.bulk.commit_group;
+    @%p1 cp.async.bulk.wait_group 0;)"),
+    between("the source of a bulk load is written again", 1, 64,
+            R"(setp.ne.u32 %p3, %r1, 0; @%p3 mbarrier.arrive.shared.b64 %d9, [bar]; @%p3 bra $wait_for_it;
+    mbarrier.arrive.expect_tx.shared.b64 %d9, [bar], 128;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r5], [%d2], 128, [bar];
+$wait_for_it: <$wait bar, 0;|> setp.eq.u32 %p4, %r1, 40; @%p4 st.global.u32 [%d2], 1; <|$wait bar, 0;>)",
+            "", "bulk-not-visible"),
+    between("sums by the memory beside plain loads", 1, 64,
+            R"(st.shared.u32 [%r4], %r1; fence.proxy.async; bar.sync 0;
+    @%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d2], [%r5], 128; @%p1 cp.async.bulk.commit_group;
+    @%p1 cp.async.bulk.wait_group<|.read> 0; bar.sync 0; setp.eq.u32 %p4, %r1, 40; @%p4 ld.global.u32 %r9, [%d2];)"),
+};
+
+constexpr Twins between_blocks[] = {
+    between("two blocks write a word", 2, 32, "st.global.u32 [<%d4|%d1>], %r20;", "by block (0,0,0) thread"),
+    between("a block reads what another writes", 2, 32,
+            "@%p10 st.global.u32 [%d1], 7; @!%p10 ld.global.u32 %r9, [%d1<+128|>];"),
+    between("a block writes what another reads", 2, 32,
+            "@%p10 ld.global.u32 %r9, [%d1<+128|>]; @!%p10 st.global.u32 [%d1], 7;"),
+    between("counts by atomics, and by loads and stores", 4, 32,
+            "<red.global.add.u32 [%d3], 1;|ld.global.u32 %r9, [%d3]; add.u32 %r9, %r9, 1; st.global.u32 [%d3], %r9;>"),
+    between("an atomic beside a store", 2, 32,
+            "@%p1 <red.global.add.u32|st.global.u32> [%d3], %r20; red.global.add.u32 [%d3], 1;"),
+    between("atomics in the scope of a block", 2, 32, "@%p1 red.relaxed.<gpu|cta>.global.add.u32 [%d3], 1;",
+            "an atomic and an atomic"),
+    between("neighbouring bytes", 2, 32,
+            "mov.u16 %h1, 5; and.pred %p3, %p1, %p10; @%p3 st.global.<b8|b16> [%d2], %h1; not.pred %p4, %p10; and.pred "
+            "%p4, "
+            "%p4, %p1; @%p4 st.global.b8 [%d2+1], %h1;"),
+    between(
+        "neighbouring halves", 2, 32,
+        "mov.u16 %h1, 5; cvt.u64.u32 %d5, %r20; shl.b64 %d5, %d5, 1; add.u64 %d5, %d5, %d2; @%p1 st.global.b16 [%d5], "
+        "%h1; <|@%p1 ld.global.u32 %r9, [%d2];>"),
+    between("a stencil in place", 4, 32,
+            "ld.global.u32 %r9, [%d4]; ld.global.u32 %r10, [%d4+4]; add.u32 %r9, %r9, %r10; bar.sync 0; st.global.u32 "
+            "[%d4<+2048|>], %r9;"),
+    between("a block's part is a word too long", 4, 32,
+            "st.global.u32 [%d4], %r20; setp.eq.u32 %p3, %r1, 31; @%p3 st.global.u32 [%d4+<0|4>], %r20;"),
+};
+
+#define PRODUCER "@!%p10 bra $consumer; st.global.u32 [%d1], %r1; bar.sync 0; @!%p1 bra $end; "
+#define CONSUMER " bra $end; $consumer: @!%p1 bra $ready; $again: "
+#define READS " setp.eq.u32 %p4, %r9, 0; @%p4 bra $again; "
+constexpr Twins by_flags[] = {
+    between("a flag behind a fence", 2, 64,
+            PRODUCER "<fence.acq_rel.gpu;|> st.relaxed.gpu.global.u32 [%d3], 1;" CONSUMER
+                     "ld.relaxed.gpu.global.u32 %r9, [%d3];" READS
+                     "fence.acq_rel.gpu; $ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("a fence behind a flag", 2, 64,
+            PRODUCER "fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [%d3], 1;" CONSUMER
+                     "ld.relaxed.gpu.global.u32 %r9, [%d3];" READS
+                     "<fence.acq_rel.gpu;|> $ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("a fence in the scope of its block", 2, 64,
+            PRODUCER "fence.acq_rel.<gpu|cta>; st.relaxed.gpu.global.u32 [%d3], 1;" CONSUMER
+                     "ld.relaxed.gpu.global.u32 %r9, [%d3];" READS
+                     "fence.acq_rel.gpu; $ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("an acquire in the scope of its block", 2, 64,
+            PRODUCER "fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [%d3], 1;" CONSUMER
+                     "ld.acquire.<gpu|cta>.global.u32 %r9, [%d3];" READS
+                     "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("release and acquire", 2, 64,
+            PRODUCER "st.<release|relaxed>.gpu.global.u32 [%d3], 1;" CONSUMER
+                     "ld.acquire.gpu.global.u32 %r9, [%d3];" READS "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("release and a relaxed load", 2, 64,
+            PRODUCER "st.release.gpu.global.u32 [%d3], 1;" CONSUMER
+                     "ld.<acquire|relaxed>.gpu.global.u32 %r9, [%d3];" READS
+                     "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("volatile flags and membar, as before there were orders", 2, 64,
+            PRODUCER "<membar.gl;|> st.volatile.global.u32 [%d3], 1;" CONSUMER
+                     "ld.volatile.global.u32 %r9, [%d3];" READS
+                     "membar.gl; $ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("a flag that is stored plainly", 2, 64,
+            PRODUCER "fence.acq_rel.gpu; st.<relaxed.gpu.|>global.u32 [%d3], 1;" CONSUMER
+                     "ld.acquire.gpu.global.u32 %r9, [%d3];" READS "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("the other threads have not met before the flag", 2, 64,
+            "@!%p10 bra $consumer; st.global.u32 [%d1], %r1; <bar.sync 0;|> @!%p1 bra $end; fence.acq_rel.gpu; "
+            "st.relaxed.gpu.global.u32 [%d3], 1;" CONSUMER "ld.acquire.gpu.global.u32 %r9, [%d3];" READS
+            "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("the other threads have not met behind the flag", 2, 64,
+            PRODUCER "st.release.gpu.global.u32 [%d3], 1;" CONSUMER "ld.acquire.gpu.global.u32 %r9, [%d3];" READS
+                     "$ready: <bar.sync 0;|> ld.global.u32 %r9, [%d1];"),
+    between("the fence is another thread's", 2, 64,
+            "@!%p10 bra $consumer; @%p1 st.global.u32 [%d1], 5; setp.eq.u32 %p5, %r1, 1; bar.sync 0; @<%p1|%p5> "
+            "fence.acq_rel.gpu; bar.sync 0; @!%p1 bra $end; st.relaxed.gpu.global.u32 [%d3], 1;" CONSUMER
+            "ld.acquire.gpu.global.u32 %r9, [%d3];" READS "ld.global.u32 %r9, [%d1]; $ready:"),
+    between("another flag", 2, 64,
+            PRODUCER "st.release.gpu.global.u32 [%d3], 1; st.relaxed.gpu.global.u32 [%d3+4], 1;" CONSUMER
+                     "ld.acquire.gpu.global.u32 %r9, [%d3+<0|4>];" READS
+                     "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("an acquire of another location", 2, 64,
+            PRODUCER "st.release.gpu.global.u32 [%d3], 1;" CONSUMER
+                     "ld.relaxed.gpu.global.u32 %r9, [%d3]; ld.acquire.gpu.global.u32 %r10, [%d3+<0|4>];" READS
+                     "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("what is stored behind the flag", 2, 64,
+            PRODUCER "st.release.gpu.global.u32 [%d3], 1; st.global.u32 [%d2+<1024|0>], 3;" CONSUMER
+                     "ld.acquire.gpu.global.u32 %r9, [%d3];" READS "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("from block to block to block", 3, 32,
+            R"(@!%p1 bra $end; setp.eq.u32 %p5, %r20, 1; @%p5 bra $second; @!%p10 bra $third;
+    st.global.u32 [%d2], 5; st.release.gpu.global.u32 [%d3], 1; bra $end;
+$second: ld.<acquire|relaxed>.gpu.global.u32 %r9, [%d3]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $second;
+    st.release.gpu.global.u32 [%d3+4], 1; bra $end;
+$third: ld.acquire.gpu.global.u32 %r9, [%d3+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $third; ld.global.u32 %r9, [%d2];)"),
+};
+
+constexpr Twins by_counters[] = {
+    between("the last block reads what all have stored", 8, 32,
+            R"(setp.eq.u32 %p3, %r1, 0; @!%p3 bra $end; mad.wide.u32 %d5, %r20, 4, %d2; st.global.u32 [%d5], %r20;
+    <fence.acq_rel.gpu;|> atom.global.add.u32 %r9, [%d3], 1; setp.ne.u32 %p4, %r9, 7; @%p4 bra $end;
+    fence.acq_rel.gpu; ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%d2]; ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%d2+16];)"),
+    between("the last block has no fence", 8, 32,
+            R"(setp.eq.u32 %p3, %r1, 0; @!%p3 bra $end; mad.wide.u32 %d5, %r20, 4, %d2; st.global.u32 [%d5], %r20;
+    fence.acq_rel.gpu; atom.global.add.u32 %r9, [%d3], 1; setp.ne.u32 %p4, %r9, 7; @%p4 bra $end;
+    <fence.acq_rel.gpu;|> ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%d2];)"),
+    between("the last block counts with acquire and release", 8, 32,
+            R"(setp.eq.u32 %p3, %r1, 0; @!%p3 bra $end; mad.wide.u32 %d5, %r20, 4, %d2; st.global.u32 [%d5], %r20;
+    atom.<acq_rel|relaxed>.gpu.global.add.u32 %r9, [%d3], 1; setp.ne.u32 %p4, %r9, 7; @%p4 bra $end;
+    ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%d2];)"),
+    between("all threads of the last block read", 4, 64,
+            R"(.shared .b32 last; st.global.u32 [%d4], %r20; <bar.sync 0;|> @!%p1 bra $met; fence.acq_rel.gpu;
+    atom.global.add.u32 %r9, [%d3], 1; fence.acq_rel.gpu; st.shared.u32 [last], %r9;
+$met: bar.sync 0; ld.shared.u32 %r9, [last]; setp.ne.u32 %p4, %r9, 3; @%p4 bra $end; ld.global.u32 %r10, [%d1];
+    ld.global.u32 %r10, [%d1+256]; ld.global.u32 %r10, [%d1+512]; ld.global.u32 %r10, [%d1+768];)"),
+    between("the blocks of a grid meet", 4, 64,
+            R"(st.global.u32 [%d4], %r20; <bar.sync 0;|> @!%p1 bra $met; fence.acq_rel.gpu; red.global.add.u32 [%d3], 1;
+$spin: ld.volatile.global.u32 %r9, [%d3]; setp.lt.u32 %p4, %r9, 4; @%p4 bra $spin; fence.acq_rel.gpu;
+$met: bar.sync 0; xor.b32 %r10, %r21, 64; mad.wide.u32 %d5, %r10, 4, %d2; ld.global.u32 %r9, [%d5];)"),
+    between("the blocks of a grid meet, and their threads do not wait", 4, 64,
+            R"(st.global.u32 [%d4], %r20; bar.sync 0; @!%p1 bra $met; fence.acq_rel.gpu; red.global.add.u32 [%d3], 1;
+$spin: ld.volatile.global.u32 %r9, [%d3]; setp.lt.u32 %p4, %r9, 4; @%p4 bra $spin; fence.acq_rel.gpu;
+$met: <bar.sync 0;|> xor.b32 %r10, %r21, 64; mad.wide.u32 %d5, %r10, 4, %d2; ld.global.u32 %r9, [%d5];)"),
+    between("a second round over the same words", 4, 32,
+            R"(@!%p1 bra $end; mad.wide.u32 %d5, %r20, 4, %d2; xor.b32 %r10, %r20, 1; mad.wide.u32 %d6, %r10, 4, %d2;
+    st.global.u32 [%d5], %r20; atom.acq_rel.gpu.global.add.u32 %r9, [%d3], 1;
+$spin: ld.acquire.gpu.global.u32 %r9, [%d3]; setp.lt.u32 %p4, %r9, 4; @%p4 bra $spin;
+    ld.global.u32 %r9, [%d6]; <atom.acq_rel.gpu.global.add.u32 %r9, [%d3+4], 1;
+$again: ld.acquire.gpu.global.u32 %r9, [%d3+4]; setp.lt.u32 %p4, %r9, 4; @%p4 bra $again;|> st.global.u32 [%d5], 9;)"),
+    between("a lock", 4, 32,
+            R"(@!%p1 bra $end; $lock: atom.global.cas.b32 %r9, [%d3], 0, 1; setp.ne.u32 %p4, %r9, 0; @%p4 bra $lock;
+    fence.acq_rel.gpu; ld.global.u32 %r9, [%d2]; add.u32 %r9, %r9, 1; st.global.u32 [%d2], %r9;
+    <fence.acq_rel.gpu;|> atom.global.exch.b32 %r9, [%d3], 0;)"),
+    between(
+        "a lock that acquires nothing", 4, 32,
+        R"(@!%p1 bra $end; $lock: atom.<acquire|relaxed>.gpu.global.cas.b32 %r9, [%d3], 0, 1; setp.ne.u32 %p4, %r9, 0; @%p4 bra $lock;
+    ld.global.u32 %r9, [%d2]; add.u32 %r9, %r9, 1; st.global.u32 [%d2], %r9;
+    st.release.gpu.global.u32 [%d3], 0;)"),
+    between("blocks add to a word in their order", 4, 32,
+            R"(@!%p1 bra $end; $turn: ld.acquire.gpu.global.u32 %r9, [%d3]; setp.ne.u32 %p4, %r9, %r20; @%p4 bra $turn;
+    ld.global.u32 %r9, [%d2]; add.u32 %r9, %r9, 1; st.global.u32 [%d2], %r9;
+    red.<release|relaxed>.gpu.global.add.u32 [%d3], 1;)"),
+    between(
+        "what each block has added before, by turns", 4, 32,
+        R"(@!%p1 bra $end; <|st.global.u32 [%d2], %r20;> $turn: ld.acquire.gpu.global.u32 %r9, [%d3]; setp.ne.u32 %p4, %r9, %r20; @%p4 bra $turn;
+    ld.global.u32 %r9, [%d2]; add.u32 %r9, %r9, 1; st.global.u32 [%d2], %r9; st.release.gpu.global.u32 [%d3], %r9;
+    add.u32 %r10, %r20, 1; st.release.gpu.global.u32 [%d3], %r10;)"),
+};
+
+constexpr Twins in_shared_memory[] = {
+    {"a flag in shared memory, in the scope of the block",
+     R"(st.shared.u32 [%r5+1024], 0; bar.sync 0; setp.eq.u32 %p3, %r1, 32; @%p3 bra $reader; @!%p1 bra $end;
+    st.shared.u32 [%r5], 5; st.<release|relaxed>.cta.shared.u32 [%r5+1024], 1; bra $end;
+$reader: ld.acquire.cta.shared.u32 %r9, [%r5+1024]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $reader; ld.shared.u32 %r9, [%r5];)",
+     64},
+    {"a volatile flag in shared memory, and fences",
+     R"(st.shared.u32 [%r5+1024], 0; bar.sync 0; setp.eq.u32 %p3, %r1, 32; @%p3 bra $reader; @!%p1 bra $end;
+    st.shared.u32 [%r5], 5; membar.cta; st.volatile.shared.u32 [%r5+1024], 1; bra $end;
+$reader: ld.volatile.shared.u32 %r9, [%r5+1024]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $reader; <membar.cta;|>
+    ld.shared.u32 %r9, [%r5];)",
+     64},
+};
+
+}  // namespace
+
+TEST_CASE("races in global memory inside a block") {
+    for (const Twins& each : in_a_block) check(each);
+}
+TEST_CASE("races between blocks that nothing orders") {
+    for (const Twins& each : between_blocks) check(each);
+}
+TEST_CASE("races between blocks that a flag should order") {
+    for (const Twins& each : by_flags) check(each);
+}
+TEST_CASE("races between blocks that count") {
+    for (const Twins& each : by_counters) check(each);
+}
+TEST_CASE("flags in shared memory") {
+    for (const Twins& each : in_shared_memory) check(each);
+}
+
+namespace {
+
+/// The code of what is found with these classes, and what is said.
+std::pair<std::string, std::string> found_in(std::string_view body, std::string_view checks, std::uint32_t blocks = 1) {
+    Machine machine;
+    emulator::CheckSets sets;
+    emulator::apply(sets, checks, "");
+    machine.options.checks = sets.strict;
+    machine.options.checks.set(emulator::Check::Undefined, emulator::Action::Off);
+    const auto x = machine.buffer("x", std::vector<std::uint32_t>(1024, 1));
+    const auto flags = machine.buffer("flags", std::vector<std::uint32_t>(64));
+    const std::string said =
+        machine.failure(module_of(std::string(body)), {.grid = {blocks, 1, 1}, .block = {64, 1, 1}}, x, flags);
+    return {machine.code, said};
+}
+
+}  // namespace
+
+TEST_CASE("stores of the same value are a class of their own") {
+    const char* const same = "mov.u32 %r9, 7; st.global.u32 [%d2], %r9;";
+    CHECK(found_in(same, "races").first == "");
+    CHECK(found_in(same, "races,races-benign").first == "benign-race");
+    CHECK(found_in(same, "races-benign").first == "");
+    CHECK(found_in("mov.u32 %r9, 7; st.shared.u32 [%r5], %r9;", "races-shared").first == "");
+    CHECK(found_in("mov.u32 %r9, 7; st.shared.u32 [%r5], %r9;", "races-shared,races-benign").first == "benign-race");
+    // Of several elements each is looked at, and of lanes of one instruction their registers.
+    CHECK(found_in("mov.u32 %r9, 7; st.global.v2.u32 [%d2], {%r9, %r2};", "races").first == "race");
+    CHECK(found_in("mov.u32 %r9, 7; st.global.v2.u32 [%d2], {%r9, %r3};", "races").first == "race");
+    CHECK(found_in("st.shared.u32 [%r5], %r2;", "races-shared").first == "shared-race");
+    CHECK(found_in("mov.u16 %h1, 258; st.global.b16 [%d2], %h1; st.global.b8 [%d2], %h1;", "races").first == "");
+    CHECK(found_in("mov.u16 %h1, 258; st.global.b16 [%d2], %h1; st.global.b8 [%d2+1], %h1;", "races").first == "race");
+    // The value is there already.
+    CHECK(found_in("and.b32 %r9, %r1, 32; @%p2 st.global.u32 [%d2], 1;", "races").first == "");
+    CHECK(found_in("@%p2 st.global.u32 [%d2], %r20; @%p2 ld.global.u32 %r9, [%d2];", "races", 2).first == "race");
+}
+
+TEST_CASE("a race is reported with both accesses, and what would order them") {
+    using Catch::Matchers::Contains;
+    const auto [code, said] = found_in("st.global.u32 [%d1], %r20;", "races", 2);
+    CHECK_THAT(said, Contains("a race: a store and a store of 4 bytes at offset 0 of buffer 'x' (4096 bytes) are not "
+                              "ordered, by block (0,0,0) thread (0,0,0) and block (1,0,0) thread (0,0,0)"));
+    CHECK_THAT(said, Contains("note: the one before, by block (0,0,0) thread (0,0,0): st.global.u32 [%d1], %r20;"));
+    CHECK_THAT(said, Contains("hint: blocks are ordered by launches"));
+    CHECK_THAT(found_in("@%p1 red.relaxed.cta.global.add.u32 [%d3], 1;", "races", 2).second,
+               Contains("in scopes that do not reach the other thread"));
+    CHECK_THAT(found_in("@!%p10 bra $second; @!%p1 bra $end; st.global.u32 [%d2], 5; fence.acq_rel.cta; "
+                        "st.relaxed.gpu.global.u32 [%d3], 1; bra $end; $second: ld.acquire.gpu.global.u32 %r9, [%d3]; "
+                        "setp.eq.u32 %p4, %r9, 0; @%p4 bra $second; ld.global.u32 %r9, [%d2];",
+                        "races", 2)
+                   .second,
+               Contains("ordered in a scope that does not reach both threads"));
+    CHECK_THAT(found_in("st.global.u32 [%d1], %r1; @%p1 ld.global.u32 %r9, [%d2+4];", "races").second,
+               Contains("hint: lanes of a warp are ordered by bar.warp.sync"));
+}
+
+TEST_CASE("memory of the heap that another thread has freed is new") {
+    const char* const body = R"({ .param .u64 bytes; .param .u64 at; st.param.u64 [bytes], 64;
+    call.uni (at), malloc, (bytes); ld.param.u64 %d5, [at]; }
+    st.global.u32 [%d5], %r1; { .param .u64 at; st.param.u64 [at], %d5; call.uni free, (at); })";
+    Machine machine;
+    machine.options.checks.set(emulator::Check::Races, emulator::Action::Error);
+    const std::string text = module_of(body);
+    const std::string declared =
+        text.substr(0, text.find(".visible")) +
+        ".extern .func (.param .u64 r) malloc(.param .u64 n); .extern .func free(.param .u64 p);\n" +
+        text.substr(text.find(".visible"));
+    const auto x = machine.buffer("x", std::vector<std::uint32_t>(1024, 1));
+    CHECK(machine.failure(declared, {.grid = {40, 1, 1}, .block = {64, 1, 1}}, x, x) == "no failure");
+}
