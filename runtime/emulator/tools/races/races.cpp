@@ -99,24 +99,27 @@ bool BlockRaces::access(const AgentAccess& access) {
     BlockRaces& in = access.numbered_by ? races_of(*access.numbered_by) : *this;
     const Order::Operation operation = in.order_.begin(access.operation, kind, warp, access.lanes, access.barrier);
     const ThreadBlock& issuer = block_of(access.w);
+    const Order& order = races_of(issuer).order_;
+    const Context context{.block = in.block_.index(),
+                          .stamp = operation.stamp,
+                          .op = place_of(access.w, access.op),
+                          .lanes = is_copy ? access.lanes : 1u << first_of(access.lanes),
+                          .agent = operation.agent,
+                          .writes = !reads,
+                          .is_strong = access.direction == Direction::Atomic,
+                          .scope = Scope::Device};
+    const LaneAccess how{.op = access.op, .w = access.w, .direction = access.direction};
+    WideShadow* const wide = is_global ? &launch_.global : wide_ ? &*wide_ : nullptr;
+    const Contexts::Id id = wide ? launch_.contexts.number(context) : 0;
     std::uint32_t rest = access.lanes;
     for (const AgentAccess::Range& range : access.ranges) {
         const unsigned lane = first_of(rest);
         if (is_copy) rest &= rest - 1;
-        Knower by = races_of(issuer).order_.knower(warp, lane);
+        Knower by = order.knower(warp, lane);
         if (is_product) by.lanes = all_lanes;
-        const Context context{.block = in.block_.index(),
-                              .stamp = operation.stamp,
-                              .op = place_of(access.w, access.op),
-                              .lanes = 1u << lane,
-                              .agent = operation.agent,
-                              .writes = !reads,
-                              .is_strong = access.direction == Direction::Atomic,
-                              .scope = Scope::Device};
-        const LaneAccess how{.op = access.op, .w = access.w, .direction = access.direction};
         Found found{.now = context, .is_behind = true};
-        if (is_global || wide_) {
-            WideShadow& shadow = is_global ? launch_.global : *wide_;
+        found.now.lanes = 1u << lane;
+        if (wide) {
             const auto found_one = [&](const WideShadow::Conflict& conflict) {
                 found.before = conflict.before;
                 found.before_lanes = conflict.lanes;
@@ -124,14 +127,13 @@ bool BlockRaces::access(const AgentAccess& access) {
                 const std::uint64_t at = is_global ? conflict.address : issuer.address_of(block_, conflict.address);
                 return report(how, nullptr, is_global ? Space::Global : Space::Generic, at, conflict.bytes, found);
             };
-            if (!shadow.access(is_global ? range.address : range.place, range.bytes, launch_.contexts.number(context),
-                               1u << lane, by, found_one))
-                return false;
+            const std::uint64_t address = is_global ? range.address : range.place;
+            if (!wide->access(address, range.bytes, id, found.now.lanes, by, found_one)) return false;
             continue;
         }
         const Access now{.stamp = operation.stamp,
                          .op = context.op,
-                         .lanes = 1u << lane,
+                         .lanes = found.now.lanes,
                          .agent = operation.agent,
                          .writes = !reads,
                          .is_strong = context.is_strong};
