@@ -10,6 +10,7 @@
 // A kernel that fails while it runs is a KernelError; all other mistakes are an Error.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,11 +19,16 @@
 
 #include "runtime/backend.hpp"
 #include "runtime/buffer.hpp"
+#include "runtime/emulator/core/coverage.hpp"
 #include "runtime/emulator/tools/traffic/traffic.hpp"
 #include "runtime/queue.hpp"
 
 namespace ikat {
 struct CompileOptions;
+}
+
+namespace ikat::emulator {
+class Suppressions;
 }
 
 namespace ikat::runtime {
@@ -46,10 +52,18 @@ struct OpenOptions {
     // The severity of findings by class: "registers,bounds=warning,no-heap"; empty: IKAT_CHECK. docs/emulator.md lists
     // the classes; `ikat run --list-checks` prints them. "strict" treats PTX text as kernels of this program.
     std::string_view check{};
+    // A file of findings that are known and stay (docs/emulator.md); empty: IKAT_SUPPRESS.
+    std::string_view suppressions{};
+    // In how many orders each launch runs, on the memory that it finds; 0: IKAT_SCHEDULES, else 1. The results of the
+    // first count; a finding in any is an error.
+    std::uint32_t schedules = 0;
     // What is found and does not end a launch is appended here, besides being noted (notes.hpp).
     std::vector<Diagnostic>* warnings = nullptr;
     std::string* printed = nullptr;  // output of kernels is appended here instead of going to stdout
     std::vector<emulator::LaunchTraffic>* traffic = nullptr;  // the traffic of each launch is appended here
+    std::vector<emulator::Coverage>* coverage = nullptr;      // what has been checked in each launch
+    // Those of the file, to ask which have been used.
+    std::shared_ptr<emulator::Suppressions>* suppressed = nullptr;
 };
 
 class Device {

@@ -5,25 +5,37 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <thread>
 
 #include "codegen/support/environment.hpp"
 #include "codegen/support/notes.hpp"
 #include "runtime/device.hpp"
+#include "runtime/emulator/core/suppressions.hpp"
 
 namespace ikat::runtime {
 namespace {
 
-unsigned threads_from_environment() {
-    const std::string_view text = environment("IKAT_THREADS");
-    if (text.empty()) return std::max(1u, std::thread::hardware_concurrency());
-    unsigned threads = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
-    if (error != std::errc{} || end != text.data() + text.size() || threads == 0)
-        throw Error(fmt::format("IKAT_THREADS is '{}'", text),
-                    "it is the number of threads of the emulator: 1, 2, ...");
-    return threads;
+/// A number from 1 on; otherwise what it is without the variable.
+unsigned number_from_environment(const char* name, unsigned otherwise, std::string_view what) {
+    const std::string_view text = environment(name);
+    if (text.empty()) return otherwise;
+    unsigned number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size() || number == 0)
+        throw Error(fmt::format("{} is '{}'", name, text), fmt::format("it is {}: 1, 2, ...", what));
+    return number;
+}
+
+/// A line for the log.
+std::string line_of(const emulator::Coverage& coverage) {
+    const emulator::RaceCounts& races = coverage.races;
+    return fmt::format(
+        "checked: kernel '{}', {} of {} orders, races: {} accesses of shared and {} of global memory, {} "
+        "unsure, {} unchecked\n",
+        coverage.entry, coverage.orders, coverage.asked, races.shared, races.global, races.unsure, races.unchecked);
 }
 
 /// "7", "random", with the words that OpenOptions lists. False if it is empty.
@@ -62,11 +74,31 @@ bool set_schedule(emulator::HostOptions& options, std::string_view asked) {
 
 emulator::HostOptions emulator_options(const OpenOptions& options) {
     emulator::HostOptions out;
-    out.threads = options.threads ? options.threads : threads_from_environment();
+    out.threads = options.threads
+                      ? options.threads
+                      : number_from_environment("IKAT_THREADS", std::max(1u, std::thread::hardware_concurrency()),
+                                                "the number of threads of the emulator");
+    out.schedules = options.schedules ? options.schedules
+                                      : number_from_environment("IKAT_SCHEDULES", 1,
+                                                                "the number of orders in which each launch runs");
+    if (out.schedules > 1 || options.coverage)
+        out.covered = [to = options.coverage](const emulator::Coverage& coverage) {
+            log(line_of(coverage));
+            if (to) to->push_back(coverage);
+        };
     if (options.step_budget) out.step_budget = options.step_budget;
     if (options.launch_budget) out.launch_budget = options.launch_budget;
     emulator::apply(out.sets, options.check.empty() ? environment("IKAT_CHECK") : options.check,
                     options.check.empty() ? " (from IKAT_CHECK)" : "");
+    const std::string file(options.suppressions.empty() ? environment("IKAT_SUPPRESS") : options.suppressions);
+    if (!file.empty()) {
+        std::ifstream in(file);
+        const std::string text(std::istreambuf_iterator<char>(in), {});
+        if (!in.is_open() || in.bad())
+            throw Error(fmt::format("cannot read the suppressions in '{}'", file), "docs/emulator.md has their form");
+        out.suppressions = std::make_shared<emulator::Suppressions>(text, file);
+        if (options.suppressed) *options.suppressed = out.suppressions;
+    }
     out.warning = [to = options.warnings](const Diagnostic& warning) {
         const std::string text = to_string(warning) + "\n";
         note(text);

@@ -17,9 +17,11 @@
 
 namespace ikat {
 
-/// Writes one value, indented; commas are added automatically.
+/// Writes one value, indented or on one line; commas are added automatically.
 class Json {
 public:
+    enum class Layout : std::uint8_t { Indented, OneLine };
+    explicit Json(Layout layout = Layout::Indented) : layout_(layout) {}
     void open(char bracket) {
         begin();
         out_ += bracket;
@@ -66,8 +68,11 @@ private:
         first_ = false;
         new_line();
     }
-    void new_line() { (out_ += '\n').append(2 * depth_, ' '); }
+    void new_line() {
+        if (layout_ == Layout::Indented) (out_ += '\n').append(2 * depth_, ' ');
+    }
 
+    Layout layout_;
     std::string out_;
     std::size_t depth_ = 0;
     bool first_ = true, after_key_ = false;

@@ -65,6 +65,9 @@ public:
     /// Checks the launch and runs one grid to its end. Throws Error on a finding.
     Statistics run(const Launch& launch, const Options& options = {});
 
+    /// Where its buffers are.
+    Memory& memory() const;
+
     struct State;
 
 private:

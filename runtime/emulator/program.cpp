@@ -134,6 +134,8 @@ void Program::check(const Launch& launch) const {
     check_launch(state_->module, state_->kernel(launch.entry, {.cluster = launch.cluster}), launch);
 }
 
+Memory& Program::memory() const { return state_->memory; }
+
 namespace {
 
 /// What a cooperative launch finds through %envreg1 and %envreg2: its own size and the grid's barrier, initially 0.

@@ -68,11 +68,9 @@ std::string quoted(const std::string& text) {
     return out + "'";
 }
 
-void run(const std::vector<std::string>& command) {
-    if (command.empty()) {
-        for (const auto& [name, value] : variables()) fmt::print("export {}={}\n", name, quoted(value));
-        return;
-    }
+}  // namespace
+
+void run_in_cuda_env(const std::vector<std::string>& command) {
     for (const auto& [name, value] : variables()) setenv(name.c_str(), value.c_str(), 1);
     std::vector<char*> words;
     for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
@@ -81,15 +79,16 @@ void run(const std::vector<std::string>& command) {
     throw Error(fmt::format("'{}' cannot be run: {}", command[0], std::strerror(errno)), "is it in PATH?");
 }
 
-}  // namespace
-
 void add_cuda_env(CLI::App& app) {
     CLI::App* const command = app.add_subcommand(
         "cuda-env", "run a program of the CUDA driver's API on the emulator: ikat cuda-env -- python3 kernel.py");
     const auto words = std::make_shared<std::vector<std::string>>();
     command->add_option("COMMAND", *words,
                         "behind --, the program and its arguments; without one, the variables are printed");
-    command->callback([words] { run(*words); });
+    command->callback([words] {
+        if (!words->empty()) run_in_cuda_env(*words);
+        for (const auto& [name, value] : variables()) fmt::print("export {}={}\n", name, quoted(value));
+    });
 }
 
 }  // namespace ikat::cli

@@ -52,7 +52,7 @@ void check_command(const CLI::App& app, int argc, char** argv) {
 /// `ikat run A ... --then B ... --then C ...`: cuts argc at the first --then and returns the other parts.
 std::vector<std::vector<std::string>> cut_launches(int& argc, char** argv) {
     std::vector<std::vector<std::string>> out;
-    if (argc < 2 || argv[1] != std::string_view("run")) return out;
+    if (argc < 2 || (argv[1] != std::string_view("run") && argv[1] != std::string_view("check"))) return out;
     int first = argc;
     for (int i = 2; i < argc; ++i) {
         if (argv[i] == std::string_view("--then")) {
@@ -66,7 +66,18 @@ std::vector<std::vector<std::string>> cut_launches(int& argc, char** argv) {
     return out;
 }
 
+/// `ikat check ... -- PROGRAM ARG...`: the same at --.
+std::vector<std::string> cut_program(int& argc, char** argv) {
+    if (argc < 2 || argv[1] != std::string_view("check")) return {};
+    const auto first = std::find(argv + 2, argv + argc, std::string_view("--"));
+    if (first == argv + argc) return {};
+    std::vector<std::string> out(first + 1, argv + argc);
+    argc = int(first - argv);
+    return out;
+}
+
 Exit run(int argc, char** argv) {
+    auto program = cut_program(argc, argv);
     auto then = cut_launches(argc, argv);
     CLI::App app("Kernels from C++ to PTX to results.", "ikat");
     app.set_version_flag("--version", "ikat " IKAT_VERSION);
@@ -77,7 +88,8 @@ Exit run(int argc, char** argv) {
     add_emit(app);
     add_opt(app);
     add_ptx(app);
-    add_run(app, std::move(then));
+    add_run(app, then);
+    add_check(app, std::move(then), std::move(program));
     add_devices(app);
     add_layout(app);
     add_cuda_env(app);

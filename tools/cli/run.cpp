@@ -2,7 +2,6 @@
 // `ikat run`: arguments to buffers, launches one after the other, buffers to files.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -12,9 +11,9 @@
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "runtime/device.hpp"
-#include "runtime/emulator/core/checks.hpp"
+#include "runtime/emulator/core/suppressions.hpp"
 #include "stdlib/registry.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/cli/check.hpp"
 #include "tools/cli/entry.hpp"
 #include "tools/cli/files.hpp"
 #include "tools/cli/function_call.hpp"
@@ -22,41 +21,11 @@
 #include "tools/cli/kernels.hpp"
 #include "tools/cli/modules.hpp"
 #include "tools/cli/report.hpp"
+#include "tools/cli/run.hpp"
 #include "tools/cli/run_arguments.hpp"
 
 namespace ikat::cli {
 namespace {
-
-constexpr const char* argument_help = R"(Arguments are given in the order of the kernel's parameters:
-  u32:7  f32:1.5  b64:0x1f        a scalar
-  f32[]:1,2,3                     a buffer of these values
-  f32[1024]  f32[300x250]         a buffer of this shape, uninitialised
-  f32[1024]:0                     ... filled with one value
-  f32[1024]:rand(SEED)            ... with random values: floats from -1 to 1, integers of any value
-  file.npy                        a file, of its own type; uint16 may be the bits of bf16
-  u8[]:@file.bin  f32[]:@file.npy from a file; .npy in C order and of the same type
-  b8[48]:{&0,u32:7}               a structure of a PTX file's kernel, passed by value: its fields, naturally aligned
-  b8[16]:@file.bin  b8[]:1,0,...  ... or its bytes
-  &N  &N+BYTES                    the same buffer as argument N (from 0), or an address in it
-A buffer may end in =>file.npy, =>file.bin or =>- (print): its contents after the run. =>FILE alone, or -o FILE, is
-an output of a function that chooses its kernels, which gives it its type and shape.
-Types: u8 u16 u32 u64 i8 i16 i32 i64 f16 bf16 f32 f64 e4m3 e5m2, and b8 b16 b32 b64 for raw bits.
---then WHAT [options] ARG...      at the end, another launch; &N counts the arguments of all launches
-Exit codes: 0 done, 1 the kernel failed a check, 2 bad usage or input.)";
-
-/// One launch as given on the command line.
-struct LaunchOptions {
-    std::string what, entry, grid, block;
-    std::optional<std::uint32_t> shared;
-    std::vector<std::string> set, links, arguments, outputs;
-};
-
-struct RunOptions {
-    std::vector<LaunchOptions> launches;
-    std::string device, target, schedule, check, report;
-    std::uint64_t steps = 0, launch_steps = 0;
-    bool unchecked = false, warnings_as_errors = false;
-};
 
 /// X[,Y[,Z]]
 runtime::Dim3 parse_dim3(const std::string& text, std::string_view option) {
@@ -131,6 +100,21 @@ public:
     }
 
     void operator()() {
+        if (!options_.verdict) return run();
+        Verdict verdict;
+        try {
+            run();
+        } catch (const runtime::KernelError& error) {
+            verdict.findings = error.diagnostics();
+            print_verdict(verdict);
+            throw;
+        }
+        print_verdict(verdict);
+        require_complete(verdict);
+    }
+
+private:
+    void run() {
         const runtime::Device device = open_device();
         std::vector<std::string> names;
         for (const Launch& launch : launches_) names.insert(names.end(), launch.names.begin(), launch.names.end());
@@ -147,8 +131,14 @@ public:
         for (const Launch& launch : launches_) print_report(device, launch);
         count_warnings();
     }
+    void print_verdict(Verdict& verdict) const {
+        verdict.findings.insert(verdict.findings.begin(), warnings_.begin(), warnings_.end());
+        verdict.coverage = coverage_;
+        if (suppressed_) verdict.unused = suppressed_->unused();
+        std::fflush(stderr);
+        write_text({}, render(verdict, *options_.verdict));
+    }
 
-private:
     static std::vector<std::string> all_arguments(const RunOptions& options) {
         std::vector<std::string> out;
         for (const LaunchOptions& launch : options.launches)
@@ -185,6 +175,8 @@ private:
     std::vector<Launch> launches_;
     Traffic traffic_;
     std::vector<Diagnostic> warnings_;
+    std::vector<emulator::Coverage> coverage_;
+    std::shared_ptr<emulator::Suppressions> suppressed_;
 };
 
 void Run::prepare(const LaunchOptions& options, std::size_t first) {
@@ -315,8 +307,12 @@ runtime::Device Run::open_device() {
                                   .launch_budget = options_.launch_steps,
                                   .schedule = options_.schedule,
                                   .check = options_.check,
+                                  .suppressions = options_.suppressions,
+                                  .schedules = options_.schedules,
                                   .warnings = &warnings_,
-                                  .traffic = options_.report.empty() ? nullptr : &traffic_});
+                                  .traffic = options_.report.empty() ? nullptr : &traffic_,
+                                  .coverage = options_.verdict ? &coverage_ : nullptr,
+                                  .suppressed = &suppressed_});
 }
 
 /// Goes to standard error, to keep the run's output clean.
@@ -341,7 +337,7 @@ void Run::print_report(const runtime::Device& device, const Launch& launch) {
 /// The last line, if there are any. Notes do not count.
 void Run::count_warnings() const {
     const auto count = std::ranges::count(warnings_, Severity::Warning, &Diagnostic::severity);
-    if (count == 0) return;
+    if (count == 0 || (options_.verdict && !options_.warnings_as_errors)) return;
     const std::string text = fmt::format("{} warning{}", count, count == 1 ? "" : "s");
     if (options_.warnings_as_errors) throw runtime::KernelError(text, "--warnings-as-errors makes them errors");
     std::fflush(stdout);
@@ -420,104 +416,11 @@ runtime::RecordedLaunch Run::run_kernel(const runtime::Device& device, const Lau
     return {&kernel, grid};
 }
 
-/// The options of a single launch.
-void add_launch_options(CLI::App& command, LaunchOptions& options) {
-    command.add_option("WHAT", options.what, "A kernel that `ikat kernels` lists, or a file that ends in .ptx")
-        ->required();
-    command.add_option("ARG", options.arguments, "The kernel's arguments, see below")->expected(0, -1);
-    command.add_option("--entry", options.entry, "Which entry of a file with several; a part of the name is enough");
-    command.add_option("--grid", options.grid, "Blocks: X[,Y[,Z]]; required for a file");
-    command.add_option("--block", options.block, "Threads per block: X[,Y[,Z]]; required for a file");
-    command.add_option("--shared", options.shared, "Bytes of dynamic shared memory per block");
-    command.add_option("--link", options.links, "Another file, with functions and variables that the first uses")
-        ->type_name("FILE")
-        ->expected(1)
-        ->allow_extra_args(false)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    command
-        .add_option("--set", options.set,
-                    "NAME=VALUE: the initial value of a .global or .const variable of a file, or a setting of a "
-                    "function that chooses its kernels, such as alpha=2")
-        ->type_name("TEXT")
-        ->expected(1)
-        ->allow_extra_args(false)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    command.add_option("-o,--output", options.outputs, "An output at the end of the arguments, as =>FILE is")
-        ->type_name("FILE")
-        ->expected(1)
-        ->allow_extra_args(false)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-}
-
-/// Throws Error for what is neither a file nor a name of the library.
-void check_name(const std::string& what) {
-    if (!what.ends_with(".ptx") && !stdlib::find_function(what) && !stdlib::find_alias(what)) find_kernel(what);
-}
-
-/// -o FILE is =>FILE as the next argument.
-void append_outputs(LaunchOptions& options) {
-    for (const std::string& file : options.outputs) options.arguments.push_back("=>" + file);
-}
-
-/// The words after a --then.
-LaunchOptions parse_launch(std::vector<std::string> words) {
-    LaunchOptions options;
-    CLI::App command("", "ikat run ... --then");
-    command.set_help_flag();
-    add_launch_options(command, options);
-    std::ranges::reverse(words);  // as CLI11 expects them
-    command.parse(std::move(words));
-    return options;
-}
-
-void run(RunOptions& options, const std::vector<std::vector<std::string>>& then) {
-    check_report_format(options.report);
-    for (const std::vector<std::string>& words : then) options.launches.push_back(parse_launch(words));
-    for (LaunchOptions& launch : options.launches) {
-        check_name(launch.what);
-        append_outputs(launch);
-    }
-    Run{options}();
-}
-
 }  // namespace
 
-void add_run(CLI::App& app, std::vector<std::vector<std::string>> then) {
-    CLI::App* command = app.add_subcommand("run", "Run kernels of the standard library or of PTX files");
-    auto options = std::make_shared<RunOptions>();
-    options->launches.emplace_back();
-    add_launch_options(*command, options->launches[0]);
-    command->add_option("--device", options->device, "emulator or cuda; default: IKAT_DEVICE, else what is available");
-    command->add_option("--arch,--target", options->target,
-                        "Compile the library for this target, such as sm_90a, which the emulator then is; default: "
-                        "that of the device");
-    command->add_option("--check", options->check,
-                        "What the emulator does about findings: CLASS[=error|warning|note|off],..., where no-CLASS is "
-                        "CLASS=off, all is every class, and strict treats PTX files as the library's own kernels; "
-                        "default: IKAT_CHECK");
-    command->add_flag_callback(
-        "--list-checks",
-        [] {
-            fmt::print("{}", emulator::list_of_checks());
-            throw CLI::Success();
-        },
-        "Print the classes of --check and end");
-    command->add_flag("--warnings-as-errors", options->warnings_as_errors, "Exit with 1 if there are warnings");
-    command->add_option("--schedule", options->schedule,
-                        "The order in which the emulator runs warps: 0 (round-robin), a number, or random; then "
-                        ",lanes: also the order of diverged lanes; ,moved-shared: dynamic shared memory not at a "
-                        "multiple of 1024; ,any-leader: elect takes any lane; default: IKAT_SCHEDULE, else 1");
-    command->add_option("--steps", options->steps,
-                        "How many instructions a warp may execute between two barriers before it counts as an endless "
-                        "loop; default 10^9");
-    command->add_option("--launch-steps", options->launch_steps,
-                        "How many instructions all warps of a launch may execute together; default: no limit");
-    command->add_flag("--unchecked", options->unchecked, "Run a file even if ptxas would reject its PTX");
-    add_report_option(
-        *command, options->report,
-        "Print the kernel's use of resources and, on the emulator, its work and memory traffic, to standard error");
-    command->footer(argument_help);
-    command->callback([options, then = std::move(then)] { run(*options, then); });
+void run(const RunOptions& options) {
+    check_report_format(options.report);
+    Run{options}();
 }
 
 }  // namespace ikat::cli

@@ -121,6 +121,10 @@ void apply(CheckSets& sets, std::string_view text, std::string_view source) {
     }
 }
 
+Check check_named(std::string_view name) {
+    return Check(std::ranges::find(rows, name, &CheckInfo::name) - std::begin(rows));
+}
+
 std::string list_of_checks() {
     std::string text = fmt::format("{:<21}{:<9}{:<9}{}\n", "class", "own", "foreign", "finds");
     for (const CheckInfo& each : rows)

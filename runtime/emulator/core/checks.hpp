@@ -36,6 +36,9 @@ struct CheckInfo {
 };
 const CheckInfo& info(Check check);
 
+/// The class of that name; Always: there is none.
+Check check_named(std::string_view name);
+
 /// The class of a code.
 Check check_of(FaultCode code);
 

@@ -303,6 +303,36 @@ void Memory::State::note_copied(std::uint64_t to, std::uint64_t from, std::size_
     written::copy(bits, to - target.base, from_bits.data(), first % 8, bytes);
 }
 
+Memory::State::Snapshot Memory::State::snapshot() const {
+    const std::lock_guard lock(mutex_);
+    Snapshot out;
+    for (const auto& [address, buffer] : buffers_) {
+        if (buffer.freed) continue;
+        const std::byte* const host = cell_of(address).host.load(std::memory_order_relaxed);
+        const std::uint8_t* const bits = cell_of(address).written.load(std::memory_order_relaxed);
+        Snapshot::Contents& contents = out.buffers[address];
+        contents.bytes.assign(host, host + buffer.bytes);
+        if (bits) contents.written.assign(bits, bits + (buffer.bytes + 7) / 8);
+    }
+    return out;
+}
+
+bool Memory::State::restore(const Snapshot& snapshot) {
+    const std::lock_guard lock(mutex_);
+    const auto is_live = [&](const auto& each) {
+        const auto found = buffers_.find(each.first);
+        return found != buffers_.end() && !found->second.freed && found->second.bytes == each.second.bytes.size();
+    };
+    const auto live = std::ranges::count(buffers_, false, [](const auto& each) { return each.second.freed; });
+    if (std::size_t(live) != snapshot.buffers.size() || !std::ranges::all_of(snapshot.buffers, is_live)) return false;
+    for (const auto& [address, contents] : snapshot.buffers) {
+        std::ranges::copy(contents.bytes, cell_of(address).host.load(std::memory_order_relaxed));
+        std::uint8_t* const bits = cell_of(address).written.load(std::memory_order_relaxed);
+        if (bits) std::ranges::copy(contents.written, bits);
+    }
+    return true;
+}
+
 Memory::State::Running::Running(State& state) : state_(state) {
     const std::lock_guard lock(state_.mutex_);
     for (const std::uint64_t address : state_.fresh_) poison_host(state_.buffers_.at(address).host);

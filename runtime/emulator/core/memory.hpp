@@ -137,6 +137,18 @@ struct Memory::State {
     /// The buffer, live or freed, whose cell contains the address.
     std::optional<Buffer> describe(std::uint64_t address) const;
 
+    /// The contents of all live buffers, taken while a launch may begin.
+    struct Snapshot {
+        struct Contents {
+            std::vector<std::byte> bytes;
+            std::vector<std::uint8_t> written;
+        };
+        std::map<std::uint64_t, Contents> buffers;  // by address
+    };
+    Snapshot snapshot() const;
+    /// Makes them what they were. False if buffers have come or gone since; then nothing is changed.
+    bool restore(const Snapshot& snapshot);
+
     /// Locked while 128 bits at an address are exchanged, for which the host has no instruction.
     std::mutex& wide_exchange(std::uint64_t address) { return wide_exchanges_[address / 16 % wide_exchanges_.size()]; }
 

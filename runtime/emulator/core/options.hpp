@@ -13,9 +13,11 @@
 
 #include "codegen/support/diagnostic.hpp"
 #include "runtime/emulator/core/checks.hpp"
+#include "runtime/emulator/core/coverage.hpp"
 
 namespace ikat::emulator {
 
+class Suppressions;
 class Tool;
 
 /// How far a launch is.
@@ -30,6 +32,7 @@ struct Options {
     // Findings that do not end the launch, once for each line; called at its end, in the order of lines. Empty:
     // dropped.
     std::function<void(const Diagnostic&)> warning;
+    std::shared_ptr<Suppressions> suppressions{};  // of findings that are in a class
     std::uint64_t step_budget =
         1000000000;                       // instructions of a warp between two of its barriers; more count as endless
     std::uint64_t launch_budget = ~0ull;  // of all warps of a launch, over barriers
@@ -62,6 +65,7 @@ struct Statistics {
     std::uint64_t warp_instructions = 0;
     std::uint64_t lane_instructions = 0;  // lanes summed over warp instructions, whether their guard is on or off
     std::uint64_t global_bytes_read = 0, global_bytes_written = 0;
+    RaceCounts races{};
 };
 
 }  // namespace ikat::emulator

@@ -130,7 +130,7 @@ public:
     /// From time to time, by one host thread at a time.
     virtual void advance([[maybe_unused]] const Progress& at) {}
     /// It has ended, without an error.
-    virtual void end([[maybe_unused]] const Statistics& statistics) {}
+    virtual void end([[maybe_unused]] Statistics& statistics) {}
 };
 
 class Tool {

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "codegen/support/notes.hpp"
+#include "runtime/emulator/core/memory.hpp"
 
 namespace ikat::emulator {
 
@@ -27,6 +28,20 @@ private:
 std::shared_ptr<Warned> nothing_warned() { return std::make_shared<Warned>(); }
 
 namespace {
+
+/// Makes memory what it was at the end, whatever happens.
+struct Restored {
+    Memory::State& memory;
+    const Memory::State::Snapshot& snapshot;
+    ~Restored() { memory.restore(snapshot); }
+};
+
+/// The seed of another order than the first: round-robin, in which copies arrive as late as they may, unless that was
+/// the first; then others.
+std::uint32_t order_behind(std::uint32_t first, unsigned number) {
+    if (number == 1 && first != 0) return 0;
+    return first + number == 0 ? 1 : first + number;
+}
 
 const Checks& checks_of(const HostOptions& options, Origin origin) {
     return origin == Origin::Own ? options.sets.strict : options.sets.foreign;
@@ -57,18 +72,41 @@ void run(Program& program, const Launch& launch, const HostOptions& asked, Origi
         options.seed = ++launches;
         options.lanes = false;
     }
-    try {
-        program.run(launch, options);
-    } catch (const Error& finding) {
-        std::vector<Diagnostic> diagnostics = finding.diagnostics();
-        diagnostics.front().notes.push_back(
-            {{},
-             fmt::format("in kernel '{}'; IKAT_SCHEDULE={} repeats this order of warps", launch.entry,
-                         schedule_text(asked, options.seed, options.lanes))});
-        const KernelFailure error(std::move(diagnostics));
-        log(error.what() + std::string("\n"));
-        throw error;
+    Coverage coverage{.entry = std::string(launch.entry), .asked = asked.schedules};
+    const auto run_once = [&] {
+        try {
+            coverage.races += program.run(launch, options).races;
+        } catch (const Error& finding) {
+            std::vector<Diagnostic> diagnostics = finding.diagnostics();
+            diagnostics.front().notes.push_back(
+                {{},
+                 fmt::format("in kernel '{}'; IKAT_SCHEDULE={} repeats this order of warps", launch.entry,
+                             schedule_text(asked, options.seed, options.lanes))});
+            const KernelFailure error(std::move(diagnostics));
+            log(error.what() + std::string("\n"));
+            throw error;
+        }
+    };
+    if (asked.schedules <= 1) {
+        run_once();
+    } else {
+        Memory::State& memory = program.memory().state();
+        const Memory::State::Running running(memory);  // nothing is written yet that a launch would find unwritten
+        const Memory::State::Snapshot before = memory.snapshot();
+        run_once();
+        const Memory::State::Snapshot after = memory.snapshot();
+        const Restored restored{memory, after};
+        options.output = [](std::string_view) {};
+        options.tools.clear();
+        const std::uint32_t first = options.seed;
+        // Without a change of buffers by the kernel itself, which cannot be undone.
+        for (; coverage.orders < asked.schedules && memory.restore(before); ++coverage.orders) {
+            options.seed = order_behind(first, coverage.orders);
+            options.lanes = coverage.orders % 2 == 0;
+            run_once();
+        }
     }
+    if (asked.covered) asked.covered(coverage);
 }
 
 void check_download(const HostOptions& options, Origin origin, const Memory& memory, std::uint64_t from,

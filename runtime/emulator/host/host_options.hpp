@@ -22,6 +22,9 @@ std::shared_ptr<Warned> nothing_warned();
 struct HostOptions : Options {
     CheckSets sets{};       // instead of `checks`
     bool by_number = true;  // no schedule was asked for: each launch takes its own, by its number in the process
+    // Each launch runs in so many orders; what it does in the first one counts.
+    unsigned schedules = 1;
+    std::function<void(const Coverage&)> covered{};  // called for each launch
     // Adversaries that a schedule was asked to have; otherwise those of our own kernels have them.
     bool asks_moved_shared = false, asks_any_leader = false;
     std::shared_ptr<Warned> warned = nothing_warned();  // each line is warned of once
@@ -37,7 +40,7 @@ public:
 std::string schedule_text(const HostOptions& options, std::uint32_t seed, bool lanes);
 
 /// Runs a launch that has been checked. Throws KernelFailure on a finding, with a note on how to repeat the order of
-/// warps.
+/// warps; if it is not found in the first of several orders, the memory is what that has made of it.
 void run(Program& program, const Launch& launch, const HostOptions& asked, Origin origin);
 
 /// Finds bytes that nothing has written in what is copied to the host. Throws KernelFailure, or says it once for each

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "runtime/emulator/core/suppressions.hpp"
 #include "runtime/emulator/machine/block.hpp"
 #include "runtime/emulator/machine/messages.hpp"
 
@@ -23,13 +24,19 @@ Action action_of(const Checks& checks, FaultCode code, const Warp& w) {
     return checks.of(is_register && checks.of(Check::Registers) != Action::Off ? Check::Registers : check);
 }
 
+bool is_suppressed(const Options& options, Action action, FaultCode code, const Location& where) {
+    return options.suppressions && action != Action::Off && options.suppressions->has(check_of(code), where);
+}
+
 }  // namespace
 
 void ThreadBlock::report(const Error& error) {
     const Diagnostic& diagnostic = error.diagnostics().front();
     const auto row = std::ranges::find(fault_rows, std::string_view(diagnostic.code), &FaultInfo::name);
     IKAT_ASSERT(row != std::end(fault_rows), diagnostic.code);
-    const Action action = state_.options.checks.of(FaultCode(row - fault_rows));
+    const auto code = FaultCode(row - fault_rows);
+    Action action = state_.options.checks.of(code);
+    if (is_suppressed(state_.options, action, code, diagnostic.where)) action = Action::Off;
     if (action == Action::Error) throw error;
     if (action != Action::Off) note(*this, diagnostic, action);
     forget_finding();
@@ -43,10 +50,12 @@ void ThreadBlock::forget_finding() {
 bool ThreadBlock::passes(Warp& w, const MicroOp* op, const Fault& fault) {
     Fault refined = fault;
     refined.code = refined_code(fault, *this);
-    const Action action = action_of(state_.options.checks, refined.code, w);
-    if (action == Action::Error) return fail(&w, op, refined) != nullptr;
+    Action action = action_of(state_.options.checks, refined.code, w);
     const nvptx::Instruction* const instruction = w.kernel->instructions[w.index_of(op)];
-    const std::uint32_t line = instruction ? location(state_, *instruction).line : 0;
+    const Location where = instruction ? location(state_, *instruction) : Location{};
+    const std::uint32_t line = where.line;
+    if (is_suppressed(state_.options, action, refined.code, where)) action = Action::Off;
+    if (action == Action::Error) return fail(&w, op, refined) != nullptr;
     if (action != Action::Off && !state_.findings.has(info(refined.code).name, line, index_)) {
         const auto before = std::tuple(w.leave, w.pc);
         fail(&w, op, refined);

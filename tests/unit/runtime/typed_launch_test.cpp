@@ -158,10 +158,12 @@ TEST_CASE("a buffer that is shorter than a contract says is refused, with the li
     CHECK(said(x.slice(0, 0), -3, 8) == "");
     CHECK(said(x, 2, 11) == "");  // two whole fours
     const std::string x_short = said(x.slice(1, 23), 3, 8);
-    CHECK_THAT(x_short, contains("typed_launch_test.cpp:" + std::to_string(line + 8) + ":46" +
-                                 ": error: launch of 'rows_of': buffer 'x' has 23 elements, fewer than rows * columns "
-                                 "= 24"));
-    CHECK_THAT(x_short, contains("typed_launch_test.cpp:" + std::to_string(line) + ":26: note: the kernel is here"));
+    // Compilers count columns differently.
+    CHECK_THAT(x_short, contains("typed_launch_test.cpp:" + std::to_string(line + 8) + ":"));
+    CHECK_THAT(x_short,
+               contains(": error: launch of 'rows_of': buffer 'x' has 23 elements, fewer than rows * columns = 24"));
+    CHECK_THAT(x_short, contains("typed_launch_test.cpp:" + std::to_string(line) + ":"));
+    CHECK_THAT(x_short, contains(": note: the kernel is here"));
     CHECK_THAT(said(x, 2, 12), contains("buffer 'gamma' has 18 elements, fewer than columns / 4 * 9 = 27"));
     CHECK_THAT(said(x, 2147483647, 4294967295), contains("buffer 'x' has 24 elements, fewer than"));
 }

@@ -53,6 +53,7 @@ bool BlockRaces::describe(Diagnostic& diagnostic, const Fault& fault, std::strin
     if (other)
         diagnostic.notes.push_back(
             {location(state, *other), fmt::format("the one before, by {}: {}", whose, text_of(state.module, *other))});
+    if (fault.code == FaultCode::BenignRace) return true;
     if (now.is_strong && before.is_strong)
         diagnostic.hint =
             "both are atomic, volatile or relaxed, but in scopes that do not reach the other thread: use "

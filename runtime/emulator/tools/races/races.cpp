@@ -80,13 +80,21 @@ bool BlockRaces::touch(const Access& access, const Knower& by, std::size_t byte,
     return true;
 }
 
+void BlockRaces::finish() {
+    const std::lock_guard lock(launch_.mutex);
+    if (wide_) counts_.unsure += wide_->unsure;
+    launch_.counts += counts_;
+    counts_ = {};
+}
+
 // ---- what goes on behind instructions
 
 bool BlockRaces::access(const AgentAccess& access) {
     using Of = AgentAccess::Of;
     const bool is_global = !access.owner;
-    if (is_over() || !access.operation || access.of == Of::Arrival || access.of == Of::TensorMap) return true;
+    if (!access.operation || access.of == Of::Arrival || access.of == Of::TensorMap) return true;
     if (is_global && !launch_.facts.everywhere) return true;
+    if (is_over()) return counts_.unchecked += access.ranges.size(), true;
     const unsigned warp = access.w->index;
     const bool is_product = access.of == Of::Product, is_copy = access.of == Of::Copy,
                reads = access.direction == Direction::Read;
@@ -111,6 +119,7 @@ bool BlockRaces::access(const AgentAccess& access) {
     const LaneAccess how{.op = access.op, .w = access.w, .direction = access.direction};
     WideShadow* const wide = is_global ? &launch_.global : wide_ ? &*wide_ : nullptr;
     const Contexts::Id id = wide ? launch_.contexts.number(context) : 0;
+    (is_global ? counts_.global : counts_.shared) += access.ranges.size();
     std::uint32_t rest = access.lanes;
     for (const AgentAccess::Range& range : access.ranges) {
         const unsigned lane = first_of(rest);
@@ -163,7 +172,8 @@ Context BlockRaces::context_of(const LaneAccess& how, std::uint32_t lanes) {
 }
 
 bool BlockRaces::access_global(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes) {
-    if (is_over()) return true;
+    if (is_over()) return counts_.unchecked += unsigned(std::popcount(lanes)), true;
+    counts_.global += unsigned(std::popcount(lanes));
     const Context context = context_of(how, lanes);
     const Contexts::Id id = launch_.contexts.number(context);
     for (std::uint32_t rest = lanes; rest; rest &= rest - 1) {
@@ -184,7 +194,8 @@ bool BlockRaces::access_global(const LaneAccess& how, const std::uint64_t* addre
 }
 
 bool BlockRaces::access_shared(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes) {
-    if (is_over()) return true;
+    if (is_over()) return counts_.unchecked += unsigned(std::popcount(lanes)), true;
+    counts_.shared += unsigned(std::popcount(lanes));
     const Context context = context_of(how, lanes);
     const Contexts::Id id = wide_ ? launch_.contexts.number(context) : 0;
     Access now{.stamp = context.stamp,

@@ -4,6 +4,7 @@
 // which warps are run, where only barriers order them.
 #pragma once
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "runtime/emulator/machine/block.hpp"
@@ -32,6 +33,10 @@ public:
     LaunchRaces(const LaunchState& launch, const Facts& facts, std::size_t slot)
         : facts(facts), order(launch), contexts(order), global(contexts), slot_(slot) {}
     std::unique_ptr<BlockTool> of(ThreadBlock& block) override;
+    void end(Statistics& statistics) override {
+        statistics.races = counts;
+        statistics.races.unsure += global.unsure;
+    }
     /// Blocks tell each other what they know.
     bool in_turn() const override { return facts.everywhere || facts.in_clusters; }
 
@@ -39,6 +44,8 @@ public:
     LaunchOrder order;
     Contexts contexts;
     WideShadow global;
+    RaceCounts counts{};  // of blocks that have ended
+    std::mutex mutex;     // of the counts
 
 private:
     const std::size_t slot_;
@@ -71,6 +78,7 @@ public:
     }
 
     void start() override;
+    void finish() override;
     void arrive(const Warp& warp, std::uint32_t lanes, const Meeting& at, bool waits) override {
         order_.arrive(warp, lanes, at, waits);
     }
@@ -128,6 +136,7 @@ private:
     Shadow shadow_;                   // of shared memory
     std::optional<WideShadow> wide_;  // ... that the other blocks of a cluster may use
     std::optional<Found> found_;
+    RaceCounts counts_{};
 };
 
 }  // namespace races

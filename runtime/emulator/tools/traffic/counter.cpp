@@ -285,7 +285,7 @@ private:
         std::unique_ptr<BlockTool> of(ThreadBlock& block) override {
             return std::make_unique<TrafficCounter>(traffic_, block.warps().size());
         }
-        void end(const Statistics& statistics) override {
+        void end(Statistics& statistics) override {
             counter_.told_({.entry = std::string(launch_.launch.entry),
                             .warp_instructions = statistics.warp_instructions,
                             .lane_instructions = statistics.lane_instructions,

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What has been checked in launches that ended without an error: "clean" says no more than this.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace ikat::emulator {
+
+/// Of the search for races.
+struct RaceCounts {
+    std::uint64_t shared = 0, global = 0;  // accesses by a thread or a copy
+    std::uint64_t unsure = 0;              // of which some lanes of one before are ordered and some are not
+    std::uint64_t unchecked = 0;           // more, which there was no room to keep
+    RaceCounts& operator+=(const RaceCounts& other) {
+        shared += other.shared, global += other.global, unsure += other.unsure, unchecked += other.unchecked;
+        return *this;
+    }
+};
+
+struct Coverage {
+    std::string entry;
+    unsigned orders = 1, asked = 1;  // in how many orders of its warps a launch has run
+    RaceCounts races{};              // in all of these; without the classes `races` and `races-shared` there are none
+};
+
+}  // namespace ikat::emulator
