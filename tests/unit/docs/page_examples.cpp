@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The examples of docs/runtime.md, docs/library.md, docs/cli.md and docs/testing.md, compiled and run. pages_test.cpp
 // compares the pages with this file.
+#include <ikat/catch.hpp>
 #include <ikat/compile.hpp>
 #include <ikat/ikat.hpp>
 #include <ikat/stdlib.hpp>
@@ -87,6 +88,35 @@ TEST_CASE("docs/cli.md: a report in a program") {
     std::string as_text = to_text(used), as_json = to_json(used);
     CHECK(as_text.starts_with("saxpy for sm_80"));
     CHECK(as_json.contains("\"saxpy\""));
+}
+
+TEST_CASE("docs/testing.md: what the emulator finds in a kernel") {
+    const auto reverse_kernel = [](bool waits) {
+        return kernel("reverse", params("x"), [=](InOut<float> x) {
+            Shared<float, 128> tile;
+            u32 i = thread_id().x;
+            tile[i] = x[i];
+            if (waits) sync_block();
+            x[i] = tile[127 - i];
+        });
+    };
+    const auto reverse = reverse_kernel(true);
+REQUIRE_THAT([&](const Device& device) {
+                 Buffer<float> x = device.upload(std::vector<float>(128, 1));
+                 device.launch(reverse, grid(128, 128), x);
+             },
+             testing::has_no_findings());
+    const auto races = reverse_kernel(false);
+    const auto found = testing::findings_in([&](const Device& device) {
+        Buffer<float> x = device.upload(std::vector<float>(128, 1));
+        device.launch(races, grid(128, 128), x);
+    });
+    CHECK_THAT(found.text, tests::contains("a race: a "));
+    CHECK_THAT(found.text, tests::contains("page_examples.cpp:"));
+    const testing::HasNoFindings matcher = testing::has_no_findings();
+    CHECK(!matcher.match([](const Device&) {}));
+    CHECK_THAT(matcher.describe(), tests::contains("nothing was launched"));
+    CHECK(!matcher.match([&](const Device& device) { device.launch(reverse, grid(1, 1), device.upload(std::vector<float>(3))); }));
 }
 
 std::string run_cse(const std::string& input) { return input; }
