@@ -160,6 +160,22 @@ Finding access_finding(const ThreadBlock& block, const Warp& warp) {
     return global_finding(fault, block.launch_state().memory);
 }
 
+/// If an address is beyond a buffer by 2^32 elements: that the index, below 0, was taken for an unsigned number of 32
+/// bits.
+std::optional<std::string> wrapped_index(const Fault& fault, const Memory::State& memory) {
+    constexpr std::int64_t near = 1 << 20;  // bytes
+    for (std::uint64_t element = fault.bytes; element <= 16 && fault.address >= element << 32; element *= 2) {
+        const std::uint64_t meant = fault.address - (element << 32);
+        const auto buffer = memory.describe(meant);
+        if (!buffer || buffer->freed || meant >= buffer->address) continue;
+        const auto before = std::int64_t(buffer->address - meant);
+        if (before > near || before % std::int64_t(element)) continue;
+        return fmt::format("an index has wrapped mod 2^32: it is -{}, of elements of {} in {}",
+                           before / std::int64_t(element), plural(element, "byte"), buffer->called());
+    }
+    return {};
+}
+
 /// "lanes 0-15, 20" of a mask.
 std::string number_list(std::string_view noun, std::uint32_t mask) {
     std::string text = fmt::format("{}{} ", noun, std::popcount(mask) == 1 ? "" : "s");
@@ -402,6 +418,8 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvp
                                              fault.store ? "store" : "load", plural(fault.bytes, "byte"), what, by);
             diagnostic.hint = hint ? hint : info(code).hint;
             note_declaration(diagnostic, block.launch_state(), line);
+            if (const auto wrapped = wrapped_index(fault, block.launch_state().memory))
+                diagnostic.notes.push_back({{}, *wrapped});
             break;
         }
         case FaultCode::BlockNotStarted:

@@ -42,6 +42,19 @@ TEST_CASE("a load past the end names buffer, distance, block, thread, line and s
     CHECK_THAT(message, contains("check the index against the number of elements"));
 }
 
+TEST_CASE("an index below 0 that was taken for an unsigned number is named") {
+    const auto at = [](std::uint32_t index, std::uint32_t element) {
+        const std::string address = "mov.u32 %r6, " + std::to_string(index) + "; mul.wide.u32 %d6, %r6, " +
+                                    std::to_string(element) + "; add.u64 %d6, %d6, %d1; ";
+        return finding(accessing(address + "ld.global.u32 %r5, [%d6];", 0));
+    };
+    CHECK_THAT(at(0xffffffff, 4), contains("note: an index has wrapped mod 2^32: it is -1, of elements of 4 bytes in "
+                                           "buffer 'x'"));
+    CHECK_THAT(at(0xffffff00, 16), contains("it is -256, of elements of 16 bytes in buffer 'x'"));
+    CHECK_THAT(at(0x7fffffff, 4), !contains("wrapped"));
+    CHECK_THAT(at(64, 4), !contains("wrapped"));
+}
+
 TEST_CASE("findings carry the line of the kernel's source") {
     Machine machine;
     const auto x = machine.empty<std::uint32_t>("x", 4);
