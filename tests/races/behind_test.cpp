@@ -33,10 +33,10 @@ $loop: rem.u32 %r11, %r10, 3; add.u32 %r12, %r10, 2; rem.u32 %r12, %r12, 3; shl.
     {"copies that arrive at a barrier",
      R"(cp.async.ca.shared.global [%r4], [%d1], 4; cp.async.mbarrier.arrive.noinc.shared.b64 [bar]; <$wait bar, 0;|cp.async.wait_all;>
     ld.shared.u32 %r9, [%r6]; <|$wait bar, 0;>)"},
-    {"copies that have arrived at a barrier are over for who has waited there",
+    {"copies that have arrived at a barrier are over for whom a warp that has waited there meets",
      R"(cp.async.ca.shared.global [%r4], [%d1], 4; cp.async.mbarrier.arrive.noinc.shared.b64 [bar];
     setp.eq.u32 %p3, %r3, 0; @!%p3 bra $meet; $wait bar, 0;
-$meet: <$wait bar, 0;|> bar.sync 1, 64; ld.shared.u32 %r9, [%r6]; $wait bar, 0;)",
+$meet: <bar.sync 1, 64;|> ld.shared.u32 %r9, [%r6]; $wait bar, 0;)",
      64, "", "copy-not-awaited"},
     {"a bulk load that one thread has awaited",
      R"(@%p1 mbarrier.inval.shared.b64 [bar]; @%p1 mbarrier.init.shared.b64 [bar], 1; @%p1 fence.mbarrier_init.release.cluster; bar.sync 0;

@@ -188,7 +188,7 @@ $again: ld.acquire.gpu.global.u32 %r9, [%d3+4]; setp.lt.u32 %p4, %r9, 4; @%p4 br
     red.<release|relaxed>.gpu.global.add.u32 [%d3], 1;)"),
     between(
         "what each block has added before, by turns", 4, 32,
-        R"(@!%p1 bra $end; <|st.global.u32 [%d2], %r20;> $turn: ld.acquire.gpu.global.u32 %r9, [%d3]; setp.ne.u32 %p4, %r9, %r20; @%p4 bra $turn;
+        R"(@!%p1 bra $end; <|st.global.u32 [%d2], 77;> $turn: ld.acquire.gpu.global.u32 %r9, [%d3]; setp.ne.u32 %p4, %r9, %r20; @%p4 bra $turn;
     ld.global.u32 %r9, [%d2]; add.u32 %r9, %r9, 1; st.global.u32 [%d2], %r9; st.release.gpu.global.u32 [%d3], %r9;
     add.u32 %r10, %r20, 1; st.release.gpu.global.u32 [%d3], %r10;)"),
 };

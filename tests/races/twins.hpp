@@ -56,6 +56,11 @@ inline std::string module_of(std::string body) {
                      "{ .reg .pred p; $again: mbarrier.try_wait.parity.shared::cta.b64 p, [" + barrier + "], " +
                          parity + "; @!p bra $again; }");
     }
+    // Without barriers in shared memory, all threads may meet at barrier 0 alone, which the detector makes use of.
+    const auto names = [&](const char* name) { return body.find(name) != body.npos; };
+    const std::string barriers = !names("bar]") && !names("bar;") && !names("empty") ? "" : R"(
+    @%p1 mbarrier.init.shared.b64 [bar], %r7; @%p1 mbarrier.init.shared.b64 [empty], %r7;
+    @%p1 fence.mbarrier_init.release.cluster; bar.sync 15;)";
     return R"(.version 8.6
 .target sm_90a
 .address_size 64
@@ -66,10 +71,8 @@ inline std::string module_of(std::string body) {
     add.u32 %r4, %r4, %r5; mov.u32 %r7, %ntid.x; add.u32 %r6, %r1, 1; rem.u32 %r6, %r6, %r7; shl.b32 %r6, %r6, 2;
     add.u32 %r6, %r6, %r5; setp.eq.u32 %p1, %r1, 0; setp.eq.u32 %p2, %r2, 0;
     ld.param.u64 %d2, [p0]; mul.wide.u32 %d1, %r1, 4; add.u64 %d1, %d1, %d2; mov.u32 %r9, 0; ld.param.u64 %d3, [p1];
-    mov.u32 %r20, %ctaid.x; setp.eq.u32 %p10, %r20, 0; mad.lo.u32 %r21, %r20, %r7, %r1; mad.wide.u32 %d4, %r21, 4, %d2;
-    @%p1 mbarrier.init.shared.b64 [bar], %r7; @%p1 mbarrier.init.shared.b64 [empty], %r7;
-    @%p1 fence.mbarrier_init.release.cluster; bar.sync 15;
-)" + body + "\n$end: ret;\n}\n";
+    mov.u32 %r20, %ctaid.x; setp.eq.u32 %p10, %r20, 0; mad.lo.u32 %r21, %r20, %r7, %r1; mad.wide.u32 %d4, %r21, 4, %d2;)" +
+           barriers + "\n" + body + "\n$end: ret;\n}\n";
 }
 
 /// Every wrong one is found, in every order of the warps, and no right one is accused.
@@ -96,6 +99,7 @@ inline void check(const Twins& twins) {
                 continue;
             }
             INFO(said);
+            REQUIRE(said != "no failure");
             if (std::string_view(twins.also).contains(machine.code)) continue;
             REQUIRE(machine.code == (twins.everywhere ? "race" : "shared-race"));
             REQUIRE_THAT(said, contains(twins.says));
