@@ -2,7 +2,9 @@
 // Races in the shared memory of the blocks of a cluster.
 #include "tests/races/twins.hpp"
 
+using namespace ikat;
 using namespace ikat::tests::races;
+using ikat::tests::Machine;
 
 namespace {
 
@@ -83,10 +85,73 @@ constexpr Twins cluster_twins[] = {
                "st.shared.u32 [%r4], %r1; <bar.sync 0;|> xor.b32 %r10, %r1, 32; shl.b32 %r10, %r10, 2; add.u32 %r10, "
                "%r10, %r5; "
                "ld.shared.u32 %r9, [%r10];"),
+    in_cluster("a store behind the arrival", 2, 64,
+               OTHER "<st.shared.u32 [%r4], %r1;|> barrier.cluster.arrive.release; <|st.shared.u32 [%r4], %r1;> "
+                     "barrier.cluster.wait.acquire; ld.shared::cluster.u32 %r9, [%r23];" BYE),
+    in_cluster("a reader that leaves the barrier late", 2, 64,
+               OTHER MEET "@!%p10 bra $reader; st.shared.u32 [%r4], %r1; " MEET "bra $over; $reader: <" MEET
+                          "|> ld.shared::cluster.u32 %r9, [%r23]; <|" MEET "> $over:" BYE),
+    in_cluster("lanes behind the barrier", 2, 32,
+               MEET "st.shared.u32 [%r4], %r1; <bar.warp.sync -1;|> ld.shared.u32 %r9, [%r6];" BYE),
+    in_cluster("a warp that has ended has stored before", 2, 64,
+               OTHER "@!%p10 bra $reader; st.shared.u32 [%r4], %r1; setp.eq.u32 %p3, %r3, 1; @%p3 bra $end; " MEET
+                     "bra $over; $reader: <" MEET "|> ld.shared::cluster.u32 %r9, [%r23]; <|" MEET "> $over:" BYE),
+    in_cluster("a warp that has ended has stored before, and the other arrives without releasing", 2, 64,
+               OTHER
+               "@!%p10 bra $reader; setp.eq.u32 %p3, %r3, <1|0>; @%p3 st.shared.u32 [%r4], %r1; setp.eq.u32 %p3, "
+               "%r3, 1; @%p3 bra $end; barrier.cluster.arrive.relaxed; barrier.cluster.wait; bra $over; $reader: " MEET
+               "ld.shared::cluster.u32 %r9, [%r23]; $over:" BYE),
+    in_cluster("the blocks of a cluster count in its scope", 4, 32,
+               R"(@!%p1 bra $end; mad.wide.u32 %d5, %r20, 4, %d2; st.global.u32 [%d5], %r20;
+    atom.<acq_rel|relaxed>.cluster.global.add.u32 %r9, [%d3], 1; setp.ne.u32 %p4, %r9, 3; @%p4 bra $end;
+    ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%d2];)"),
 };
 
 }  // namespace
 
 TEST_CASE("races between the blocks of a cluster") {
     for (const Twins& each : cluster_twins) check(each);
+}
+
+namespace {
+
+/// What is found in a grid of 4 x 4 blocks in clusters of 2 x 2; %r30 is the block's number.
+std::string found_in_square(std::string_view body) {
+    Machine machine;
+    machine.options.checks.set(emulator::Check::Races, emulator::Action::Error);
+    const auto x = machine.buffer("x", std::vector<std::uint32_t>(1024, 1));
+    const auto flags = machine.buffer("flags", std::vector<std::uint32_t>(64));
+    machine.failure(
+        module_of("mov.u32 %r29, %ctaid.y; mad.lo.u32 %r30, %r29, 4, %r20; mul.wide.u32 %d5, %r30, 4; add.u64 "
+                  "%d5, %d5, %d2; " +
+                  std::string(body)),
+        {.grid = {4, 4, 1}, .block = {32, 1, 1}, .cluster = {2, 2, 1}}, x, flags);
+    return machine.code;
+}
+
+}  // namespace
+
+TEST_CASE("clusters of several rows, one after the other") {
+    // Each block stores for the one that is diagonal to it in its cluster.
+    const std::string stores =
+        "xor.b32 %r31, %r30, 5; mul.wide.u32 %d6, %r31, 4; add.u64 %d6, %d6, %d2; @%p1 "
+        "st.global.u32 [%d6], %r30; ";
+    CHECK(found_in_square(stores + MEET "@%p1 ld.global.u32 %r9, [%d5];") == "");
+    CHECK(found_in_square(stores + "@%p1 ld.global.u32 %r9, [%d5];") == "race");
+    // The blocks of a cluster count, and so do those of the same column.
+    const auto count = [](std::string_view scope, std::string_view of) {
+        return "shr.u32 %r10, %r20, 1; shr.u32 %r11, %r29, 1; mad.lo.u32 %r10, %r11, 2, %r10; mov.u32 %r11, %r20; "
+               "mad.wide.u32 %d6, " +
+               std::string(of) + ", 4, %d3; @%p1 red.relaxed." + std::string(scope) + ".global.add.u32 [%d6], 1;";
+    };
+    CHECK(found_in_square(count("cluster", "%r10")) == "");
+    CHECK(found_in_square(count("cta", "%r10")) == "race");
+    CHECK(found_in_square(count("gpu", "%r11")) == "");
+    CHECK(found_in_square(count("cluster", "%r11")) == "race");
+    // What one cluster has done with its memory is nothing to the next one, which has the same.
+    CHECK(found_in_square(MEET "mapa.shared::cluster.u32 %r23, %r4, 3; @%p1 st.shared::cluster.u32 [%r23+0], 5;") ==
+          "race");
+    CHECK(found_in_square(
+              "mapa.shared::cluster.u32 %r23, %r4, 3; mov.u32 %r24, %cluster_ctarank; setp.eq.u32 %p3, %r24, 0; " MEET
+              "@%p3 st.shared::cluster.u32 [%r23], 5;" BYE) == "");
 }

@@ -48,6 +48,23 @@ $wait_for_it: <$wait bar, 0;|> setp.eq.u32 %p4, %r1, 40; @%p4 st.global.u32 [%d2
             R"(st.shared.u32 [%r4], %r1; fence.proxy.async; bar.sync 0;
     @%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d2], [%r5], 128; @%p1 cp.async.bulk.commit_group;
     @%p1 cp.async.bulk.wait_group<|.read> 0; bar.sync 0; setp.eq.u32 %p4, %r1, 40; @%p4 ld.global.u32 %r9, [%d2];)"),
+    between("the last lane writes where all have read", 1, 32,
+            "ld.global.u32 %r9, [%d2]; <bar.warp.sync -1;|> setp.eq.u32 %p3, %r2, 31; @%p3 st.global.u32 [%d2], 5;"),
+    between(
+        "a thread writes what its own copy reads", 1, 32,
+        "cp.async.ca.shared.global [%r4], [%d1], 4; <cp.async.wait_all;|> st.global.u32 [%d1], 5; cp.async.wait_all;"),
+    between(
+        "half of the readers of a warp have arrived", 1, 32,
+        R"(@%p1 mbarrier.inval.shared.b64 [bar]; @%p1 mbarrier.init.shared.b64 [bar], 16; bar.sync 0; and.b32 %r10, %r1, 16;
+    mad.wide.u32 %d5, %r10, 4, %d2; ld.global.u32 %r9, [%d5]; setp.lt.u32 %p3, %r2, 16; @!%p3 bra $end;
+    mbarrier.arrive.shared.b64 _, [bar]; @!%p1 bra $end; <$wait bar, 0;|> st.global.u32 [%d2], 5; $wait bar, 0;)"),
+    between(
+        "half of the readers of two warps have arrived", 1, 64,
+        R"(@%p1 mbarrier.inval.shared.b64 [bar]; @%p1 mbarrier.init.shared.b64 [bar], 32; bar.sync 0; and.b32 %r10, %r1, 16;
+    mad.wide.u32 %d5, %r10, 4, %d2; ld.global.u32 %r9, [%d5]; setp.lt.u32 %p3, %r2, 16; @!%p3 bra $end;
+    mbarrier.arrive.shared.b64 _, [bar]; @!%p1 bra $end; <$wait bar, 0;|> st.global.u32 [%d2], 5; $wait bar, 0;)"),
+    between("local memory through generic addresses", 1, 64,
+            ".local .b32 own; mov.u64 %d5, own; cvta.local.u64 %d5, %d5; st.u32 [<%d5|%d2>], %r1; ld.u32 %r9, [%d5];"),
 };
 
 constexpr Twins between_blocks[] = {
@@ -75,6 +92,19 @@ constexpr Twins between_blocks[] = {
             "[%d4<+2048|>], %r9;"),
     between("a block's part is a word too long", 4, 32,
             "st.global.u32 [%d4], %r20; setp.eq.u32 %p3, %r1, 31; @%p3 st.global.u32 [%d4+<0|4>], %r20;"),
+    between(
+        "atomics in two scopes", 2, 32,
+        "@!%p1 bra $end; @%p10 red.relaxed.gpu.global.add.u32 [%d3], 1; @!%p10 red.relaxed.<gpu|cta>.global.add.u32 "
+        "[%d3], 1;"),
+    between("atomics in the scope of a cluster", 2, 32, "@%p1 red.relaxed.<gpu|cluster>.global.add.u32 [%d3], 1;"),
+    between("a reader writes what another reads, too", 2, 32,
+            "@!%p1 bra $end; ld.global.u32 %r9, [%d2]; @!%p10 st.global.u32 [%d2+<4|0>], 5;"),
+    between("a word is stored, and then counted in", 2, 32,
+            "@!%p1 bra $end; <|@%p10 st.global.u32 [%d3], 5;> red.global.add.u32 [%d3], 1;"),
+    between("one of those who count reads plainly", 2, 32,
+            "@!%p1 bra $end; red.global.add.u32 [%d3], 1; @!%p10 ld.<relaxed.gpu.|>global.u32 %r9, [%d3];"),
+    between("a byte of another block's word", 2, 32,
+            "@!%p1 bra $end; @%p10 st.global.u32 [%d2], 5; @!%p10 ld.global.u8 %r9, [%d2+<5|1>];"),
 };
 
 #define PRODUCER "@!%p10 bra $consumer; st.global.u32 [%d1], %r1; bar.sync 0; @!%p1 bra $end; "
@@ -139,6 +169,70 @@ constexpr Twins by_flags[] = {
 $second: ld.<acquire|relaxed>.gpu.global.u32 %r9, [%d3]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $second;
     st.release.gpu.global.u32 [%d3+4], 1; bra $end;
 $third: ld.acquire.gpu.global.u32 %r9, [%d3+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $third; ld.global.u32 %r9, [%d2];)"),
+    between("a fence behind the flag in the scope of its block", 2, 64,
+            PRODUCER "fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [%d3], 1;" CONSUMER
+                     "ld.relaxed.gpu.global.u32 %r9, [%d3];" READS
+                     "fence.acq_rel.<gpu|cta>; $ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("a store between the fence and the flag", 2, 32,
+            "@!%p1 bra $end; @!%p10 bra $again; <st.global.u32 [%d2], 5;|> fence.acq_rel.gpu; <|st.global.u32 [%d2], "
+            "5;> st.relaxed.gpu.global.u32 [%d3], 1; bra $end; $again: ld.acquire.gpu.global.u32 %r9, [%d3];" READS
+            "ld.global.u32 %r9, [%d2];"),
+    between("the other lanes have not met before the flag", 2, 32,
+            "@!%p10 bra $consumer; st.global.u32 [%d1], %r1; <bar.warp.sync -1;|> @!%p1 bra $end; "
+            "st.release.gpu.global.u32 [%d3], 1;" CONSUMER "ld.acquire.gpu.global.u32 %r9, [%d3];" READS
+            "$ready: bar.warp.sync -1; ld.global.u32 %r9, [%d1];"),
+    between("the other lanes have not met behind the flag", 2, 32,
+            PRODUCER "st.release.gpu.global.u32 [%d3], 1;" CONSUMER "ld.acquire.gpu.global.u32 %r9, [%d3];" READS
+                     "$ready: <bar.warp.sync -1;|> ld.global.u32 %r9, [%d1];"),
+    between("a fence of a smaller scope behind another", 2, 64,
+            PRODUCER "<fence.acq_rel.gpu;|> fence.acq_rel.cta; st.relaxed.gpu.global.u32 [%d3], 1;" CONSUMER
+                     "ld.acquire.gpu.global.u32 %r9, [%d3];" READS "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("a flag that another stores again, and adds to", 3, 32,
+            R"(@!%p1 bra $end; setp.eq.u32 %p5, %r20, 1; @%p5 bra $second; @!%p10 bra $third;
+    st.global.u32 [%d2], 5; st.release.gpu.global.u32 [%d3], 1; bra $end;
+$second: ld.relaxed.gpu.global.u32 %r9, [%d3]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $second;
+    <red.relaxed.gpu.global.add.u32 [%d3], 1;|st.relaxed.gpu.global.u32 [%d3], 2;> bra $end;
+$third: ld.acquire.gpu.global.u32 %r9, [%d3]; setp.ne.u32 %p4, %r9, 2; @%p4 bra $third; ld.global.u32 %r9, [%d2];)"),
+    between("a flag that is seen twice before the fence", 2, 64,
+            R"(setp.eq.u32 %p3, %r2, 0; @!%p3 bra $end; setp.eq.u32 %p5, %r1, 0; @!%p10 bra $reader; @!%p5 bra $second;
+    st.global.u32 [%d2], 5; st.release.gpu.global.u32 [%d3], 1; bra $end;
+$second: ld.relaxed.gpu.global.u32 %r9, [%d3+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $second;
+    st.global.u32 [%d2+4], 6; st.release.gpu.global.u32 [%d3], 2; bra $end;
+$reader: @!%p5 bra $end;
+$once: ld.relaxed.gpu.global.u32 %r9, [%d3]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $once; st.relaxed.gpu.global.u32 [%d3+4], 1;
+$twice: ld.relaxed.gpu.global.u32 %r9, [%d3]; setp.ne.u32 %p4, %r9, 2; @%p4 bra $twice; <fence.acq_rel.gpu;|>
+    ld.global.u32 %r9, [%d2]; ld.global.u32 %r9, [%d2+4];)"),
+    between(
+        "two warps have a flag each", 2, 64,
+        R"(@!%p10 bra $reader; st.global.u32 [%d1], %r1; bar.warp.sync -1; @!%p2 bra $end; mad.wide.u32 %d5, %r3, 4, %d3;
+    st.release.gpu.global.u32 [%d5], 1; bra $end;
+$reader: @!%p1 bra $met;
+$low: ld.acquire.gpu.global.u32 %r9, [%d3]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $low;
+$high: ld.<acquire|relaxed>.gpu.global.u32 %r9, [%d3+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $high;
+$met: bar.sync 0; ld.global.u32 %r9, [%d1];)"),
+    between("two warps see a flag each, of two blocks", 3, 64,
+            R"(setp.eq.u32 %p5, %r20, 2; @%p5 bra $reader; @!%p1 bra $end; mad.wide.u32 %d5, %r20, 4, %d3;
+    mad.wide.u32 %d6, %r20, 4, %d2; st.global.u32 [%d6], 5; st.release.gpu.global.u32 [%d5], 1; bra $end;
+$reader: @!%p2 bra $met; mad.wide.u32 %d5, %r3, 4, %d3;
+$again: ld.acquire.gpu.global.u32 %r9, [%d5]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $again;
+$met: <bar.sync 0;|bar.warp.sync -1;> ld.global.u32 %r9, [%d2]; ld.global.u32 %r9, [%d2+4];)"),
+    between("from a block to another and back", 2, 64,
+            R"(@!%p2 bra $end; setp.eq.u32 %p5, %r3, 0; @!%p10 bra $other; @!%p5 bra $back;
+    st.global.u32 [%d2], 5; st.release.gpu.global.u32 [%d3], 1; bra $end;
+$other: @!%p5 bra $end;
+$there: ld.<acquire|relaxed>.gpu.global.u32 %r9, [%d3]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $there;
+    st.release.gpu.global.u32 [%d3+4], 1; bra $end;
+$back: ld.acquire.gpu.global.u32 %r9, [%d3+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $back; ld.global.u32 %r9, [%d2];)"),
+    between("one lane knows more, and releases it", 2, 64,
+            R"(@!%p10 bra $reader; st.global.u32 [%d1], %r1; mbarrier.arrive.shared.b64 _, [bar]; @!%p1 bra $over;
+    <$wait bar, 0;|> st.release.gpu.global.u32 [%d3], 1; $over: bar.sync 0; bra $end;
+$reader: @!%p1 bra $met;
+$again: ld.acquire.gpu.global.u32 %r9, [%d3]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $again;
+$met: bar.sync 0; ld.global.u32 %r9, [%d1];)"),
+    between("what a copy reads is written behind a flag", 2, 32,
+            R"(@!%p1 bra $end; @!%p10 bra $again; cp.async.ca.shared.global [%r4], [%d2], 4; <cp.async.wait_all;|>
+    fence.acq_rel.gpu; <|cp.async.wait_all;> st.relaxed.gpu.global.u32 [%d3], 1; bra $end;
+$again: ld.acquire.gpu.global.u32 %r9, [%d3]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $again; st.global.u32 [%d2], 5;)"),
 };
 
 constexpr Twins by_counters[] = {
@@ -191,6 +285,11 @@ $again: ld.acquire.gpu.global.u32 %r9, [%d3+4]; setp.lt.u32 %p4, %r9, 4; @%p4 br
         R"(@!%p1 bra $end; <|st.global.u32 [%d2], 77;> $turn: ld.acquire.gpu.global.u32 %r9, [%d3]; setp.ne.u32 %p4, %r9, %r20; @%p4 bra $turn;
     ld.global.u32 %r9, [%d2]; add.u32 %r9, %r9, 1; st.global.u32 [%d2], %r9; st.release.gpu.global.u32 [%d3], %r9;
     add.u32 %r10, %r20, 1; st.release.gpu.global.u32 [%d3], %r10;)"),
+    between(
+        "those who count are of other blocks than the scope reaches", 2, 32,
+        R"(@!%p1 bra $end; @!%p10 st.global.u32 [%d2], 5; fence.acq_rel.gpu; red.relaxed.gpu.global.add.u32 [%d3], 1; @!%p10 bra $end;
+$again: ld.relaxed.gpu.global.u32 %r9, [%d3]; setp.ne.u32 %p4, %r9, 2; @%p4 bra $again; fence.acq_rel.<gpu|cluster>;
+    ld.global.u32 %r9, [%d2];)"),
 };
 
 constexpr Twins in_shared_memory[] = {
@@ -205,6 +304,12 @@ $reader: ld.acquire.cta.shared.u32 %r9, [%r5+1024]; setp.eq.u32 %p4, %r9, 0; @%p
 $reader: ld.volatile.shared.u32 %r9, [%r5+1024]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $reader; <membar.cta;|>
     ld.shared.u32 %r9, [%r5];)",
      64},
+    {"readers count, and who waits for them writes",
+     R"(@%p1 st.shared.u32 [%r5+1024], 0; bar.sync 0; @%p1 bra $writer; setp.eq.u32 %p5, %r3, 0; @%p5 bra $end;
+    ld.shared.u32 %r9, [%r5]; bar.warp.sync -1; @!%p2 bra $end;
+    red.<release|relaxed>.cta.shared.add.u32 [%r5+1024], 1; bra $end;
+$writer: ld.acquire.cta.shared.u32 %r9, [%r5+1024]; setp.ne.u32 %p4, %r9, 2; @%p4 bra $writer; st.shared.u32 [%r5], 5;)",
+     96},
 };
 
 }  // namespace
@@ -256,6 +361,17 @@ TEST_CASE("stores of the same value are a class of their own") {
     CHECK(found_in("st.shared.u32 [%r5], %r2;", "races-shared").first == "shared-race");
     CHECK(found_in("mov.u16 %h1, 258; st.global.b16 [%d2], %h1; st.global.b8 [%d2], %h1;", "races").first == "");
     CHECK(found_in("mov.u16 %h1, 258; st.global.b16 [%d2], %h1; st.global.b8 [%d2+1], %h1;", "races").first == "race");
+    CHECK(found_in("mov.u16 %h1, 258; mov.u16 %h2, 1; @!%p1 st.global.b16 [%d2], %h1; @%p1 st.global.b8 [%d2+1], %h2;",
+                   "races")
+              .first == "");
+    // The registers of a lane may have changed since it has stored.
+    CHECK(
+        found_in("mov.u32 %r10, 0; $loop: setp.eq.u32 %p3, %r1, %r10; add.u32 %r9, %r10, 5; @%p3 st.global.u32 [%d2], "
+                 "%r9; fence.acq_rel.cta; add.u32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 2; @%p4 bra $loop;",
+                 "races")
+            .first == "race");
+    // A load and a store are not of it.
+    CHECK(found_in("ld.global.u32 %r9, [%d2]; @%p1 st.global.u32 [%d2], 1;", "races").first == "race");
     // The value is there already.
     CHECK(found_in("and.b32 %r9, %r1, 32; @%p2 st.global.u32 [%d2], 1;", "races").first == "");
     CHECK(found_in("@%p2 st.global.u32 [%d2], %r20; @%p2 ld.global.u32 %r9, [%d2];", "races", 2).first == "race");
