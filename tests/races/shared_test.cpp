@@ -106,6 +106,8 @@ $loop: @%p1 st.shared.u32 [tile+2048], %r10; bar.sync 0; ld.shared.u32 %r11, [ti
 $loop: @!%p3 st.shared.u32 [%r4], %r10; <bar.sync 0;|> @%p3 ld.shared.u32 %r11, [%r4-128]; bar.sync 0;
     add.u32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 3; @%p4 bra $loop;)",
      64},
+    {"blocks that use the same memory one after the other",
+     R"(st.shared.u32 [%r4], %r1; <bar.sync 0;|> ld.shared.u32 %r9, [%r6];)", 64, "", "", 20},
 };
 
 }  // namespace

@@ -70,6 +70,10 @@ $skip: <bar.warp.sync -1;|> ld.shared.u32 %r9, [tile];)",
      32},
     {"a warp that has fewer than 32 lanes", R"(st.shared.u32 [%r4], %r1; <bar.sync 0;|> ld.shared.u32 %r9, [%r6];)",
      40},
+    {"ldmatrix of eight rows, and of sixteen",
+     R"(setp.eq.u32 %p3, %r3, 0; @%p3 bra $load; st.shared.u32 [%r4], %r1; bra $end;
+$load: shl.b32 %r10, %r2, 4; add.u32 %r10, %r10, %r5; ldmatrix.sync.aligned.m8n8.<x1|x2>.shared.b16 {%r11<|, %r12>}, [%r10];)",
+     64},
 };
 
 }  // namespace
