@@ -70,6 +70,13 @@ $consume: $wait bar, 0; ld.shared.u32 %r9, [%r4-128]; mbarrier.arrive.shared.b64
     st.shared.u32 [%r4], 1; mbarrier.arrive.shared.b64 _, [bar]; $wait empty, 0; st.shared.u32 [%r4], 2; bra $end;
 $consume: $wait bar, 0; ld.shared.u32 %r9, [tile]; <|@%p4 >mbarrier.arrive.shared.b64 _, [empty];)",
      96},
+    {"one lane waits for a phase that is over, and the others know nothing",
+     R"(@%p1 mbarrier.inval.shared.b64 [bar]; @%p1 mbarrier.init.shared.b64 [bar], 32; @%p1 st.shared.u32 [tile+2048], 0; bar.sync 0;
+    setp.eq.u32 %p3, %r3, 0; @%p3 bra $read; st.shared.u32 [%r4], %r1; mbarrier.arrive.shared.b64 _, [bar]; bar.warp.sync -1;
+    @%p2 st.volatile.shared.u32 [tile+2048], 1; bra $end;
+$read: ld.volatile.shared.u32 %r9, [tile+2048]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $read; @!%p2 bra $skip; $wait bar, 0;
+$skip: <bar.warp.sync -1;|> ld.shared.u32 %r9, [%r4+128];)",
+     64},
 };
 
 }  // namespace

@@ -108,6 +108,13 @@ $loop: @!%p3 st.shared.u32 [%r4], %r10; <bar.sync 0;|> @%p3 ld.shared.u32 %r11, 
      64},
     {"blocks that use the same memory one after the other",
      R"(st.shared.u32 [%r4], %r1; <bar.sync 0;|> ld.shared.u32 %r9, [%r6];)", 64, "", "", 20},
+    {"a byte beside one that the same thread has stored before",
+     R"(cvt.u16.u32 %h1, %r1; @%p1 st.shared.u8 [tile], %h1; @%p1 st.shared.u8 [tile+1], %h1; <bar.sync 0;|> setp.eq.u32 %p3, %r1, 32;
+    @%p3 ld.shared.u8 %r9, [tile];)",
+     64},
+    {"the last reader writes, and another has read",
+     R"(bar.sync 0; @%p2 ld.shared.u32 %r9, [tile]; <bar.sync 0;|> setp.eq.u32 %p3, %r1, 32; @%p3 st.shared.u32 [tile], 5;)",
+     64},
 };
 
 }  // namespace
