@@ -68,9 +68,11 @@ $skip: bar.sync 0; st.shared.u32 [%r4], %r1; <|@%p1 cp.async.bulk.wait_group.rea
      R"(st.shared.u32 [%r4], %r1; fence.proxy.async; <bar.sync 0;|bar.warp.sync -1;> @!%p1 bra $skip;
     cp.async.bulk.global.shared::cta.bulk_group [%d2], [tile], 512; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
 $skip:)"},
-    {"one lane has awaited its copy, which another warp reads",
-     R"(cp.async.ca.shared.global [%r4], [%d1], 4; @%p1 cp.async.wait_all; <bar.sync 0;|> setp.eq.u32 %p3, %r1, 32;
-    @%p3 ld.shared.u32 %r9, [tile]; cp.async.wait_all;)",
+    {"one lane has awaited its copy, which another warp reads while the others' goes on",
+     R"(@%p1 st.shared.u32 [tile+2048], 0; bar.sync 0; cp.async.ca.shared.global [%r4], [%d1], 4; @%p1 cp.async.wait_all; <bar.sync 0;|>
+    setp.eq.u32 %p3, %r3, 1; @%p3 bra $read;
+$wait_for_it: ld.volatile.shared.u32 %r9, [tile+2048]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $wait_for_it; cp.async.wait_all; bra $end;
+$read: @%p2 ld.shared.u32 %r9, [tile]; @%p2 st.volatile.shared.u32 [tile+2048], 1; cp.async.wait_all;)",
      64, "", "copy-not-awaited"},
 };
 

@@ -88,7 +88,7 @@ constexpr Twins cluster_twins[] = {
     in_cluster("a store behind the arrival", 2, 64,
                OTHER "<st.shared.u32 [%r4], %r1;|> barrier.cluster.arrive.release; <|st.shared.u32 [%r4], %r1;> "
                      "barrier.cluster.wait.acquire; ld.shared::cluster.u32 %r9, [%r23];" BYE),
-    in_cluster("a reader that leaves the barrier late", 2, 64,
+    in_cluster("a reader that leaves the barrier late", 2, 32,
                OTHER MEET "@!%p10 bra $reader; st.shared.u32 [%r4], %r1; " MEET "bra $over; $reader: <" MEET
                           "|> ld.shared::cluster.u32 %r9, [%r23]; <|" MEET "> $over:" BYE),
     in_cluster("lanes behind the barrier", 2, 32,

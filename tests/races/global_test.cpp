@@ -230,7 +230,8 @@ $reader: @!%p1 bra $met;
 $again: ld.acquire.gpu.global.u32 %r9, [%d3]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $again;
 $met: bar.sync 0; ld.global.u32 %r9, [%d1];)"),
     between("what a copy reads is written behind a flag", 2, 32,
-            R"(@!%p1 bra $end; @!%p10 bra $again; cp.async.ca.shared.global [%r4], [%d2], 4; <cp.async.wait_all;|>
+            R"(@!%p1 bra $end; @!%p10 bra $again; cp.async.ca.shared.global [%r4+4], [%d2+4], 4; cp.async.wait_all;
+    cp.async.ca.shared.global [%r4], [%d2], 4; <cp.async.wait_all;|>
     fence.acq_rel.gpu; <|cp.async.wait_all;> st.relaxed.gpu.global.u32 [%d3], 1; bra $end;
 $again: ld.acquire.gpu.global.u32 %r9, [%d3]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $again; st.global.u32 [%d2], 5;)"),
 };
