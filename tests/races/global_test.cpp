@@ -365,6 +365,7 @@ TEST_CASE("stores of the same value are a class of their own") {
     CHECK(found_in("mov.u16 %h1, 258; mov.u16 %h2, 1; @!%p1 st.global.b16 [%d2], %h1; @%p1 st.global.b8 [%d2+1], %h2;",
                    "races")
               .first == "");
+    CHECK(found_in("mov.u32 %r9, 7; mov.u32 %r10, 8; st.global.v2.u32 [%d2], {%r9, %r10};", "races").first == "");
     // The registers of a lane may have changed since it has stored.
     CHECK(
         found_in("mov.u32 %r10, 0; $loop: setp.eq.u32 %p3, %r1, %r10; add.u32 %r9, %r10, 5; @%p3 st.global.u32 [%d2], "
@@ -398,9 +399,10 @@ TEST_CASE("a race is reported with both accesses, and what would order them") {
 }
 
 TEST_CASE("memory of the heap that another thread has freed is new") {
-    const char* const body = R"({ .param .u64 bytes; .param .u64 at; st.param.u64 [bytes], 64;
+    // Each uses the first word and the last one of its own.
+    const char* const body = R"({ .param .u64 bytes; .param .u64 at; st.param.u64 [bytes], 8192;
     call.uni (at), malloc, (bytes); ld.param.u64 %d5, [at]; }
-    st.global.u32 [%d5], %r1; { .param .u64 at; st.param.u64 [at], %d5; call.uni free, (at); })";
+    st.global.u32 [%d5], %r1; st.global.u32 [%d5+8188], %r1; { .param .u64 at; st.param.u64 [at], %d5; call.uni free, (at); })";
     Machine machine;
     machine.options.checks.set(emulator::Check::Races, emulator::Action::Error);
     const std::string text = module_of(body);
