@@ -328,7 +328,7 @@ void Order::fence(const Warp& warp, std::uint32_t lanes, const Synchronises& how
 void Order::remember(const Warp& warp, std::uint32_t lanes, const Synchronises& how) {
     OfWarp& of = warps_[warp.index];
     for (Fence& each : of.fences)
-        if (each.scope <= how.scope) each.lanes &= ~lanes;
+        if (each.scope <= how.scope && (each.of_access || !how.of_access)) each.lanes &= ~lanes;
     std::erase_if(of.fences, [](const Fence& each) { return !each.lanes; });
     Fence common{.scope = how.scope, .of_access = how.of_access, .stamp = of.stamp};
     if (of.copies_agent != most_agents) common.awaited = of.awaited;

@@ -172,6 +172,7 @@ Context BlockRaces::context_of(const LaneAccess& how, std::uint32_t lanes) {
 }
 
 bool BlockRaces::access_global(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes) {
+    if (!launch_.facts.everywhere) return true;
     if (is_over()) return counts_.unchecked += unsigned(std::popcount(lanes)), true;
     counts_.global += unsigned(std::popcount(lanes));
     const Context context = context_of(how, lanes);
@@ -210,7 +211,7 @@ bool BlockRaces::access_shared(const LaneAccess& how, const std::uint64_t* addre
         const unsigned lane = first_of(rest);
         const std::uint64_t address = addresses[lane];
         if (!view || address - view->base >= view->bytes) {
-            view = &how.w->windows[int(Space::Shared)].at(address);
+            view = &how.w->generic[int(Space::Shared)].at(address);  // which sees all blocks of a cluster
             first = byte_of(view->bits, 0);
         }
         const std::uint64_t at = address - view->base;
@@ -258,7 +259,8 @@ bool BlockRaces::is_same_value(const LaneAccess& how, const std::uint64_t* addre
                                std::uint64_t address, std::uint64_t bytes, const Found& found) const {
     if (!addresses || !how.values || !found.before.writes || found.was_behind) return false;
     const unsigned lane = first_of(found.now.lanes);
-    const View view = view_of(*how.w, space, address);
+    const View view =
+        space == Space::Shared ? how.w->generic[int(Space::Shared)].at(address) : view_of(*how.w, space, address);
     const std::uint64_t at = address - view.base;
     if (view.bytes < bytes || at > view.bytes - bytes) return false;
     if (how.stores(lane, address - addresses[lane], bytes, view.host + at)) return true;
