@@ -34,8 +34,9 @@ std::string line_of(const emulator::Coverage& coverage) {
     const emulator::RaceCounts& races = coverage.races;
     return fmt::format(
         "checked: kernel '{}', {} of {} orders, races: {} accesses of shared and {} of global memory, {} "
-        "unsure, {} unchecked\n",
-        coverage.entry, coverage.orders, coverage.asked, races.shared, races.global, races.unsure, races.unchecked);
+        "unsure, {} unchecked; {} bytes of the heap left\n",
+        coverage.entry, coverage.orders, coverage.asked, races.shared, races.global, races.unsure, races.unchecked,
+        coverage.heap_bytes);
 }
 
 /// "7", "random", with the words that OpenOptions lists. False if it is empty.

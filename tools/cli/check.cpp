@@ -10,6 +10,7 @@
 #include <deque>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "codegen/report/json.hpp"
 #include "runtime/backend.hpp"
@@ -51,6 +52,23 @@ std::map<std::string, OfKernel> by_kernel(const Verdict& verdict) {
     return out;
 }
 
+/// Memory that kernels have allocated, and none has freed.
+std::optional<Diagnostic> leak(const std::vector<emulator::Coverage>& coverage) {
+    std::int64_t left = 0;
+    std::string names;
+    for (const emulator::Coverage& each : coverage) {
+        left += each.heap_bytes;
+        if (each.heap_bytes > 0 && !names.contains("'" + each.entry + "'"))
+            names += fmt::format("{}'{}'", names.empty() ? "" : ", ", each.entry);
+    }
+    if (left <= 0) return {};
+    return Diagnostic{.severity = Severity::Warning,
+                      .message = fmt::format("{} of the heap that kernels have allocated are not freed: {}",
+                                             plural(std::uint64_t(left), "byte"), names),
+                      .hint = "free what malloc returned, in the kernel or in a later one",
+                      .code = "heap-leak"};
+}
+
 /// In a word or two.
 std::string verdict_of(const Verdict& verdict) {
     const auto errors = count(verdict, Severity::Error), warnings = count(verdict, Severity::Warning);
@@ -67,7 +85,7 @@ std::string text_of(const Verdict& verdict) {
     for (const auto& [name, kernel] : by_kernel(verdict)) {
         out += fmt::format("{}: {}, {}{}; accesses looked at for races: {} of shared memory, {} of global memory", name,
                            plural(kernel.launches, "launch"), plural(kernel.orders, "order"),
-                           kernel.has_all ? "" : " because it allocates or frees memory", kernel.races.shared,
+                           kernel.has_all ? "" : " because it leaves other buffers than before", kernel.races.shared,
                            kernel.races.global);
         if (kernel.races.unsure) out += fmt::format(", {} unsure", kernel.races.unsure);
         if (kernel.races.unchecked) out += fmt::format(", {} not looked at", kernel.races.unchecked);
@@ -224,17 +242,21 @@ private:
         if (close == line.npos) return;
         emulator::Coverage coverage{.entry = std::string(line.substr(open + 1, close - open - 1))};
         std::uint64_t orders = 1, asked = 1;
+        std::uint64_t left = 0;
         std::uint64_t* const numbers[] = {&orders,
                                           &asked,
                                           &coverage.races.shared,
                                           &coverage.races.global,
                                           &coverage.races.unsure,
-                                          &coverage.races.unchecked};
+                                          &coverage.races.unchecked,
+                                          &left};
         const char* at = line.data() + close;
         const char* const end = line.data() + line.size();
         for (std::uint64_t* const number : numbers) {
             at = std::find_if(at, end, [](char c) { return c >= '0' && c <= '9'; });
+            const bool is_below = at > line.data() && at[-1] == '-';
             at = std::from_chars(at, end, *number).ptr;
+            if (number == &left) coverage.heap_bytes = is_below ? -std::int64_t(left) : std::int64_t(left);
         }
         coverage.orders = unsigned(orders);
         coverage.asked = unsigned(asked);
@@ -256,7 +278,11 @@ struct TemporaryFile {
 
 }  // namespace
 
-std::string render(const Verdict& verdict, const std::string& format) {
+std::string render(Verdict verdict, const std::string& format) {
+    if (const auto found = leak(verdict.coverage)) {
+        if (format == "text") fmt::print(stderr, "{}\n", to_string(*found));
+        verdict.findings.push_back(*found);
+    }
     return format == "json" ? json_of(verdict) : format == "sarif" ? sarif_of(verdict) : text_of(verdict);
 }
 

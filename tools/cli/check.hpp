@@ -19,7 +19,7 @@ struct Verdict {
 
 /// "text": a line for each kernel, and one that says all; "json": an object for each finding, and one for the rest, on
 /// a line each; "sarif": SARIF 2.1.0.
-std::string render(const Verdict& verdict, const std::string& format);
+std::string render(Verdict verdict, const std::string& format);
 /// Throws runtime::KernelError if nothing has been checked, or not all.
 void require_complete(const Verdict& verdict);
 

@@ -20,6 +20,7 @@ struct RaceCounts {
 struct Coverage {
     std::string entry;
     unsigned orders = 1, asked = 1;  // in how many orders of its warps a launch has run
+    std::int64_t heap_bytes = 0;     // that it has allocated and not freed in the first; below 0: the reverse
     RaceCounts races{};              // in all of these; without the classes `races` and `races-shared` there are none
 };
 

@@ -222,6 +222,11 @@ bool Memory::State::release_on_heap(std::uint64_t address) {
     return true;
 }
 
+std::size_t Memory::State::heap_used() const {
+    const std::lock_guard lock(mutex_);
+    return heap_used_;
+}
+
 void Memory::State::set_heap_bytes(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     heap_bytes_ = bytes;

@@ -124,6 +124,7 @@ struct Memory::State {
     std::uint64_t allocate_on_heap(std::size_t bytes);
     bool release_on_heap(std::uint64_t address);
     void set_heap_bytes(std::size_t bytes);
+    std::size_t heap_used() const;
     void rename(std::uint64_t address, std::string_view name);
     /// The host bytes of a range inside one live buffer; Error otherwise. `what` begins the message. They are poisoned
     /// if they are fresh and the caller does not overwrite the whole buffer.

@@ -72,6 +72,8 @@ void run(Program& program, const Launch& launch, const HostOptions& asked, Origi
         options.seed = ++launches;
         options.lanes = false;
     }
+    Memory::State& memory = program.memory().state();
+    const auto heap_before = std::int64_t(memory.heap_used());
     Coverage coverage{.entry = std::string(launch.entry), .asked = asked.schedules};
     const auto run_once = [&] {
         try {
@@ -87,13 +89,16 @@ void run(Program& program, const Launch& launch, const HostOptions& asked, Origi
             throw error;
         }
     };
-    if (asked.schedules <= 1) {
+    const auto run_first = [&] {
         run_once();
+        coverage.heap_bytes = std::int64_t(memory.heap_used()) - heap_before;
+    };
+    if (asked.schedules <= 1) {
+        run_first();
     } else {
-        Memory::State& memory = program.memory().state();
         const Memory::State::Running running(memory);  // nothing is written yet that a launch would find unwritten
         const Memory::State::Snapshot before = memory.snapshot();
-        run_once();
+        run_first();
         const Memory::State::Snapshot after = memory.snapshot();
         const Restored restored{memory, after};
         options.output = [](std::string_view) {};

@@ -81,6 +81,7 @@ TEST_CASE("a launch in several orders: the first one's results stand, and a find
     CHECK(clean.coverage[0].orders == 8);
     CHECK(clean.coverage[0].asked == 8);
     CHECK(clean.coverage[0].races.global == 0);
+    CHECK(clean.coverage[0].heap_bytes == 0);
     const Environment several("IKAT_SCHEDULES", "3");
     CHECK(run({}, false).coverage.at(0).orders == 3);
     CHECK(run({.schedules = 1}, false).coverage.at(0).orders == 1);
@@ -93,6 +94,7 @@ TEST_CASE("a launch that changes which buffers there are runs in one order") {
     CHECK(out.said == "");
     CHECK(out.sum == 69);
     REQUIRE(out.coverage.size() == 1);
+    CHECK(out.coverage[0].heap_bytes == 64 * 8);
     CHECK(out.coverage[0].orders == 1);
     CHECK(out.coverage[0].asked == 8);
 }
