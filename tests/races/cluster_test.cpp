@@ -88,9 +88,13 @@ constexpr Twins cluster_twins[] = {
     in_cluster("a store behind the arrival", 2, 64,
                OTHER "<st.shared.u32 [%r4], %r1;|> barrier.cluster.arrive.release; <|st.shared.u32 [%r4], %r1;> "
                      "barrier.cluster.wait.acquire; ld.shared::cluster.u32 %r9, [%r23];" BYE),
-    in_cluster("a reader that leaves the barrier late", 2, 32,
-               OTHER MEET "@!%p10 bra $reader; st.shared.u32 [%r4], %r1; " MEET "bra $over; $reader: <" MEET
-                          "|> ld.shared::cluster.u32 %r9, [%r23]; <|" MEET "> $over:" BYE),
+    in_cluster("a reader that leaves the barrier when the other has arrived again", 2, 32,
+               OTHER "barrier.cluster.arrive.release; @%p10 bra $write; $again: ld.volatile.global.u32 %r9, [%d3]; "
+                     "setp.eq.u32 %p4, %r9, 0; @%p4 bra $again; barrier.cluster.wait.acquire; <" MEET
+                     "|> ld.shared::cluster.u32 %r9, [%r23]; <|" MEET
+                     "> bra $over; $write: barrier.cluster.wait.acquire; st.shared.u32 [%r4], %r1; "
+                     "barrier.cluster.arrive.release; st.volatile.global.u32 [%d3], 1; barrier.cluster.wait.acquire; "
+                     "$over:" BYE),
     in_cluster("lanes behind the barrier", 2, 32,
                MEET "st.shared.u32 [%r4], %r1; <bar.warp.sync -1;|> ld.shared.u32 %r9, [%r6];" BYE),
     in_cluster("a warp that has ended has stored before", 2, 64,
