@@ -154,7 +154,7 @@ TEST_CASE("clusters of several rows, one after the other") {
     CHECK(found_in_square(count("cluster", "%r11")) == "race");
     // What one cluster has done with its memory is nothing to the next one, which has the same.
     CHECK(found_in_square(
-              MEET "mapa.shared::cluster.u32 %r23, %r4, 3; @%p1 st.shared::cluster.u32 [%r23], %r20;" BYE) == "race");
+              MEET "mapa.shared::cluster.u32 %r23, %r4, 3; @%p1 st.shared::cluster.u32 [%r23], %r30;" BYE) == "race");
     CHECK(found_in_square(
               "mapa.shared::cluster.u32 %r23, %r4, 3; mov.u32 %r24, %cluster_ctarank; setp.eq.u32 %p3, %r24, 0; " MEET
               "@%p3 st.shared::cluster.u32 [%r23], 5;" BYE) == "");
