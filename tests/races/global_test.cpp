@@ -236,6 +236,30 @@ $met: bar.sync 0; ld.global.u32 %r9, [%d1];)"),
 $again: ld.acquire.gpu.global.u32 %r9, [%d3]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $again; st.global.u32 [%d2], 5;)"),
 };
 
+constexpr Twins by_releases[] = {
+    between("a fence serves several flags, of which one releases by itself", 2, 64,
+            PRODUCER
+            "<fence.acq_rel.gpu;|> st.release.gpu.global.u32 [%d3+4], 1; st.relaxed.gpu.global.u32 [%d3], 1;" CONSUMER
+            "ld.acquire.gpu.global.u32 %r9, [%d3];" READS "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("a release, and a relaxed store behind it", 2, 64,
+            PRODUCER "st.<release|relaxed>.gpu.global.u32 [%d3], 1; st.relaxed.gpu.global.u32 [%d3], 2;" CONSUMER
+                     "ld.acquire.gpu.global.u32 %r9, [%d3]; setp.ne.u32 %p4, %r9, 2; @%p4 bra $again; "
+                     "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("what is stored between a release and a relaxed store there", 2, 64,
+            PRODUCER "st.release.gpu.global.u32 [%d3], 1; st.global.u32 [%d2+<1024|0>], 3; st.relaxed.gpu.global.u32 "
+                     "[%d3], 2;" CONSUMER
+                     "ld.acquire.gpu.global.u32 %r9, [%d3]; setp.ne.u32 %p4, %r9, 2; @%p4 bra $again; "
+                     "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("an atomic that acquires", 2, 64,
+            PRODUCER "st.<release|relaxed>.gpu.global.u32 [%d3], 1;" CONSUMER
+                     "atom.acquire.gpu.global.or.b32 %r9, [%d3], 0; " READS
+                     "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("a fence that is sequentially consistent", 2, 64,
+            PRODUCER "<fence.sc.gpu;|> st.relaxed.sys.global.u32 [%d3], 1;" CONSUMER
+                     "ld.relaxed.gpu.global.u32 %r9, [%d3];" READS
+                     "fence.sc.gpu; $ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+};
+
 constexpr Twins by_counters[] = {
     between("the last block reads what all have stored", 8, 32,
             R"(setp.eq.u32 %p3, %r1, 0; @!%p3 bra $end; mad.wide.u32 %d5, %r20, 4, %d2; st.global.u32 [%d5], %r20;
@@ -323,6 +347,9 @@ TEST_CASE("races between blocks that nothing orders") {
 }
 TEST_CASE("races between blocks that a flag should order") {
     for (const Twins& each : by_flags) check(each);
+}
+TEST_CASE("races between blocks by one location and several stores to it") {
+    for (const Twins& each : by_releases) check(each);
 }
 TEST_CASE("races between blocks that count") {
     for (const Twins& each : by_counters) check(each);

@@ -388,8 +388,9 @@ void Order::use(const Warp& warp, unsigned lane, std::uint64_t location, Directi
         }
     if (direction == Direction::Read) return;
     if (direction == Direction::Write && found != launch_.locations.end()) launch_.locations.erase(found);
+    std::vector<Fence> kept;
     for (Fence& fence : of.fences) {
-        if (!(fence.lanes & self)) continue;
+        if (!(fence.lanes & self) || (fence.only && fence.only != location)) continue;
         Clock clock = *fence.base;
         clock.learn(warp.index, self, fence.stamp);
         if (of.copies_agent != most_agents && fence.awaited[lane])
@@ -406,9 +407,20 @@ void Order::use(const Warp& warp, unsigned lane, std::uint64_t location, Directi
             same->known = joined(same->known, known);
             if (same->block != block_.index()) same->block = Release::several;
         }
-        if (fence.of_access) fence.lanes &= ~self;
+        if (!fence.of_access) continue;
+        // What its thread stores there later is of the same release.
+        kept.push_back(fence);
+        kept.back().lanes = self;
+        kept.back().of_access = false;
+        kept.back().only = location;
+        fence.lanes &= ~self;
     }
+    constexpr std::size_t most = 256;
+    const bool are_many = of.fences.size() > most;
+    for (Fence& each : of.fences)
+        if (each.only && (are_many || (!kept.empty() && each.only == location))) each.lanes &= ~self;
     std::erase_if(of.fences, [](const Fence& each) { return !each.lanes; });
+    of.fences.insert(of.fences.end(), kept.begin(), kept.end());
 }
 
 bool Order::is_refused(unsigned warp, std::uint64_t block, unsigned agent, std::uint32_t lanes, Stamp stamp) const {

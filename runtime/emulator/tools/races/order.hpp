@@ -120,6 +120,7 @@ private:
         std::uint32_t lanes = 0;
         Scope scope = Scope::Thread;
         bool of_access = false;  // the order of the access that follows
+        std::uint64_t only = 0;  // ... which was to this location: of later ones only those to it
         std::shared_ptr<const Clock> base{};
         Stamp stamp = 0;
         std::array<Stamp, warp_size> awaited{};  // of their own copies
