@@ -250,6 +250,13 @@ constexpr Twins by_releases[] = {
                      "[%d3], 2;" CONSUMER
                      "ld.acquire.gpu.global.u32 %r9, [%d3]; setp.ne.u32 %p4, %r9, 2; @%p4 bra $again; "
                      "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("a flag of two words", 2, 64,
+            PRODUCER "<fence.acq_rel.gpu;|> st.relaxed.gpu.global.v2.u32 [%d3], {%r7, %r7};" CONSUMER
+                     "ld.acquire.gpu.global.u32 %r9, [%d3+4];" READS "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("a flag of eight bytes", 2, 64,
+            PRODUCER "mov.u64 %d5, 0x100000001; st.<release|relaxed>.gpu.global.u64 [%d3], %d5;" CONSUMER
+                     "ld.acquire.gpu.global.u64 %d5, [%d3]; cvt.u32.u64 %r9, %d5;" READS
+                     "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
     between("an atomic that acquires", 2, 64,
             PRODUCER "st.<release|relaxed>.gpu.global.u32 [%d3], 1;" CONSUMER
                      "atom.acquire.gpu.global.or.b32 %r9, [%d3], 0; " READS

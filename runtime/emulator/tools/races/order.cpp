@@ -354,7 +354,8 @@ void Order::see(const Warp& warp, std::uint32_t lanes, const Synchronises& how) 
     each_lane(lanes, [&](unsigned lane) {
         std::vector<Seen>& seen = of.seen[lane];
         std::erase_if(seen, [&](const Seen& each) {
-            if (how.of_access && each.location != of.last_used[lane]) return false;
+            const auto [first, end] = of.last_used[lane];
+            if (how.of_access && (each.location < first || each.location >= end)) return false;
             const Scope scope = std::min(each.by, how.scope);
             if (launch_.reaches(scope, block_.index(), each.release.block) &&
                 launch_.reaches(each.release.scope, each.release.block, block_.index()))
@@ -368,26 +369,54 @@ void Order::see(const Warp& warp, std::uint32_t lanes, const Synchronises& how) 
     of.stamp = tick();
 }
 
-void Order::use(const Warp& warp, unsigned lane, std::uint64_t location, Direction direction, Scope scope) {
+/// Calls f(location) for each word that is accessed, or for the place of a smaller one.
+template <class F>
+void each_location(std::uint64_t location, std::uint32_t bytes, F f) {
+    for (std::uint32_t at = 0; at < bytes; at += 4) f(location + at);
+}
+
+void Order::overwrite(std::uint64_t location, std::uint32_t bytes) {
+    if (launch_.locations.empty()) return;
+    each_location(location, bytes, [&](std::uint64_t at) { launch_.locations.erase(at); });
+}
+
+/// A lane sees what others have released at a location.
+void Order::see_at(OfWarp& of, unsigned lane, std::uint64_t location, Scope scope) {
+    const auto found = launch_.locations.find(location);
+    if (found == launch_.locations.end()) return;
+    for (const Release& release : found->second) {
+        std::vector<Seen>& seen = of.seen[lane];
+        const auto same = std::ranges::find_if(seen, [&](const Seen& each) {
+            return each.location == location && each.by == scope && each.release.scope == release.scope &&
+                   each.release.block == release.block;
+        });
+        if (same == seen.end())
+            seen.push_back({location, scope, release});
+        else
+            same->release.known = joined(same->release.known, release.known);
+        of.sees |= 1u << lane;
+    }
+}
+
+void Order::release_at(std::uint64_t location, Scope reach, const KnownBlocks& known) {
+    Releases& releases = launch_.locations[location];
+    const auto same = std::ranges::find_if(releases, [&](const Release& each) {
+        return each.scope == reach && (reach >= Scope::Device || each.block == block_.index());
+    });
+    if (same == releases.end()) return void(releases.push_back({reach, block_.index(), known}));
+    same->known = joined(same->known, known);
+    if (same->block != block_.index()) same->block = Release::several;
+}
+
+void Order::use(const Warp& warp, unsigned lane, std::uint64_t location, std::uint32_t bytes, Direction direction,
+                Scope scope) {
     OfWarp& of = warps_[warp.index];
     const std::uint32_t self = 1u << lane;
-    of.last_used[lane] = location;
-    const auto found = launch_.locations.find(location);
-    if (direction != Direction::Write && found != launch_.locations.end())
-        for (const Release& release : found->second) {
-            std::vector<Seen>& seen = of.seen[lane];
-            const auto same = std::ranges::find_if(seen, [&](const Seen& each) {
-                return each.location == location && each.by == scope && each.release.scope == release.scope &&
-                       each.release.block == release.block;
-            });
-            if (same == seen.end())
-                seen.push_back({location, scope, release});
-            else
-                same->release.known = joined(same->release.known, release.known);
-            of.sees |= self;
-        }
+    of.last_used[lane] = {location, location + bytes};
+    if (direction != Direction::Write)
+        each_location(location, bytes, [&](std::uint64_t at) { see_at(of, lane, at, scope); });
     if (direction == Direction::Read) return;
-    if (direction == Direction::Write && found != launch_.locations.end()) launch_.locations.erase(found);
+    if (direction == Direction::Write) overwrite(location, bytes);
     std::vector<Fence> kept;
     for (Fence& fence : of.fences) {
         if (!(fence.lanes & self) || (fence.only && fence.only != location)) continue;
@@ -395,18 +424,8 @@ void Order::use(const Warp& warp, unsigned lane, std::uint64_t location, Directi
         clock.learn(warp.index, self, fence.stamp);
         if (of.copies_agent != most_agents && fence.awaited[lane])
             clock.learn(of.copies_agent, self, fence.awaited[lane]);
-        const Scope reach = std::min(fence.scope, scope);
-        Releases& releases = launch_.locations[location];
-        const auto same = std::ranges::find_if(releases, [&](const Release& each) {
-            return each.scope == reach && (reach >= Scope::Device || each.block == block_.index());
-        });
         const KnownBlocks known = clock.blocks(block_.index());
-        if (same == releases.end()) {
-            releases.push_back({reach, block_.index(), known});
-        } else {
-            same->known = joined(same->known, known);
-            if (same->block != block_.index()) same->block = Release::several;
-        }
+        each_location(location, bytes, [&](std::uint64_t at) { release_at(at, std::min(fence.scope, scope), known); });
         if (!fence.of_access) continue;
         // What its thread stores there later is of the same release.
         kept.push_back(fence);

@@ -84,11 +84,10 @@ public:
     void meet(const Warp& warp, std::uint32_t lanes);
     void fence(const Warp& warp, std::uint32_t lanes, const Synchronises& how);
     /// A lane is about to access a location, strongly: an atomic, or volatile or relaxed.
-    void use(const Warp& warp, unsigned lane, std::uint64_t location, Direction direction, Scope scope);
+    void use(const Warp& warp, unsigned lane, std::uint64_t location, std::uint32_t bytes, Direction direction,
+             Scope scope);
     /// A location is written in another way.
-    void overwrite(std::uint64_t location) {
-        if (!launch_.locations.empty()) launch_.locations.erase(location);
-    }
+    void overwrite(std::uint64_t location, std::uint32_t bytes);
 
     Knower knower(unsigned warp, unsigned lane) const;
     /// Those of a warp's accesses from now on; without any left, nothing more is found in this block.
@@ -143,8 +142,8 @@ private:
         std::deque<std::uint64_t> copies;        // those of which some are not awaited
         std::vector<Fence> fences;
         std::array<std::vector<Seen>, warp_size> seen;
-        std::uint32_t sees = 0;  // lanes that have seen something
-        std::array<std::uint64_t, warp_size> last_used{};
+        std::uint32_t sees = 0;                                                      // lanes that have seen something
+        std::array<std::pair<std::uint64_t, std::uint64_t>, warp_size> last_used{};  // from, to
         std::vector<KnownBlocks> refused;
     };
     /// An agent that works behind instructions.
@@ -169,6 +168,8 @@ private:
     void find_several(unsigned warp);
     Clock& clock_of(unsigned warp, unsigned lane);
     void remember(const Warp& warp, std::uint32_t lanes, const Synchronises& how);
+    void see_at(OfWarp& of, unsigned lane, std::uint64_t location, Scope scope);
+    void release_at(std::uint64_t location, Scope reach, const KnownBlocks& known);
     void see(const Warp& warp, std::uint32_t lanes, const Synchronises& how);
     static std::uint64_t key_of(std::uint64_t number, bool is_target) { return 2 * number + is_target; }
     void await_one(const Warp& warp, std::uint32_t lanes, std::uint64_t key);

@@ -187,9 +187,9 @@ bool BlockRaces::access_global(const LaneAccess& how, const std::uint64_t* addre
         };
         if (!launch_.global.access(addresses[lane], how.bytes, id, 1u << lane, by, found_one)) return false;
         if (how.is_strong)
-            order_.use(*how.w, lane, addresses[lane], how.direction, how.scope);
+            order_.use(*how.w, lane, addresses[lane], how.bytes, how.direction, how.scope);
         else if (context.writes)
-            order_.overwrite(addresses[lane]);
+            order_.overwrite(addresses[lane], how.bytes);
     }
     return true;
 }
@@ -242,9 +242,9 @@ bool BlockRaces::access_shared(const LaneAccess& how, const std::uint64_t* addre
             if (!touch(now, by, first + at, how.bytes, found_one)) return false;
         }
         if (how.is_strong)
-            order_.use(*how.w, lane, place_in(owner, place), how.direction, how.scope);
+            order_.use(*how.w, lane, place_in(owner, place), how.bytes, how.direction, how.scope);
         else if (context.writes)
-            order_.overwrite(place_in(owner, place));
+            order_.overwrite(place_in(owner, place), how.bytes);
     }
     return true;
 }
