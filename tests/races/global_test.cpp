@@ -400,12 +400,12 @@ TEST_CASE("stores of the same value are a class of their own") {
                    "races")
               .first == "");
     CHECK(found_in("mov.u32 %r9, 7; mov.u32 %r10, 8; st.global.v2.u32 [%d2], {%r9, %r10};", "races").first == "");
-    // The registers of a lane may have changed since it has stored.
-    CHECK(
-        found_in("mov.u32 %r10, 0; $loop: setp.eq.u32 %p3, %r1, %r10; add.u32 %r9, %r10, 5; @%p3 st.global.u32 [%d2], "
-                 "%r9; fence.acq_rel.cta; add.u32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 2; @%p4 bra $loop;",
-                 "races")
-            .first == "race");
+    // The registers of a lane have changed since it has stored: lane 1 stores 5, and then lanes 0 and 1 store 6.
+    CHECK(found_in("mov.u32 %r10, 0; setp.le.u32 %p5, %r1, 1; $loop: add.u32 %r11, %r1, %r10; setp.ge.and.u32 %p3, "
+                   "%r11, 1, %p5; add.u32 %r9, %r10, 5; @%p3 st.global.u32 [%d2], %r9; fence.acq_rel.cta; add.u32 "
+                   "%r10, %r10, 1; setp.lt.u32 %p4, %r10, 2; @%p4 bra $loop;",
+                   "races")
+              .first == "race");
     // A load and a store are not of it.
     CHECK(found_in("ld.global.u32 %r9, [%d2]; @%p1 st.global.u32 [%d2], 1;", "races").first == "race");
     // The value is there already.
