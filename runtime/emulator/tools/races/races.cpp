@@ -269,6 +269,7 @@ bool BlockRaces::is_same_value(const LaneAccess& how, const std::uint64_t* addre
                             found.before.block == found.now.block && found.before.stamp == found.now.stamp;
     if (!is_same_op) return false;
     const unsigned other = first_of(found.before_lanes);
+    if (other >= lane || !(how.lanes >> other & 1)) return false;  // it was another execution
     const std::uint64_t offset = address - addresses[other];
     if (offset >= how.bytes || how.bytes - offset < bytes) return false;
     std::array<std::byte, 16> value{};

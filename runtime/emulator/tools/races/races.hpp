@@ -56,6 +56,7 @@ struct LaneAccess {
     const MicroOp* op = nullptr;
     Warp* w = nullptr;
     const std::byte* frame = nullptr;
+    std::uint32_t lanes = 0;  // that execute it
     std::uint32_t bytes = 0;
     Direction direction = Direction::Read;
     bool is_strong = false, is_of_all = false;

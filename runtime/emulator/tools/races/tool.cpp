@@ -64,6 +64,7 @@ struct AccessForm {
     const LaneAccess how{.op = op,
                          .w = w,
                          .frame = frame,
+                         .lanes = shared | global,
                          .bytes = form.bytes,
                          .direction = form.direction,
                          .is_strong = form.is_strong,

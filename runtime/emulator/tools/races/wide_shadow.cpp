@@ -29,7 +29,9 @@ Contexts::Id Contexts::with(Id id, Id more, const Knower& by) {
     const auto [found, is_new] = grown_.try_emplace(std::uint64_t(id) << 32 | more);
     if (!is_new) return found->second;
     const Context& now = contexts_[more];
-    constexpr int most_looked_at = 32;
+    // Where there are many atomics, the last ones stay.
+    const bool are_many = (id & is_set) && sets_[id & ~is_set].are_strong && sets_[id & ~is_set].count >= most_strong;
+    const int most_looked_at = are_many ? int(most_strong / 2) : 32;
     std::vector<Id> kept;
     int looked_at = 0;
     Id rest = id;
@@ -45,17 +47,17 @@ Contexts::Id Contexts::with(Id id, Id more, const Knower& by) {
         rest = set.rest;
     }
     if (rest && !(rest & is_set)) look(rest), rest = 0;
+    if (are_many) rest = 0;
     if (!has_it) kept.insert(kept.begin(), more);
     Id all = rest;
-    for (auto each = kept.rbegin(); each != kept.rend(); ++each) {
-        if (!all) {
-            all = *each;
-            continue;
-        }
-        sets_.push_back({all, *each});
-        all = Id(sets_.size() - 1) | is_set;
-    }
+    for (auto each = kept.rbegin(); each != kept.rend(); ++each) all = all ? grow(all, *each) : *each;
     return found->second = all;
+}
+
+Contexts::Id Contexts::grow(Id rest, Id context) {
+    const Set before = rest & is_set ? sets_[rest & ~is_set] : Set{.are_strong = is_strong(contexts_[rest])};
+    sets_.push_back({rest, context, before.count + 1, before.are_strong && is_strong(contexts_[context])});
+    return Id(sets_.size() - 1) | is_set;
 }
 
 // ---- cells
@@ -82,7 +84,8 @@ void WideShadow::forget(std::uint64_t address, std::uint64_t bytes) {
 }
 
 /// Whether there is a race with any of these.
-bool WideShadow::find(Contexts::Id id, std::uint32_t lanes, const Context& now, const Knower& by, Conflict& found) {
+bool WideShadow::find(Contexts::Id id, std::uint32_t lanes, Contexts::Id context, const Knower& by, Conflict& found) {
+    const Context& now = contexts_[context];
     if (!(id & Contexts::is_set)) {
         const Context& before = contexts_[id];
         const std::uint32_t unknown = contexts_.unknown(before, lanes, by);
@@ -91,9 +94,13 @@ bool WideShadow::find(Contexts::Id id, std::uint32_t lanes, const Context& now, 
         found.lanes = unknown;
         return true;
     }
-    bool is_race = false;
+    if (contexts_.are_fine(id, now)) return false;
+    const Known asked{id, context, by.clock};
+    if (known_ == asked) return false;
+    bool is_race = false, are_known = true;
     contexts_.each(id, [&](const Context& before) {
         const std::uint32_t unknown = contexts_.unknown(before, before.lanes, by);
+        are_known &= !unknown;
         if (!unknown || contexts_.is_fine(before, now)) return true;
         is_race = unknown == before.lanes;
         if (!is_race) ++unsure;
@@ -101,6 +108,7 @@ bool WideShadow::find(Contexts::Id id, std::uint32_t lanes, const Context& now, 
         found.lanes = unknown;
         return !is_race;
     });
+    if (are_known) known_ = asked;
     return is_race;
 }
 
@@ -117,8 +125,8 @@ bool WideShadow::is_over(Contexts::Id id, std::uint32_t lanes, const Context& no
 
 bool WideShadow::touch(Cell& cell, Contexts::Id context, const Context& now, std::uint32_t lane, const Knower& by,
                        Conflict& found) {
-    const bool is_race = (cell.write && find(cell.write, cell.write_lanes, now, by, found)) ||
-                         (now.writes && cell.read && find(cell.read, cell.read_lanes, now, by, found));
+    const bool is_race = (cell.write && find(cell.write, cell.write_lanes, context, by, found)) ||
+                         (now.writes && cell.read && find(cell.read, cell.read_lanes, context, by, found));
     if (now.writes && is_over(cell.write, cell.write_lanes, now, by) && is_over(cell.read, cell.read_lanes, now, by)) {
         cell = {.write = context, .write_lanes = lane};
         return !is_race;

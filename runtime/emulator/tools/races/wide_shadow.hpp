@@ -58,6 +58,11 @@ public:
     }
     /// Whether the two are no race because of what they are, however they are ordered.
     bool is_fine(const Context& one, const Context& other) const;
+    /// Whether that is so of all of a set, without looking at each.
+    bool are_fine(Id id, const Context& now) const {
+        return (id & is_set) && sets_[id & ~is_set].are_strong && is_strong(now);
+    }
+    static bool is_strong(const Context& context) { return context.is_strong && context.scope >= Scope::Device; }
     static bool subsumes(const Context& now, const Context& before) {
         return (now.writes || !before.writes) && (!now.is_strong || before.is_strong);
     }
@@ -65,10 +70,15 @@ public:
     bool is_full() const { return contexts_.size() >= most || sets_.size() >= most; }
 
 private:
-    static constexpr std::size_t most = std::size_t{1} << 27;
+    static constexpr std::size_t most = std::size_t{1} << 25;
+    // Of atomics that nothing orders, more than that are not kept.
+    static constexpr std::uint32_t most_strong = 512;
     struct Set {
         Id rest = 0, context = 0;
+        std::uint32_t count = 1;
+        bool are_strong = false;  // all of them, for the whole device
     };
+    Id grow(Id rest, Id context);
     const LaunchOrder& order_;
     std::vector<Context> contexts_;
     std::unordered_map<std::uint64_t, Id> last_;  // of an agent and an op
@@ -126,12 +136,20 @@ private:
         void split(int smaller);
     };
     Page& page_of(std::uint64_t address);
-    bool find(Contexts::Id id, std::uint32_t lanes, const Context& now, const Knower& by, Conflict& found);
+    bool find(Contexts::Id id, std::uint32_t lanes, Contexts::Id context, const Knower& by, Conflict& found);
     bool is_over(Contexts::Id id, std::uint32_t lanes, const Context& now, const Knower& by) const;
     bool touch(Cell& cell, Contexts::Id context, const Context& now, std::uint32_t lane, const Knower& by,
                Conflict& found);
 
+    /// The set that was last found to be known, to whom. What is known stays so.
+    struct Known {
+        Contexts::Id set = 0, context = 0;
+        const Clock* clock = nullptr;
+        bool operator==(const Known&) const = default;
+    };
+
     Contexts& contexts_;
+    Known known_{};
     std::unordered_map<std::uint64_t, Page> pages_;
     std::uint64_t last_number_ = ~std::uint64_t{0};
     Page* last_ = nullptr;
