@@ -24,6 +24,8 @@ $loop: setp.lt.u32 %p3, %r2, %r10; shl.b32 %r11, %r10, 2; add.u32 %r11, %r11, %r
      32},
     {"volatile accesses are ordered by nothing, and race with nothing",
      R"(st.volatile.shared.u32 [%r4], %r1; ld.<volatile.|>shared.u32 %r9, [%r6];)", 32},
+    {"all lanes read what one has stored",
+     "@%p2 st.shared.u32 [tile], 5; <bar.warp.sync -1;|> ld.shared.u32 %r9, [tile];", 32},
     {"a lane writes where all have read",
      R"(@%p2 st.shared.u32 [tile], 5; bar.warp.sync -1; ld.shared.u32 %r9, [tile]; <bar.warp.sync -1;|>
     @%p2 st.shared.u32 [tile], 6;)",

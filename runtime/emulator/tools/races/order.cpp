@@ -68,6 +68,12 @@ Clock& Order::clock_of(unsigned warp, unsigned lane) {
     return *of.more[lane];
 }
 
+const Clock* Order::common_clock(unsigned warp) const {
+    const OfWarp& of = warps_[warp];
+    const auto knows_more = [](const auto& more) { return more != nullptr; };
+    return std::ranges::any_of(of.more, knows_more) ? nullptr : &of.common;
+}
+
 Knower Order::knower(unsigned warp, unsigned lane) const {
     const OfWarp& of = warps_[warp];
     return {.clock = of.more[lane] ? of.more[lane].get() : &of.common,

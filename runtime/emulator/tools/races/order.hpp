@@ -88,8 +88,11 @@ public:
              Scope scope);
     /// A location is written in another way.
     void overwrite(std::uint64_t location, std::uint32_t bytes);
+    bool has_locations() const { return !launch_.locations.empty(); }
 
     Knower knower(unsigned warp, unsigned lane) const;
+    /// What all lanes of a warp know; nullptr: some know more.
+    const Clock* common_clock(unsigned warp) const;
     /// Those of a warp's accesses from now on; without any left, nothing more is found in this block.
     Stamp stamp_of(unsigned warp) {
         agents_[warp].last = warps_[warp].stamp;

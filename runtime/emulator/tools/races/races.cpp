@@ -194,6 +194,38 @@ bool BlockRaces::access_global(const LaneAccess& how, const std::uint64_t* addre
     return true;
 }
 
+/// Accesses to words of the block's own memory, of which all that matters is known to all lanes of the warp. The lanes
+/// of others, of which nothing has been kept that may not be kept twice.
+std::uint32_t BlockRaces::access_known(const LaneAccess& how, Access now, const std::uint64_t* addresses,
+                                       std::uint32_t lanes) {
+    const Clock* const clock = order_.common_clock(how.w->index);
+    if (!clock || how.bytes % 4) return lanes;
+    const std::uint8_t* const reserved = block_.reserved_written().data();
+    const View* view = nullptr;
+    std::size_t first = 0;  // byte of the view, in the shadow
+    std::uint32_t left = 0;
+    for (std::uint32_t rest = lanes; rest;) {
+        const unsigned lane = first_of(rest);
+        const std::uint64_t address = addresses[lane];
+        now.lanes = rest & -rest;
+        rest &= rest - 1;
+        for (; rest && !now.writes && addresses[first_of(rest)] == address; rest &= rest - 1) now.lanes |= rest & -rest;
+        if (!view || address - view->base >= view->bytes) {
+            view = &how.w->generic[int(Space::Shared)].at(address);
+            first = byte_of(view->bits, 0);
+        }
+        const std::uint64_t at = address - view->base;
+        const bool is_there = view->bits && view->bits != reserved && view->bytes >= how.bytes &&
+                              at <= view->bytes - how.bytes && (first + at) % 4 == 0;
+        for (std::uint32_t i = 0; i < how.bytes; i += 4)
+            if (!is_there || !shadow_.access_known((first + at + i) / 4, now, *clock)) {
+                left |= now.lanes;
+                break;
+            }
+    }
+    return left;
+}
+
 bool BlockRaces::access_shared(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes) {
     if (is_over()) return counts_.unchecked += unsigned(std::popcount(lanes)), true;
     counts_.shared += unsigned(std::popcount(lanes));
@@ -205,6 +237,8 @@ bool BlockRaces::access_shared(const LaneAccess& how, const std::uint64_t* addre
                .writes = context.writes,
                .is_strong = context.is_strong,
                .is_of_all = context.is_of_all};
+    if (!wide_ && !how.is_strong && !(context.writes && order_.has_locations()))
+        lanes = access_known(how, now, addresses, lanes);
     const View* view = nullptr;
     std::size_t first = 0;  // byte of the view, in the shadow
     for (std::uint32_t rest = lanes; rest; rest &= rest - 1) {

@@ -122,6 +122,7 @@ private:
     template <class F>
     bool touch(const Access& access, const Knower& by, std::size_t byte, std::uint32_t bytes, F f);
     bool is_in_flight(const Context& access, std::uint32_t lanes) const;
+    std::uint32_t access_known(const LaneAccess& how, Access now, const std::uint64_t* addresses, std::uint32_t lanes);
     Context context_of(const LaneAccess& how, std::uint32_t lanes);
     bool report(const LaneAccess& how, const std::uint64_t* addresses, Space space, std::uint64_t address,
                 std::uint64_t bytes, const Found& found);

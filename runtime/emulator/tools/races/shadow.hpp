@@ -48,37 +48,41 @@ public:
 
     /// An access to a word. The access that it races with, or nullptr.
     const Access* access(std::size_t word, const Access& now, const Knower& by) {
+        return access_known(word, now, *by.clock) ? nullptr : access_slowly(word, now, by);
+    }
+
+    /// The same if it is known to the clock alone that there is no race, as for most. Otherwise false, and nothing has
+    /// been done. A read may be of several lanes.
+    bool access_known(std::size_t word, const Access& now, const BlockClock& clock) {
+        if (now.bytes != Access::whole) return false;
         const std::uint32_t packed = now.stamp << 4 | now.bytes;
         const std::uint32_t written = write_stamps_[word], read = read_stamps_[word];
         const auto is_known = [&](std::uint32_t stamp, std::uint32_t by_whom) {
-            return stamp >> 4 <= by.clock->of(by_whom >> agent_at & 63);
+            return stamp >> 4 <= clock.of(by_whom >> agent_at & 63);
         };
-        if (now.bytes == Access::whole && (is_known(written, write_whos_[word]) ||
-                                           (written == packed && !((write_whos_[word] ^ who(now)) & of_lane)))) {
-            const bool is_known_read = is_known(read, read_whos_[word]);
-            const bool is_same = read == packed && !((read_whos_[word] ^ who(now)) & of_agent);
-            if (!now.writes && (is_known_read || is_same)) {
-                read_lanes_[word] = is_same ? read_lanes_[word] | now.lanes : now.lanes;
-                read_stamps_[word] = packed;
-                read_whos_[word] = who(now);
-                return nullptr;
-            }
-            // Where only barriers of all threads order warps, reads of several in one phase are as one.
-            if (!now.writes && !exact_ && (read & Access::whole) == Access::whole) {
-                const std::uint32_t others = read_whos_[word], flags = who(now) & others & of_flags;
-                read_whos_[word] = (who(now) & ~(of_agent | 31)) | std::uint32_t(several_warps) << agent_at | flags;
-                read_lanes_[word] |= now.lanes;
-                read_stamps_[word] = std::max(read, packed);
-                return nullptr;
-            }
-            if (now.writes && (is_known_read || (is_same && read_lanes_[word] == now.lanes))) {
-                write_stamps_[word] = packed;
-                write_whos_[word] = who(now);
-                read_stamps_[word] = 0;
-                return nullptr;
-            }
+        const bool is_own = written == packed && !((write_whos_[word] ^ who(now)) & of_lane);
+        if (!is_known(written, write_whos_[word]) && !(is_own && std::has_single_bit(now.lanes))) return false;
+        const bool is_known_read = is_known(read, read_whos_[word]);
+        const bool is_same = read == packed && !((read_whos_[word] ^ who(now)) & of_agent);
+        if (!now.writes && (is_known_read || is_same)) {
+            read_lanes_[word] = is_same ? read_lanes_[word] | now.lanes : now.lanes;
+            read_stamps_[word] = packed;
+            read_whos_[word] = who(now);
+            return true;
         }
-        return access_slowly(word, now, by);
+        // Where only barriers of all threads order warps, reads of several in one phase are as one.
+        if (!now.writes && !exact_ && (read & Access::whole) == Access::whole) {
+            const std::uint32_t others = read_whos_[word], flags = who(now) & others & of_flags;
+            read_whos_[word] = (who(now) & ~(of_agent | 31)) | std::uint32_t(several_warps) << agent_at | flags;
+            read_lanes_[word] |= now.lanes;
+            read_stamps_[word] = std::max(read, packed);
+            return true;
+        }
+        if (!now.writes || !(is_known_read || (is_same && read_lanes_[word] == now.lanes))) return false;
+        write_stamps_[word] = packed;
+        write_whos_[word] = who(now);
+        read_stamps_[word] = 0;
+        return true;
     }
 
 private:
