@@ -87,9 +87,7 @@ public:
             std::unique_ptr<emulator::BlockTool> of(emulator::ThreadBlock&) override {
                 return std::make_unique<ToyBlock>(told);
             }
-            void end(emulator::Statistics& statistics) override {
-                told["instructions"] = statistics.warp_instructions;
-            }
+            void end(emulator::Statistics& statistics) override { told["instructions"] = statistics.warp_instructions; }
             Told& told;
         };
         return std::make_unique<OfLaunch>(told_);
