@@ -408,6 +408,13 @@ TEST_CASE("stores of the same value are a class of their own") {
               .first == "race");
     // A load and a store are not of it.
     CHECK(found_in("ld.global.u32 %r9, [%d2]; @%p1 st.global.u32 [%d2], 1;", "races").first == "race");
+    // Thread 5 stores 5, then 6, and thread 3 stores 6: what thread 5 is about to store is not what it has stored.
+    CHECK(
+        found_in("mov.u32 %r10, 0; $loop: setp.eq.u32 %p3, %r1, 5; setp.eq.u32 %p4, %r1, 3; setp.eq.u32 %p5, %r10, 1; "
+                 "and.pred %p4, %p4, %p5; or.pred %p3, %p3, %p4; add.u32 %r9, %r10, 5; @%p3 st.global.u32 [%d2], %r9; "
+                 "add.u32 %r10, %r10, 1; setp.lt.u32 %p6, %r10, 2; @%p6 bra $loop;",
+                 "races")
+            .first == "race");
     // The value is there already.
     CHECK(found_in("and.b32 %r9, %r1, 32; @%p2 st.global.u32 [%d2], 1;", "races").first == "");
     CHECK(found_in("@%p2 st.global.u32 [%d2], %r20; @%p2 ld.global.u32 %r9, [%d2];", "races", 2).first == "race");
