@@ -257,6 +257,11 @@ constexpr Twins by_releases[] = {
             PRODUCER "mov.u64 %d5, 0x100000001; st.<release|relaxed>.gpu.global.u64 [%d3], %d5;" CONSUMER
                      "ld.acquire.gpu.global.u64 %d5, [%d3]; cvt.u32.u64 %r9, %d5;" READS
                      "$ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
+    between("lanes store where one has counted and another warp has stored before", 1, 64,
+            R"(setp.eq.u32 %p3, %r3, 1; setp.lt.u32 %p4, %r2, 2; and.pred %p5, %p3, %p4; mul.wide.u32 %d5, %r2, 4;
+    add.u64 %d5, %d5, %d2; @%p5 st.global.u32 [%d5], 1; bar.sync 0; @%p3 bra $end; mov.u64 %d6, %d2; mov.u32 %r10, 0;
+$loop: @%p1 red.global.add.u32 [%d6], 1; add.u64 %d6, %d6, 4; add.u32 %r10, %r10, 1; setp.lt.u32 %p6, %r10, 2;
+    @%p6 bra $loop; <bar.warp.sync -1;|> @%p4 st.global.u32 [%d5], 7;)"),
     between("an atomic that acquires", 2, 64,
             PRODUCER "st.<release|relaxed>.gpu.global.u32 [%d3], 1;" CONSUMER
                      "atom.acquire.gpu.global.or.b32 %r9, [%d3], 0; " READS

@@ -102,12 +102,15 @@ private:
 /// Who accesses: lanes of an agent, and what they know.
 struct Knower {
     const Clock* clock = nullptr;
+    const Clock* common = nullptr;  // what all lanes of the warp know
     std::uint64_t block = 0;
     unsigned self = 0;  // the agent: they know what they have done themselves
     std::uint32_t lanes = 0;
     unsigned copies = most_agents;  // the agent of their own copies, of which they know those up to a stamp
     Stamp awaited = 0;
 
+    /// Any lane of the warp, in what it knows at least.
+    Knower any_lane() const { return {.clock = common, .common = common, .block = block, .self = self}; }
     /// Of lanes of an agent of the own block those of which it is not known what they have done up to a stamp.
     /// `together`: they have done it as one, and each goes on when it is over.
     std::uint32_t unknown(unsigned agent, std::uint32_t lanes_then, Stamp stamp, bool together) const {

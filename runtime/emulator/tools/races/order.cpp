@@ -77,6 +77,7 @@ const Clock* Order::common_clock(unsigned warp) const {
 Knower Order::knower(unsigned warp, unsigned lane) const {
     const OfWarp& of = warps_[warp];
     return {.clock = of.more[lane] ? of.more[lane].get() : &of.common,
+            .common = &of.common,
             .block = block_.index(),
             .self = warp,
             .lanes = 1u << lane,

@@ -29,6 +29,7 @@ Contexts::Id Contexts::with(Id id, Id more, const Knower& by) {
     const auto [found, is_new] = grown_.try_emplace(std::uint64_t(id) << 32 | more);
     if (!is_new) return found->second;
     const Context& now = contexts_[more];
+    const Knower any = by.any_lane();  // since the result is for all that have the context
     // Where there are many atomics, the last ones stay.
     const bool are_many = (id & is_set) && sets_[id & ~is_set].are_strong && sets_[id & ~is_set].count >= most_strong;
     const int most_looked_at = are_many ? int(most_strong / 2) : 32;
@@ -39,7 +40,7 @@ Contexts::Id Contexts::with(Id id, Id more, const Knower& by) {
     const auto look = [&](Id each) {
         const Context& before = contexts_[each];
         has_it |= each == more;
-        if (each == more || !subsumes(now, before) || unknown(before, before.lanes, by)) kept.push_back(each);
+        if (each == more || !subsumes(now, before) || unknown(before, before.lanes, any)) kept.push_back(each);
     };
     for (; rest & is_set && looked_at < most_looked_at; ++looked_at) {
         const Set set = sets_[rest & ~is_set];
@@ -95,12 +96,13 @@ bool WideShadow::find(Contexts::Id id, std::uint32_t lanes, Contexts::Id context
         return true;
     }
     if (contexts_.are_fine(id, now)) return false;
-    const Known asked{id, context, by.clock};
+    const Known asked{id, context, by.common};
     if (known_ == asked) return false;
+    const Knower any = by.any_lane();
     bool is_race = false, are_known = true;
     contexts_.each(id, [&](const Context& before) {
         const std::uint32_t unknown = contexts_.unknown(before, before.lanes, by);
-        are_known &= !unknown;
+        are_known &= !contexts_.unknown(before, before.lanes, any);
         if (!unknown || contexts_.is_fine(before, now)) return true;
         is_race = unknown == before.lanes;
         if (!is_race) ++unsure;

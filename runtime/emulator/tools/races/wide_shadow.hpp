@@ -49,8 +49,7 @@ public:
             if (!f(contexts_[sets_[id & ~is_set].context])) return;
         if (id) f(contexts_[id]);
     }
-    /// With one more, and without those of the last ones that `by`, whose it is, is ordered behind, and all that is
-    /// ordered behind it.
+    /// With one more, and without those of the last ones that all of the warp of `by`, whose it is, is ordered behind.
     Id with(Id id, Id more, const Knower& by);
     std::uint32_t unknown(const Context& context, std::uint32_t lanes, const Knower& by) const {
         if (context.block == by.block) return by.unknown(context.agent, lanes, context.stamp, context.is_of_all);
@@ -141,7 +140,7 @@ private:
     bool touch(Cell& cell, Contexts::Id context, const Context& now, std::uint32_t lane, const Knower& by,
                Conflict& found);
 
-    /// The set that was last found to be known, to whom. What is known stays so.
+    /// The set that was last found to be known, to all lanes of a warp. What is known stays so.
     struct Known {
         Contexts::Id set = 0, context = 0;
         const Clock* clock = nullptr;
