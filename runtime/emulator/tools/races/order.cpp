@@ -43,8 +43,8 @@ bool Order::start() {
     warps_.clear();
     for (std::size_t i = 0; i < block_.warps().size(); ++i) warps_.emplace_back(now_);
     ended_ = Clock(now_);
+    agents_.assign(warps_.size(), {.is_warp = true, .stamp = now_ + 1});
     tick();
-    agents_.assign(warps_.size(), {.is_warp = true});
     behind_.clear();
     operations_.clear();
     meetings_.clear();
@@ -115,9 +115,9 @@ void Order::publish(const Warp& warp, std::uint32_t lanes, Clock& to) {
     });
     if (needs_common) to.join(of.common);
     if (is_all)
-        to.learn(warp.index, of.stamp);
+        to.learn(warp.index, agents_[warp.index].stamp);
     else
-        to.learn(warp.index, lanes, of.stamp);
+        to.learn(warp.index, lanes, agents_[warp.index].stamp);
     publish_copies(warp.index, lanes, is_all, to);
 }
 
@@ -129,7 +129,7 @@ void Order::gather(const Warp& warp) {
         of.common.join(*more);
         more.reset();
     }
-    of.common.learn(warp.index, of.stamp);
+    of.common.learn(warp.index, agents_[warp.index].stamp);
     publish_copies(warp.index, all_lanes, true, of.common);
 }
 
@@ -141,14 +141,13 @@ void Order::find_several(unsigned warp) {
         if (agents_[each].last > clock.of(each))
             known = std::min(known, clock.of(each));
         else if (!agents_[each].has_ended)
-            known = std::min(known, warps_[each].stamp - 1);
+            known = std::min(known, agents_[each].stamp - 1);
     clock.learn(several_warps, known);
 }
 
 // ---- meetings
 
 void Order::meet(const Warp& warp, std::uint32_t lanes) {
-    OfWarp& of = warps_[warp.index];
     if (is_all(warp, lanes)) {
         gather(warp);
     } else {
@@ -156,7 +155,7 @@ void Order::meet(const Warp& warp, std::uint32_t lanes) {
         publish(warp, lanes, together);
         each_lane(lanes, [&](unsigned lane) { clock_of(warp.index, lane) = together; });
     }
-    of.stamp = tick();
+    agents_[warp.index].stamp = tick();
     find_several(warp.index);
 }
 
@@ -166,7 +165,7 @@ void Order::arrive(const Warp& warp, std::uint32_t lanes, const Meeting& meeting
     if (Order& theirs = launch_.order_of(block_of(&warp)); &theirs != this) {
         Clock clock;
         theirs.publish(warp, lanes, clock);
-        theirs.warps_[warp.index].stamp = theirs.tick();
+        theirs.agents_[warp.index].stamp = theirs.tick();
         return known.arrived.join(clock.blocks(theirs.block_.index()), block_.index());
     }
     OfWarp& of = warps_[warp.index];
@@ -176,7 +175,7 @@ void Order::arrive(const Warp& warp, std::uint32_t lanes, const Meeting& meeting
         known.waiting |= std::uint64_t{1} << warp.index;
     } else {
         publish(warp, lanes, known.arrived);
-        of.stamp = tick();
+        agents_[warp.index].stamp = tick();
     }
 }
 
@@ -185,7 +184,7 @@ void Order::release(const Warp& warp) {
     gather(warp);
     LaunchOrder::Cluster& cluster = launch_.clusters[launch_.cluster_of(block_.index())];
     cluster.arrived = joined(cluster.arrived, warps_[warp.index].common.blocks(block_.index()));
-    warps_[warp.index].stamp = tick();
+    agents_[warp.index].stamp = tick();
 }
 
 void Order::complete(const Meeting& meeting, bool of_all) {
@@ -200,7 +199,7 @@ void Order::complete(const Meeting& meeting, bool of_all) {
     const Stamp now = tick(), next = tick();
     for (std::uint64_t rest = known.waiting; rest; rest &= rest - 1) {
         known.arrived.learn(unsigned(std::countr_zero(rest)), now);
-        warps_[std::size_t(std::countr_zero(rest))].stamp = next;
+        agents_[std::size_t(std::countr_zero(rest))].stamp = next;
     }
     if (of_all) known.arrived.join(ended_);
     known.over = known.arrived;
@@ -212,7 +211,7 @@ void Order::leave(const Warp& warp, std::uint32_t lanes, const Meeting& meeting)
     if (meeting.kind == Meeting::Kind::Cluster) {
         gather(warp);
         of.common.join(launch_.clusters[launch_.cluster_of(block_.index())].over, block_.index());
-        of.stamp = tick();
+        agents_[warp.index].stamp = tick();
         return find_several(warp.index);
     }
     const Known& known = at(meeting);
@@ -337,7 +336,7 @@ void Order::remember(const Warp& warp, std::uint32_t lanes, const Synchronises& 
     for (Fence& each : of.fences)
         if (each.scope <= how.scope && (each.of_access || !how.of_access)) each.lanes &= ~lanes;
     std::erase_if(of.fences, [](const Fence& each) { return !each.lanes; });
-    Fence common{.scope = how.scope, .of_access = how.of_access, .stamp = of.stamp};
+    Fence common{.scope = how.scope, .of_access = how.of_access, .stamp = agents_[warp.index].stamp};
     if (of.copies_agent != most_agents) common.awaited = of.awaited;
     each_lane(lanes, [&](unsigned lane) {
         if (!of.more[lane]) return void(common.lanes |= 1u << lane);
@@ -350,7 +349,7 @@ void Order::remember(const Warp& warp, std::uint32_t lanes, const Synchronises& 
         common.base = std::make_shared<Clock>(of.common);
         of.fences.push_back(common);
     }
-    of.stamp = tick();
+    agents_[warp.index].stamp = tick();
 }
 
 /// What lanes have seen they know from now on.
@@ -373,7 +372,7 @@ void Order::see(const Warp& warp, std::uint32_t lanes, const Synchronises& how) 
         });
         if (seen.empty()) of.sees &= ~(1u << lane);
     });
-    of.stamp = tick();
+    agents_[warp.index].stamp = tick();
 }
 
 /// Calls f(location) for each word that is accessed, or for the place of a smaller one.

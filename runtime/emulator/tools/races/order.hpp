@@ -80,6 +80,10 @@ public:
     void release(const Warp& warp);
     void await(const Warp& warp, std::uint32_t lanes, std::uint64_t operation, bool reads);
     void arrive_for(std::uint64_t operation, std::uint32_t lanes, const Meeting& at);
+    /// Whether who leaves a meeting knows what lanes of an agent have done up to a stamp.
+    bool is_known_behind(const Meeting& meeting, unsigned agent, std::uint32_t lanes, Stamp stamp) {
+        return !at(meeting).over.unknown(agent, lanes, stamp);
+    }
     /// Lanes of a warp meet.
     void meet(const Warp& warp, std::uint32_t lanes);
     void fence(const Warp& warp, std::uint32_t lanes, const Synchronises& how);
@@ -94,10 +98,7 @@ public:
     /// What all lanes of a warp know; nullptr: some know more.
     const Clock* common_clock(unsigned warp) const;
     /// Those of a warp's accesses from now on; without any left, nothing more is found in this block.
-    Stamp stamp_of(unsigned warp) {
-        agents_[warp].last = warps_[warp].stamp;
-        return warps_[warp].stamp;
-    }
+    Stamp stamp_of(unsigned warp) { return agents_[warp].last = agents_[warp].stamp; }
     bool is_spent() const { return is_spent_; }
     bool is_warp(unsigned agent) const { return agent < agents_.size() && agents_[agent].is_warp; }
     /// An operation of a kind, started by lanes of a warp of the block, or for Loads of any: its agent and its stamp.
@@ -135,11 +136,10 @@ private:
     };
     /// What a warp knows: all of its lanes, and single lanes where they know more.
     struct OfWarp {
-        explicit OfWarp(Stamp before) : common(before), stamp(before + 1) {}
+        explicit OfWarp(Stamp before) : common(before) {}
         Clock common;
         std::array<std::unique_ptr<Clock>, warp_size> more;
         unsigned copies_agent = most_agents;     // of its own copies, once there are some
-        Stamp stamp;                             // of its accesses
         std::array<Stamp, warp_size> awaited{};  // of its own copies
         Stamp all_awaited = 0;                   // by all lanes that have started them
         std::deque<std::uint64_t> copies;        // those of which some are not awaited
@@ -149,10 +149,11 @@ private:
         std::array<std::pair<std::uint64_t, std::uint64_t>, warp_size> last_used{};  // from, to
         std::vector<KnownBlocks> refused;
     };
-    /// An agent that works behind instructions.
+    /// A warp, or who works behind instructions.
     struct OfAgent {
         bool is_warp = false, has_ended = false;
-        Stamp last = 0;  // of its accesses
+        Stamp last = 0;   // of its accesses
+        Stamp stamp = 0;  // of a warp's from now on
     };
     struct Known {
         Clock arrived, over;

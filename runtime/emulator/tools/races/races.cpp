@@ -5,17 +5,9 @@
 #include <bit>
 #include <cstring>
 
-#include "runtime/emulator/core/definedness.hpp"
-
 namespace ikat::emulator::races {
 
 namespace {
-
-/// The op as the plain code has it.
-std::uint32_t place_of(const Warp* w, const MicroOp* op) {
-    const std::uint32_t at = w->index_of(op);
-    return w->definedness ? w->definedness->plain_of[at] : at;
-}
 
 unsigned first_of(std::uint32_t lanes) { return unsigned(std::countr_zero(lanes)) % warp_size; }
 
@@ -52,6 +44,8 @@ void BlockRaces::start() {
     if (order_.start() || shadow_.words() == 0)
         shadow_.clear(2 * block_.shared_written().size() + 4, launch_.facts.exact);
     if (wide_) wide_->clear();
+    has_phases_ = !wide_ && !launch_.facts.exact && 4 * shadow_.words() <= Phase::most_bytes;
+    phase_.start();
     alone_.locations.clear();
     found_.reset();
 }
@@ -152,7 +146,13 @@ bool BlockRaces::access(const AgentAccess& access) {
             return is_in_flight(found.before, found.before_lanes) ||
                    report(how, nullptr, access.space, range.address + conflict.offset, conflict.bytes, found);
         };
-        if (!touch(now, by, byte_of(range.bits, range.offset), range.bytes, found_one)) return false;
+        const std::size_t byte = byte_of(range.bits, range.offset);
+        if (has_phases_ && range.bytes) {
+            const auto from = std::uint32_t(byte), to = std::uint32_t(byte + range.bytes);
+            look_at_rows_if(from, to, true);
+            phase_.mark_behind(from, to, operation.agent, found.now.lanes, operation.stamp);
+        }
+        if (!touch(now, by, byte, range.bytes, found_one)) return false;
     }
     return true;
 }
@@ -194,31 +194,46 @@ bool BlockRaces::access_global(const LaneAccess& how, const std::uint64_t* addre
     return true;
 }
 
-/// Accesses to words of the block's own memory, of which all that matters is known to all lanes of the warp. The lanes
-/// of others, of which nothing has been kept that may not be kept twice.
-std::uint32_t BlockRaces::access_known(const LaneAccess& how, Access now, const std::uint64_t* addresses,
-                                       std::uint32_t lanes) {
-    const Clock* const clock = order_.common_clock(how.w->index);
-    if (!clock || how.bytes % 4) return lanes;
-    const std::uint8_t* const reserved = block_.reserved_written().data();
-    const View* view = nullptr;
-    std::size_t first = 0;  // byte of the view, in the shadow
+void BlockRaces::complete(const Meeting& at, bool of_all) {
+    order_.complete(at, of_all);
+    if (!of_all || !has_phases_) return;
+    phase_.end([&](unsigned agent, std::uint32_t lanes, Stamp stamp) {
+        return order_.is_known_behind(at, agent, lanes, stamp);
+    });
+}
+
+/// Tells the shadow of what has been written down. None of it races with the rest.
+void BlockRaces::look_at_rows() {
+    for (const Phase::Row& row : phase_.rows()) {
+        std::array<std::uint32_t, warp_size> places;
+        for (unsigned lane = 0; lane < warp_size; ++lane) places[lane] = row.byte(lane);
+        Access now{
+            .stamp = row.stamp, .op = row.op, .agent = row.warp, .writes = row.writes, .is_of_all = row.is_of_all};
+        for (std::uint32_t rest = access_known(places.data(), row.warp, row.lanes, row.count, now); rest;
+             rest &= rest - 1) {
+            const unsigned lane = first_of(rest);
+            now.lanes = 1u << lane;
+            touch(now, order_.knower(row.warp, lane), places[lane], row.count,
+                  [](const Shadow::Conflict&) { return true; });
+        }
+    }
+    phase_.forget_rows();
+}
+
+/// Accesses to words, of which all that matters is known to all lanes of the warp. The lanes of others, of which
+/// nothing has been kept that may not be kept twice.
+std::uint32_t BlockRaces::access_known(const std::uint32_t* places, unsigned warp, std::uint32_t lanes,
+                                       std::uint32_t bytes, Access now) {
+    const Clock* const clock = order_.common_clock(warp);
+    if (!clock || bytes % 4) return lanes;
     std::uint32_t left = 0;
     for (std::uint32_t rest = lanes; rest;) {
-        const unsigned lane = first_of(rest);
-        const std::uint64_t address = addresses[lane];
+        const std::uint32_t byte = places[first_of(rest)];
         now.lanes = rest & -rest;
         rest &= rest - 1;
-        for (; rest && !now.writes && addresses[first_of(rest)] == address; rest &= rest - 1) now.lanes |= rest & -rest;
-        if (!view || address - view->base >= view->bytes) {
-            view = &how.w->generic[int(Space::Shared)].at(address);
-            first = byte_of(view->bits, 0);
-        }
-        const std::uint64_t at = address - view->base;
-        const bool is_there = view->bits && view->bits != reserved && view->bytes >= how.bytes &&
-                              at <= view->bytes - how.bytes && (first + at) % 4 == 0;
-        for (std::uint32_t i = 0; i < how.bytes; i += 4)
-            if (!is_there || !shadow_.access_known((first + at + i) / 4, now, *clock)) {
+        for (; rest && !now.writes && places[first_of(rest)] == byte; rest &= rest - 1) now.lanes |= rest & -rest;
+        for (std::uint32_t i = 0; i < bytes; i += 4)
+            if (byte % 4 || !shadow_.access_known((byte + i) / 4, now, *clock)) {
                 left |= now.lanes;
                 break;
             }
@@ -229,58 +244,93 @@ std::uint32_t BlockRaces::access_known(const LaneAccess& how, Access now, const 
 bool BlockRaces::access_shared(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes) {
     if (is_over()) return counts_.unchecked += unsigned(std::popcount(lanes)), true;
     counts_.shared += unsigned(std::popcount(lanes));
+    return wide_ ? access_of_cluster(how, addresses, lanes) : access_own(how, addresses, lanes);
+}
+
+/// Accesses that are not only written down.
+bool BlockRaces::access_own(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes) {
     const Context context = context_of(how, lanes);
-    const Contexts::Id id = wide_ ? launch_.contexts.number(context) : 0;
+    std::array<std::uint32_t, warp_size> places;
+    std::uint32_t there = 0, from = ~std::uint32_t{0}, to = 0;
+    const View* view = nullptr;
+    for (std::uint32_t rest = lanes; rest; rest &= rest - 1) {
+        const unsigned lane = first_of(rest);
+        const std::uint64_t address = addresses[lane];
+        if (!view || address - view->base >= view->bytes) view = &how.w->generic[int(Space::Shared)].at(address);
+        const std::uint64_t at = address - view->base;
+        if (!view->bits || view->bytes < how.bytes || at > view->bytes - how.bytes) continue;  // a finding of its own
+        if (view->bits == block_.reserved_written().data()) continue;  // which cooperative groups use in their own way
+        const std::uint32_t byte = places[lane] = std::uint32_t(byte_of(view->bits, at));
+        there |= 1u << lane;
+        from = std::min(from, byte), to = std::max(to, byte + how.bytes);
+    }
+    if (!there) return true;
+    if (has_phases_) {
+        look_at_rows_if(from, to, context.writes);
+        phase_.mark(from, to, context.writes);
+    }
     Access now{.stamp = context.stamp,
                .op = context.op,
                .agent = context.agent,
                .writes = context.writes,
-               .is_strong = context.is_strong,
-               .is_of_all = context.is_of_all};
-    if (!wide_ && !how.is_strong && !(context.writes && order_.has_locations()))
-        lanes = access_known(how, now, addresses, lanes);
-    const View* view = nullptr;
-    std::size_t first = 0;  // byte of the view, in the shadow
+               .is_strong = how.is_strong,
+               .is_of_all = how.is_of_all};
+    if (!how.is_strong && !(context.writes && order_.has_locations()))
+        there = access_known(places.data(), how.w->index, there, how.bytes, now);
+    for (std::uint32_t rest = there; rest; rest &= rest - 1) {
+        const unsigned lane = first_of(rest);
+        now.lanes = 1u << lane;
+        Found found{.now = context};
+        found.now.lanes = now.lanes;
+        const auto found_one = [&](const Shadow::Conflict& conflict) {
+            found.before = races::context_of(conflict.before, block_.index());
+            found.before_lanes = conflict.before.lanes;
+            return is_in_flight(found.before, found.before_lanes) ||
+                   report(how, addresses, Space::Shared, addresses[lane] + conflict.offset, conflict.bytes, found);
+        };
+        if (!touch(now, order_.knower(how.w->index, lane), places[lane], how.bytes, found_one)) return false;
+        note_location(how, lane, addresses[lane]);
+    }
+    return true;
+}
+
+/// ... which may be to the memory of any block of the cluster.
+bool BlockRaces::access_of_cluster(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes) {
+    const Context context = context_of(how, lanes);
+    const Contexts::Id id = launch_.contexts.number(context);
     for (std::uint32_t rest = lanes; rest; rest &= rest - 1) {
         const unsigned lane = first_of(rest);
         const std::uint64_t address = addresses[lane];
-        if (!view || address - view->base >= view->bytes) {
-            view = &how.w->generic[int(Space::Shared)].at(address);  // which sees all blocks of a cluster
-            first = byte_of(view->bits, 0);
-        }
-        const std::uint64_t at = address - view->base;
-        if (!view->bits || view->bytes < how.bytes || at > view->bytes - how.bytes) continue;  // a finding of its own
-        if (view->bits == block_.reserved_written().data()) continue;  // which cooperative groups use in their own way
+        const View& view = how.w->generic[int(Space::Shared)].at(address);
+        const std::uint64_t at = address - view.base;
+        if (!view.bits || view.bytes < how.bytes || at > view.bytes - how.bytes) continue;  // a finding of its own
+        if (view.bits == block_.reserved_written().data()) continue;
+        const auto [owner, place] = block_.shared_place(address);
+        BlockRaces& its = races_of(owner);
         Found found{.now = context};
         found.now.lanes = 1u << lane;
+        const auto found_one = [&](const WideShadow::Conflict& conflict) {
+            found.before = conflict.before;
+            found.before_lanes = conflict.lanes;
+            return its.is_in_flight(conflict.before, conflict.lanes) ||
+                   report(how, addresses, Space::Shared, address + (conflict.address - place), conflict.bytes, found);
+        };
         const Knower by = order_.knower(how.w->index, lane);
-        const auto [owner, place] = block_.shared_place(address);
-        if (wide_) {
-            BlockRaces& its = races_of(owner);
-            const auto found_one = [&](const WideShadow::Conflict& conflict) {
-                found.before = conflict.before;
-                found.before_lanes = conflict.lanes;
-                return its.is_in_flight(conflict.before, conflict.lanes) ||
-                       report(how, addresses, Space::Shared, address + (conflict.address - place), conflict.bytes,
-                              found);
-            };
-            if (!its.wide_->access(place, how.bytes, id, 1u << lane, by, found_one)) return false;
-        } else {
-            const auto found_one = [&](const Shadow::Conflict& conflict) {
-                found.before = races::context_of(conflict.before, block_.index());
-                found.before_lanes = conflict.before.lanes;
-                return is_in_flight(found.before, found.before_lanes) ||
-                       report(how, addresses, Space::Shared, address + conflict.offset, conflict.bytes, found);
-            };
-            now.lanes = 1u << lane;
-            if (!touch(now, by, first + at, how.bytes, found_one)) return false;
-        }
-        if (how.is_strong)
-            order_.use(*how.w, lane, place_in(owner, place), how.bytes, how.direction, how.scope);
-        else if (context.writes)
-            order_.overwrite(place_in(owner, place), how.bytes);
+        if (!its.wide_->access(place, how.bytes, id, 1u << lane, by, found_one)) return false;
+        note_location(how, lane, address);
     }
     return true;
+}
+
+/// What a lane's access to shared memory means for the locations by which threads tell each other something.
+void BlockRaces::note_location(const LaneAccess& how, unsigned lane, std::uint64_t address) {
+    const bool writes = how.direction != Direction::Read;
+    if (!how.is_strong && !writes) return;
+    const auto [owner, place] = block_.shared_place(address);
+    if (how.is_strong)
+        order_.use(*how.w, lane, place_in(owner, place), how.bytes, how.direction, how.scope);
+    else
+        order_.overwrite(place_in(owner, place), how.bytes);
 }
 
 void BlockRaces::forget_heap(std::uint64_t address) {

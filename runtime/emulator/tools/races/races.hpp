@@ -3,12 +3,15 @@
 // those of others by what order.hpp says, and by the end of a launch. What is found does not depend on the order in
 // which warps are run, where only barriers order them.
 #pragma once
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <optional>
 
+#include "runtime/emulator/core/definedness.hpp"
 #include "runtime/emulator/machine/block.hpp"
 #include "runtime/emulator/tools/races/order.hpp"
+#include "runtime/emulator/tools/races/phase.hpp"
 #include "runtime/emulator/tools/races/shadow.hpp"
 #include "runtime/emulator/tools/races/wide_shadow.hpp"
 
@@ -27,6 +30,12 @@ struct Facts {
     bool everywhere = false;  // all memory is looked at
     bool in_clusters = false;
 };
+
+/// The op as the plain code has it.
+inline std::uint32_t place_of(const Warp* w, const MicroOp* op) {
+    const std::uint32_t at = w->index_of(op);
+    return w->definedness ? w->definedness->plain_of[at] : at;
+}
 
 class LaunchRaces final : public LaunchTool {
 public:
@@ -83,7 +92,7 @@ public:
     void arrive(const Warp& warp, std::uint32_t lanes, const Meeting& at, bool waits) override {
         order_.arrive(warp, lanes, at, waits);
     }
-    void complete(const Meeting& at, bool of_all) override { order_.complete(at, of_all); }
+    void complete(const Meeting& at, bool of_all) override;
     void leave(const Warp& warp, std::uint32_t lanes, const Meeting& at) override { order_.leave(warp, lanes, at); }
     void forget(const Meeting& at) override { order_.forget(at); }
     void end_warp(const Warp& warp) override { order_.end_warp(warp); }
@@ -104,6 +113,22 @@ public:
     /// the warp.
     bool access_shared(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes);
     bool access_global(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes);
+    /// What plain accesses of lanes to bytes of a view are written down in, if they cannot race with others that are
+    /// and need nothing else; their distances from the first one are left to the caller. Otherwise nullptr.
+    Phase::Row* keep(const Warp& warp, const MicroOp* op, std::uint32_t lanes, const View& view, std::uint64_t at,
+                     std::uint32_t span, std::uint32_t bytes, bool writes, bool is_of_all) {
+        if (!has_phases_ || order_.is_spent() || (writes && order_.has_locations()) || span > Phase::most_distance ||
+            view.bits == block_.reserved_written().data())
+            return nullptr;
+        const auto from = std::uint32_t(byte_of(view.bits, at));
+        Phase::Row* const row = phase_.add(from, from + span, writes);
+        if (!row) return nullptr;
+        counts_.shared += unsigned(std::popcount(lanes));
+        row->first = from, row->count = bytes, row->lanes = lanes;
+        row->op = place_of(&warp, op), row->stamp = order_.stamp_of(warp.index), row->warp = std::uint8_t(warp.index);
+        row->writes = writes, row->is_of_all = is_of_all;
+        return row;
+    }
     /// Memory is given back to the heap.
     void forget_heap(std::uint64_t address);
 
@@ -122,7 +147,16 @@ private:
     template <class F>
     bool touch(const Access& access, const Knower& by, std::size_t byte, std::uint32_t bytes, F f);
     bool is_in_flight(const Context& access, std::uint32_t lanes) const;
-    std::uint32_t access_known(const LaneAccess& how, Access now, const std::uint64_t* addresses, std::uint32_t lanes);
+    bool access_own(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes);
+    bool access_of_cluster(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes);
+    std::uint32_t access_known(const std::uint32_t* places, unsigned warp, std::uint32_t lanes, std::uint32_t bytes,
+                               Access now);
+    void look_at_rows();
+    /// If an access to bytes may race with one of them, or there is no room for more.
+    void look_at_rows_if(std::uint32_t from, std::uint32_t to, bool writes) {
+        if (phase_.is_full() || phase_.rows_may_race(from, to, writes)) look_at_rows();
+    }
+    void note_location(const LaneAccess& how, unsigned lane, std::uint64_t address);
     Context context_of(const LaneAccess& how, std::uint32_t lanes);
     bool report(const LaneAccess& how, const std::uint64_t* addresses, Space space, std::uint64_t address,
                 std::uint64_t bytes, const Found& found);
@@ -135,6 +169,8 @@ private:
     Order order_;
     const std::size_t slot_;
     const std::uint8_t* written_ = nullptr;
+    bool has_phases_ = false;
+    Phase phase_;                     // of what the shadow has not been told
     Shadow shadow_;                   // of shared memory
     std::optional<WideShadow> wide_;  // ... that the other blocks of a cluster may use
     std::optional<Found> found_;

@@ -5,82 +5,14 @@
 
 #include "codegen/ptx/table/modifier.hpp"
 #include "runtime/emulator/decode/lowering.hpp"
-#include "runtime/emulator/tools/races/races.hpp"
+#include "runtime/emulator/tools/races/note_access.hpp"
 
 namespace ikat::emulator {
 
 namespace {
 
-using races::BlockRaces;
-using races::LaneAccess;
-
-BlockRaces& races_of(const Warp* w, std::uint32_t slot) { return static_cast<BlockRaces&>(*w->tools[slot]); }
-
-/// Field c of note_access.
-struct AccessForm {
-    std::uint8_t slot = 0;  // of the tool
-    bool is_wide = false;   // addresses have 8 bytes
-    std::uint8_t bytes = 4;
-    Direction direction = Direction::Read;
-    bool is_strong = false, is_of_all = false, has_values = false;
-    Scope scope = Scope::Thread;
-    Space space = Space::Shared;
-
-    std::uint32_t bits() const {
-        return slot | std::uint32_t(is_wide) << 8 | std::uint32_t(direction) << 9 | std::uint32_t(is_strong) << 11 |
-               std::uint32_t(is_of_all) << 12 | std::uint32_t(has_values) << 13 | std::uint32_t(scope) << 14 |
-               std::uint32_t(space) << 17 | std::uint32_t(bytes) << 20;
-    }
-    static AccessForm of(std::uint32_t bits) {
-        const auto bit = [&](int i) { return (bits >> i & 1) != 0; };
-        return {std::uint8_t(bits),
-                bit(8),
-                std::uint8_t(bits >> 20),
-                Direction(bits >> 9 & 3),
-                bit(11),
-                bit(12),
-                bit(13),
-                Scope(bits >> 14 & 7),
-                Space(bits >> 17 & 7)};
-    }
-};
-
-// Separate from the handlers, whose last calls are jumps only if no address of their locals escapes.
-[[gnu::noinline]] bool note_lanes(const MicroOp* op, Warp* w, const std::byte* frame, std::uint32_t mask) {
-    const AccessForm form = AccessForm::of(op->c);
-    std::uint64_t addresses[warp_size];
-    std::uint32_t shared = 0, global = 0;
-    for (std::uint32_t rest = mask & op->b; rest; rest &= rest - 1) {
-        const auto lane = unsigned(std::countr_zero(rest));
-        const std::uint64_t base = form.is_wide ? reinterpret_cast<const std::uint64_t*>(frame + op->a)[lane]
-                                                : reinterpret_cast<const std::uint32_t*>(frame + op->a)[lane];
-        const std::uint64_t address = with_offset(op, form.space, base), window = address >> window_bits;
-        const bool is_shared =
-            form.space == Space::Shared || (form.space == Space::Generic && window == std::uint64_t(Space::Shared));
-        if (!is_shared && window <= std::uint64_t(Space::Const)) continue;  // of the thread, or it cannot be written
-        addresses[lane] = is_shared ? address & (window_bytes - 1) : address;
-        (is_shared ? shared : global) |= 1u << lane;
-    }
-    const LaneAccess how{.op = op,
-                         .w = w,
-                         .frame = frame,
-                         .lanes = shared | global,
-                         .bytes = form.bytes,
-                         .direction = form.direction,
-                         .is_strong = form.is_strong,
-                         .is_of_all = form.is_of_all,
-                         .scope = form.scope,
-                         .values = form.has_values ? w->lists + op->d : nullptr};
-    BlockRaces& races = races_of(w, form.slot);
-    return (!shared || races.access_shared(how, addresses, shared)) &&
-           (!global || races.access_global(how, addresses, global));
-}
-
-/// Before an access: a + x is its address, b the lanes that give one, c the AccessForm, d what is stored.
-const MicroOp* note_access(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
-    if (!note_lanes(op, w, frame, mask)) return nullptr;
-    IKAT_NEXT;
-}
+using races::AccessForm;
+using races::races_of;
 
 /// Lanes have met; d is the tool's slot.
 const MicroOp* note_meeting(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
@@ -160,7 +92,7 @@ public:
                               .has_values = !values.empty(),
                               .scope = access.scope,
                               .space = access.space};
-        code.put({.run = note_access,
+        code.put({.run = races::select_note_access(form),
                   .fields = {0, op.fields[1], access.lanes, form.bits(), std::uint32_t(access.offset)},
                   .reads = A,
                   .list = code.list({}, values)});

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The accesses of a block to its shared memory between two barriers of all its threads, if these alone order warps. As
+// nearly all are reads, or of bytes that nobody else accesses in this phase, they are only written down. A bit for each
+// line of 128 bytes says whether a later one may race with them; if so, the shadow is told of them first. What is left
+// at the barrier is ordered before all that comes.
+//
+//     store   lines 0 to 31                        kept
+//     barrier                                      forgotten
+//     load    lines 0 to 31, and once more         kept
+//     store   line 3: loads have been there        all go into the shadow, and the store, which finds out
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/emulator/core/warp.hpp"
+#include "runtime/emulator/tools/races/clock.hpp"
+
+namespace ikat::emulator::races {
+
+class Phase {
+public:
+    /// Accesses by lanes of a warp with an op, each of `count` bytes: from `first` plus the lane's distance on.
+    struct Row {
+        alignas(32) std::array<std::uint16_t, warp_size> distances{};
+        std::uint32_t first = 0;  // byte of the block's memory
+        std::uint32_t count = 0;
+        std::uint32_t lanes = 0;
+        std::uint32_t op = 0;
+        Stamp stamp = 0;
+        std::uint8_t warp = 0;
+        bool writes = false, is_of_all = false;
+
+        std::uint32_t byte(unsigned lane) const { return first + distances[lane]; }
+    };
+    static constexpr std::uint32_t most_distance = 0xffff;
+    static constexpr std::size_t most_bytes = std::size_t{1} << 18, most_rows = 1 << 14;
+
+    /// Whether what has been written down, for bytes from one on up to another, may race with a read or a write.
+    bool rows_may_race(std::uint32_t from, std::uint32_t to, bool writes) const {
+        return meets(from, to, [&](std::size_t i) { return rows_written_[i] | (writes ? rows_read_[i] : 0); });
+    }
+    /// To write down another one. nullptr: it may race with something of this phase, or there are too many.
+    Row* add(std::uint32_t from, std::uint32_t to, bool writes) {
+        if (is_full() || meets(from, to, [&](std::size_t i) {
+                return rows_written_[i] | written_[i] | (writes ? rows_read_[i] | read_[i] : 0);
+            }))
+            return nullptr;
+        mark(writes ? rows_written_ : rows_read_, from, to);
+        if (!rows_) rows_ = std::make_unique_for_overwrite<Row[]>(most_rows);
+        return &rows_[count_++];
+    }
+    /// The shadow has been told of accesses to bytes ...
+    void mark(std::uint32_t from, std::uint32_t to, bool writes) { mark(writes ? written_ : read_, from, to); }
+    /// ... by an agent, until it is known to all what it has done up to the stamp.
+    void mark_behind(std::uint32_t from, std::uint32_t to, unsigned agent, std::uint32_t lanes, Stamp stamp) {
+        if (behind_.empty() || behind_.back().agent != agent || behind_.back().stamp != stamp)
+            behind_.push_back({.agent = agent, .stamp = stamp});
+        behind_.back().lanes |= lanes;
+        mark(behind_.back().lines, from, to);
+        mark(written_, from, to);
+    }
+
+    bool is_full() const { return count_ == most_rows; }
+    std::span<const Row> rows() const { return {rows_.get(), count_}; }
+    /// The shadow has been told of them.
+    void forget_rows() {
+        for (std::size_t i = 0; i < read_.size(); ++i) read_[i] |= rows_read_[i], written_[i] |= rows_written_[i];
+        count_ = 0, rows_read_.fill(0), rows_written_.fill(0);
+    }
+
+    /// All threads have met. is_known(agent, lanes, stamp): whether they know what an agent has done.
+    template <class F>
+    void end(F is_known) {
+        clear();
+        std::erase_if(behind_, [&](const Work& work) { return is_known(work.agent, work.lanes, work.stamp); });
+        for (const Work& work : behind_)
+            for (std::size_t i = 0; i < work.lines.size(); ++i) written_[i] |= work.lines[i];
+    }
+    /// A block begins.
+    void start() { clear(), behind_.clear(); }
+
+private:
+    static constexpr std::uint32_t line = 128;
+    using Lines = std::array<std::uint64_t, most_bytes / line / 64>;
+    struct Work {
+        unsigned agent = 0;
+        std::uint32_t lanes = 0;
+        Stamp stamp = 0;
+        Lines lines{};
+    };
+    /// Of lines whose bits are in one word.
+    static std::uint64_t bits_of(std::uint32_t first, std::uint32_t last) {
+        return (~std::uint64_t{0} << first % 64) & (~std::uint64_t{0} >> (63 - last % 64));
+    }
+    /// f(word, bits) for lines. Not inline, as hardly any access is of more than one word's.
+    template <class F>
+    [[gnu::noinline]] static void each_word(std::uint32_t first, std::uint32_t last, F f) {
+        for (; first / 64 < last / 64; first = (first / 64 + 1) * 64) f(first / 64, ~std::uint64_t{0} << first % 64);
+        f(first / 64, bits_of(first, last));
+    }
+    /// Whether lines of bytes are among those of which lines(word) are bits.
+    template <class F>
+    static bool meets(std::uint32_t from, std::uint32_t to, F lines) {
+        const std::uint32_t first = from / line, last = (to - 1) / line;
+        if (first / 64 == last / 64) return (bits_of(first, last) & lines(first / 64)) != 0;
+        std::uint64_t met = 0;
+        each_word(first, last, [&](std::size_t word, std::uint64_t bits) { met |= bits & lines(word); });
+        return met != 0;
+    }
+    static void mark(Lines& lines, std::uint32_t from, std::uint32_t to) {
+        const std::uint32_t first = from / line, last = (to - 1) / line;
+        if (first / 64 == last / 64) return void(lines[first / 64] |= bits_of(first, last));
+        each_word(first, last, [&](std::size_t word, std::uint64_t bits) { lines[word] |= bits; });
+    }
+    void clear() {
+        count_ = 0;
+        for (Lines* const lines : {&rows_read_, &rows_written_, &read_, &written_}) lines->fill(0);
+    }
+
+    std::unique_ptr<Row[]> rows_;
+    std::size_t count_ = 0;
+    Lines rows_read_{}, rows_written_{};  // by what is written down
+    Lines read_{}, written_{};            // by what the shadow has been told
+    std::vector<Work> behind_;
+};
+
+}  // namespace ikat::emulator::races
