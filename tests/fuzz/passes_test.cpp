@@ -57,6 +57,8 @@ std::optional<Seen> run(const ir::Function& fn, std::uint32_t seed) {
         if (ir::has_memory_info(inst.op))
             seen.meetings[seen.meetings.size() - operands.size()] += ir::Word(inst.memory.offset);
         const ir::Word drawn = mixed(seed * 0x9e3779b97f4a7c15u + seen.meetings.size());
+        const ir::Effects does = effects(inst);
+        if (!does.orders && !does.convergent && !does.in_flight()) return drawn;  // a prefetch
         for (std::uint32_t i = 0; i < test::RandomIr::slots * test::RandomIr::slot_bytes; ++i)
             if (drawn >> (i % 61) & 1) thread.memory[out + test::RandomIr::slice_bytes + i] ^= std::uint8_t(drawn + i);
         return drawn;
