@@ -53,7 +53,7 @@ TEST_CASE("races in kernels of the language") {
              if (is_right) sync_block();
              x[i] = tile[63 - i];
          },
-         "in shared memory (256 bytes) are not ordered"},
+         "hint: threads of a block are ordered by sync_block() between language_test.cpp:"},
         {"lanes exchange words",
          [](bool is_right, const Words& x, const Words&) {
              Shared<std::uint32_t, 64> tile;
@@ -62,7 +62,7 @@ TEST_CASE("races in kernels of the language") {
              if (is_right) sync_warp();
              x[i] = tile[i ^ 1];
          },
-         "hint: lanes of a warp are ordered by sync_warp() between the two"},
+         "hint: lanes of a warp are ordered by sync_warp() between language_test.cpp:"},
         {"a tile is filled again while others may still read it",
          [](bool is_right, const Words& x, const Words&) {
              Shared<std::uint32_t, 64> tile;

@@ -9,7 +9,7 @@ namespace {
 constexpr Twins shared_twins[] = {
     {"a neighbour's word is read without a barrier",
      "st.shared.u32 [%r4], %r1; <bar.sync 0;|> ld.shared.u32 %r9, [%r6]; st.global.u32 [%d1], %r9;", 128,
-     "a race: a store and a load of 4 bytes"},
+     "the bytes are 0x000000"},
     {"a barrier before the write instead of behind it",
      "<st.shared.u32 [%r4], %r1; bar.sync 0;|bar.sync 0; st.shared.u32 [%r4], %r1;> ld.shared.u32 %r9, [%r6];"},
     {"a word is overwritten while others may still read it",
@@ -18,7 +18,7 @@ constexpr Twins shared_twins[] = {
     {"two threads write one word",
      "shr.u32 %r8, %r1, <0|1>; shl.b32 %r8, %r8, 2; add.u32 %r8, %r8, %r5; st.shared.u32 [%r8], %r1;", 128,
      "a race: a store and a store of 4 bytes"},
-    {"all threads write one word", "<@%p1 |>st.shared.u32 [tile], %r1;"},
+    {"all threads write one word", "<@%p1 |>st.shared.u32 [tile], %r1;", 128, "hint: let one thread do it"},
     {"a double buffer with one barrier for each round",
      R"(mov.u32 %r10, 0;
 $loop: and.b32 %r11, %r10, <1|0>; shl.b32 %r11, %r11, 10; add.u32 %r12, %r4, %r11; st.shared.u32 [%r12], %r10;

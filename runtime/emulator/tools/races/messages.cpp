@@ -20,12 +20,43 @@ std::string kind_of(const Context& access, bool is_behind) {
     return access.writes ? "an atomic" : "a volatile or relaxed load";
 }
 
+const nvptx::Instruction* instruction_of(const LaunchState& state, std::uint32_t op) {
+    return op < state.kernel.instructions.size() ? state.kernel.instructions[op] : nullptr;
+}
+
+std::string values_text(std::uint64_t bytes, std::uint64_t value, std::optional<std::uint64_t> stored) {
+    const std::string is = fmt::format("the {} 0x{:0{}x}", bytes == 1 ? "byte is" : "bytes are", value, 2 * bytes);
+    return stored
+               ? fmt::format("{}; the store makes 0x{:0{}x} of {}", is, *stored, 2 * bytes, bytes == 1 ? "it" : "them")
+               : is;
+}
+
+/// What would order two accesses of threads of a block.
+std::string hint_inside(const LaunchState& state, const nvptx::Instruction& before, const nvptx::Instruction& now,
+                        bool is_same_warp, bool is_behind, bool was_behind) {
+    const Location first = location(state, before), second = location(state, now);
+    const auto line = [&](const Location& at) {
+        const std::string_view file = at.file;
+        return fmt::format("{}:{}{}", file.substr(file.find_last_of('/') + 1), at.line,
+                           first.line == second.line ? fmt::format(":{}", at.column) : "");
+    };
+    const std::string_view meeting = is_same_warp && !is_behind && !was_behind ? "`bar.warp.sync`" : "`bar.sync`",
+                           who = is_same_warp ? "lanes of a warp" : "threads of a block";
+    if (was_behind)
+        return fmt::format("wait for what {} has started, then let the threads meet at {}, before {}", line(first),
+                           meeting, line(second));
+    if (&before == &now)
+        return fmt::format("let one thread do it, use an atomic, or meet at {} between one time and the next", meeting);
+    return fmt::format("{} are ordered by {} between {} and {}{}", who, meeting, line(first), line(second),
+                       is_same_warp && !is_behind ? "; shuffles and votes order no memory" : "");
+}
+
 }  // namespace
 
 bool BlockRaces::describe(Diagnostic& diagnostic, const Fault& fault, std::string_view by) const {
     constexpr FaultCode codes[] = {FaultCode::SharedRace, FaultCode::Race, FaultCode::BenignRace};
     if (!found_ || std::ranges::find(codes, fault.code) == std::end(codes)) return false;
-    const auto& [now, before, before_lanes, is_behind, was_behind, is_refused] = *found_;
+    const auto& [now, before, before_lanes, is_behind, was_behind, is_refused, value, stored] = *found_;
     const LaunchState& state = block_.launch_state();
     const bool is_same_block = before.block == now.block, is_same_warp = is_same_block && before.agent == now.agent;
     std::string whose = "another thread";
@@ -48,11 +79,11 @@ bool BlockRaces::describe(Diagnostic& diagnostic, const Fault& fault, std::strin
                                      fault.code == FaultCode::BenignRace ? " that writes the same value twice" : "",
                                      kind_of(before, was_behind), kind_of(now, is_behind), plural(fault.bytes, "byte"),
                                      where, whose, by);
-    const nvptx::Instruction* const other =
-        before.op < state.kernel.instructions.size() ? state.kernel.instructions[before.op] : nullptr;
+    const nvptx::Instruction* const other = instruction_of(state, before.op);
     if (other)
         diagnostic.notes.push_back(
             {location(state, *other), fmt::format("the one before, by {}: {}", whose, text_of(state.module, *other))});
+    if (value) diagnostic.notes.push_back({{}, values_text(fault.bytes, *value, stored)});
     if (fault.code == FaultCode::BenignRace) return true;
     if (now.is_strong && before.is_strong)
         diagnostic.hint =
@@ -66,10 +97,9 @@ bool BlockRaces::describe(Diagnostic& diagnostic, const Fault& fault, std::strin
         diagnostic.hint =
             "blocks are ordered by launches; or one stores, releases a flag (`fence.acq_rel.gpu` and a "
             "relaxed store or atomic), and the other acquires it before it loads";
-    else if (is_same_warp && !was_behind && !is_behind)
+    else if (other)
         diagnostic.hint =
-            "lanes of a warp are ordered by `bar.warp.sync` between the two; shuffles and votes order no "
-            "memory";
+            hint_inside(state, *other, *instruction_of(state, now.op), is_same_warp, is_behind, was_behind);
     return true;
 }
 

@@ -29,13 +29,9 @@ std::unique_ptr<BlockTool> LaunchRaces::of(ThreadBlock& block) {
 }
 
 bool LaneAccess::stores(unsigned lane, std::uint64_t offset, std::uint64_t count, const std::byte* are) const {
-    if (!values || direction != Direction::Write) return false;
-    const std::uint64_t of_each = bytes / values[0];
-    for (std::uint64_t i = 0; i < count; ++i) {
-        const std::uint32_t* const element = values + 1 + 2 * ((offset + i) / of_each);
-        const std::byte* const value = frame + element[0] + std::uint64_t(element[1]) * lane;
-        if (value[(offset + i) % of_each] != are[i]) return false;
-    }
+    if (!stores()) return false;
+    for (std::uint64_t i = 0; i < count; ++i)
+        if (stored(lane, offset + i) != are[i]) return false;
     return true;
 }
 
@@ -357,12 +353,26 @@ bool BlockRaces::is_same_value(const LaneAccess& how, const std::uint64_t* addre
     const std::uint64_t offset = address - addresses[other];
     if (offset >= how.bytes || how.bytes - offset < bytes) return false;
     std::array<std::byte, 16> value{};
-    const std::uint64_t of_each = how.bytes / how.values[0];
-    for (std::uint64_t i = 0; i < bytes; ++i) {
-        const std::uint32_t* const element = how.values + 1 + 2 * ((offset + i) / of_each);
-        value[i] = how.frame[element[0] + std::uint64_t(element[1]) * other + (offset + i) % of_each];
-    }
+    for (std::uint64_t i = 0; i < bytes; ++i) value[i] = how.stored(other, offset + i);
     return how.stores(lane, address - addresses[lane], bytes, value.data());
+}
+
+/// What the bytes are, and what they will be.
+void BlockRaces::find_values(const LaneAccess& how, const std::uint64_t* addresses, Space space, std::uint64_t address,
+                             std::uint64_t bytes, Found& found) const {
+    const View view =
+        space == Space::Shared ? how.w->generic[int(Space::Shared)].at(address) : view_of(*how.w, space, address);
+    const std::uint64_t at = address - view.base;
+    if (bytes > sizeof(std::uint64_t) || view.bytes < bytes || at > view.bytes - bytes) return;
+    const auto number = [&](auto byte) {
+        std::uint64_t value = 0;
+        for (std::uint64_t i = 0; i < bytes; ++i) value |= std::uint64_t(byte(i)) << 8 * i;
+        return value;
+    };
+    found.value = number([&](std::uint64_t i) { return view.host[at + i]; });
+    if (!addresses || !how.stores()) return;
+    const unsigned lane = first_of(found.now.lanes);
+    found.stored = number([&](std::uint64_t i) { return how.stored(lane, address - addresses[lane] + i); });
 }
 
 bool BlockRaces::report(const LaneAccess& how, const std::uint64_t* addresses, Space space, std::uint64_t address,
@@ -377,6 +387,7 @@ bool BlockRaces::report(const LaneAccess& how, const std::uint64_t* addresses, S
     its.found_->was_behind = found.before.agent >= block.warps().size();
     if (is_same_value(how, addresses, space, address, bytes, *its.found_)) code = FaultCode::BenignRace;
     if (checks.of(code) == Action::Off) return true;
+    find_values(how, addresses, space, address, bytes, *its.found_);
     its.found_->is_refused = its.order_.is_refused(how.w->index, found.before.block, found.before.agent,
                                                    found.before_lanes, found.before.stamp);
     return passes(how.w, how.op,

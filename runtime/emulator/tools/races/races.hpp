@@ -72,7 +72,14 @@ struct LaneAccess {
     Scope scope = Scope::Thread;
     const std::uint32_t* values = nullptr;  // the registers that are stored, as Lowering::list has them
 
-    /// Whether what a lane is about to store at `offset` from its address is what these bytes are.
+    /// What a lane is about to store at `offset` from its address.
+    std::byte stored(unsigned lane, std::uint64_t offset) const {
+        const std::uint64_t of_each = bytes / values[0];
+        const std::uint32_t* const element = values + 1 + 2 * (offset / of_each);
+        return frame[element[0] + std::uint64_t(element[1]) * lane + offset % of_each];
+    }
+    bool stores() const { return values && direction == Direction::Write; }
+    /// Whether that is what these bytes are.
     bool stores(unsigned lane, std::uint64_t offset, std::uint64_t bytes, const std::byte* are) const;
 };
 
@@ -138,6 +145,7 @@ private:
         std::uint32_t before_lanes = 0;
         bool is_behind = false, was_behind = false;  // the work of an instruction, not of its thread
         bool is_refused = false;
+        std::optional<std::uint64_t> value{}, stored{};  // of the bytes, and what the access makes of them
     };
     BlockRaces& races_of(const ThreadBlock& block) const { return static_cast<BlockRaces&>(*block.tool(slot_)); }
     bool is_over() const { return order_.is_spent() || launch_.contexts.is_full(); }
@@ -160,6 +168,8 @@ private:
     Context context_of(const LaneAccess& how, std::uint32_t lanes);
     bool report(const LaneAccess& how, const std::uint64_t* addresses, Space space, std::uint64_t address,
                 std::uint64_t bytes, const Found& found);
+    void find_values(const LaneAccess& how, const std::uint64_t* addresses, Space space, std::uint64_t address,
+                     std::uint64_t bytes, Found& found) const;
     bool is_same_value(const LaneAccess& how, const std::uint64_t* addresses, Space space, std::uint64_t address,
                        std::uint64_t bytes, const Found& found) const;
 
