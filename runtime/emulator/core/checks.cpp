@@ -55,6 +55,8 @@ Check check_of(FaultCode code) {
         case FaultCode::SharedRace: return Check::SharedRaces;
         case FaultCode::Race: return Check::Races;
         case FaultCode::BenignRace: return Check::BenignRaces;
+        case FaultCode::MadeNan:
+        case FaultCode::MadeInfinity: return Check::Nan;
         case FaultCode::CopyNotAwaited:
         case FaultCode::CopyOverwritten:
         case FaultCode::CopySourceChanged:

@@ -3,6 +3,7 @@
 // end (machine/idle.hpp). The rule that emits an op says it, mostly by the selector that gives it the handler
 // (ops/handlers.hpp); nobody asks what a handler's address means.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -135,6 +136,14 @@ struct Synchronises {
     bool shows_shared = false, shows_global = false, shows_barriers = false, shows_maps = false;
 };
 
+/// The numbers of float arithmetic that may give a NaN or an infinity for finite ones.
+struct Arithmetic {
+    Type to = Type::Void;                     // of the result; Void: it is none
+    std::array<Type, 3> from{};               // of all sources; of a product of matrices: the elements of a, b and c
+    std::array<std::uint8_t, 3> registers{};  // ... that fill so many registers of the list, behind those of d
+    bool drops_negative = false;              // the next op makes zeros of negative results
+};
+
 struct MicroInfo {
     /// Unknown: nothing is said of the op, and it may do anything.
     Operation operation{};
@@ -151,6 +160,7 @@ struct MicroInfo {
     } access{};
     Synchronises synchronises{};
     std::uint8_t effects = NoEffect;  // besides what follows from the rest: effects_of
+    Arithmetic arithmetic{};
 
     // Definedness
     Propagation propagation = Propagation::Mix;

@@ -48,6 +48,7 @@ struct Micro {
     std::array<std::uint32_t, 6> fields{};
     std::uint8_t reads = 0, writes = 0;  // sets of Field that hold values; the others are literals
     OperandList list{};                  // operands that do not fit into fields
+    OperandList kept{};                  // a tool's copies of sources that are results, too, in the order of sources
     bool partial = false;                // under a guard: inactive lanes keep the old value
     bool apart = false;                  // destinations must not share a slot with sources
     bool first = false;                  // of its instruction, for counting

@@ -370,8 +370,21 @@ HWY_EXPORT(choose_literal);
 HWY_EXPORT(choose_move);
 HWY_EXPORT(choose_pack);
 
+namespace {
+
+/// Whether a number of a type may be beyond all of another one.
+bool exceeds(Type from, Type to) {
+    const auto reach = [](Type type) {
+        return type == Type::F64 ? 1024 : type == Type::F32 || type == Type::BF16 ? 128 : int(ir::bits(type));
+    };
+    return ir::is_float(to) && from != to && reach(from) >= reach(to);
+}
+
+}  // namespace
+
 Behaviour select_convert(Type to, Type from, Rounding rounding, bool special) {
     MicroInfo info{.operation = Op::Convert, .parameter = std::uint8_t(ir::info(from).bytes)};
+    if (exceeds(from, to)) info.arithmetic = {.to = to, .from = {from}};
     if (!special && !ir::is_float(to) && !ir::is_float(from)) {
         info.propagation = ir::is_signed(from) ? Propagation::SignExtend : Propagation::ZeroExtend;
         info.parameter = std::uint8_t(std::min(ir::info(from).bytes, ir::info(to).bytes));

@@ -357,8 +357,30 @@ namespace ikat::emulator {
 HWY_EXPORT(choose_float);
 HWY_EXPORT(choose_run);
 HWY_EXPORT(choose_test);
+namespace {
+
+/// What it may give a NaN or an infinity for though all its sources are finite.
+Arithmetic arithmetic_of(Operation operation, Type type) {
+    switch (operation.of_ir().value_or(Op::Abs)) {
+        case Op::Add:
+        case Op::Sub:
+        case Op::Mul:
+        case Op::Fma:
+        case Op::Div:
+        case Op::Sqrt:
+        case Op::Rcp:
+        case Op::Rsqrt:
+        case Op::Exp2:
+        case Op::Log2: return {.to = type, .from = {type}};
+        default: return {};
+    }
+}
+
+}  // namespace
+
 Behaviour select_float(Operation operation, Type type, bool ftz, Rounding rounding) {
-    return {HWY_DYNAMIC_DISPATCH(choose_float)(operation, type, ftz, rounding), {operation}};
+    return {HWY_DYNAMIC_DISPATCH(choose_float)(operation, type, ftz, rounding),
+            {.operation = operation, .arithmetic = arithmetic_of(operation, type)}};
 }
 Handler select_run(Handler of) { return HWY_DYNAMIC_DISPATCH(choose_run)(of); }
 Behaviour select_test(Type type, std::uint32_t mode) {

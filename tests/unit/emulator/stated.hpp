@@ -16,7 +16,8 @@ namespace ikat::tests {
 /// What is wrong with what is said of an op; "" if nothing is.
 inline std::string_view problem_of(const emulator::Micro& op) {
     using namespace emulator;
-    const auto& [operation, access, synchronises, effects, propagation, parameter, use, used, checked] = op.info;
+    const auto& [operation, access, synchronises, effects, arithmetic, propagation, parameter, use, used, checked] =
+        op.info;
     const auto is = [&, what = operation](std::initializer_list<Operation> some) {
         return std::ranges::find(some, what) != some.end();
     };

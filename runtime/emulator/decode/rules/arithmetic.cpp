@@ -25,7 +25,9 @@ void apply_to_sources(Lowering& code, const Behaviour& behaviour, std::size_t co
 /// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 compute from upper words to upper words.
 void coarse_reciprocal(Lowering& code, Scalar scalar, Operands operands) {
     const Result d = code.result(operands[0], Type::F64);
-    code.apply(select_scalar(scalar), d.at, {code.source(operands[1], Type::F64)});
+    Behaviour behaviour = select_scalar(scalar);
+    behaviour.info.arithmetic = {.to = Type::F64, .from = {Type::F64}};
+    code.apply(behaviour, d.at, {code.source(operands[1], Type::F64)});
     code.finish(d);
 }
 
@@ -40,7 +42,10 @@ void float_operation(Lowering& code, Operation operation, std::size_t sources, T
                relu = modifiers.take(Modifier::Relu);
     const Rounding rounding = modifiers.take_rounding();
     const Result d = code.result(operands[0], type);
-    apply_to_sources(code, select_float(operation, type, ftz, rounding), sources, d.at, type, operands);
+    Behaviour behaviour = select_float(operation, type, ftz, rounding);
+    if (saturate) behaviour.info.arithmetic = {};
+    behaviour.info.arithmetic.drops_negative = relu;
+    apply_to_sources(code, behaviour, sources, d.at, type, operands);
     if (saturate) code.apply(select_float(OwnOp::Saturate, type, false, Rounding::Nearest), d.at, {d.at});
     if (relu) code.apply(select_float(OwnOp::Relu, type, false, Rounding::Nearest), d.at, {d.at});
     code.finish(d);

@@ -265,7 +265,9 @@ void multiply_fragments(Lowering& code, Modifiers& modifiers, Operands operands)
     add(1, product.a_registers(), of_factors);
     add(2, product.b_registers(), of_factors);
     add(3, product.registers_of(*c), of_sums(*c));
-    emit_for_all(code, select_fragment_product(), code.list(to, sources)).fields[5] = product.bits();
+    Behaviour multiply = select_fragment_product();
+    multiply.info.arithmetic = arithmetic_of(product);
+    emit_for_all(code, multiply, code.list(to, sources)).fields[5] = product.bits();
     for (const Result& each : results) code.finish(each);
 }
 

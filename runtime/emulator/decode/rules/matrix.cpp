@@ -94,6 +94,7 @@ void mma(Lowering& code, Modifiers& modifiers, Operands operands) {
     add_sources(code, sources, operands[3], product.registers_of(*c), register_of(*c));
     if (is_sparse) sources.push_back(code.source(operands[4], Type::U32));
     Micro micro = micro_of(select_matrix_product(kind_of(product)));
+    micro.info.arithmetic = arithmetic_of(product);
     micro.fields[5] = product.bits();
     emit_together(code, micro, results, sources);
     for (const Result& each : results) code.finish(each);

@@ -53,7 +53,8 @@ void mixed_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::F32);
     const Type narrow = modifiers.take_type().value_or(Type::F16);
     const bool saturate = modifiers.take(Modifier::Sat);
-    const Behaviour behaviour = select_float(operation, Type::F32, false, modifiers.take_rounding());
+    Behaviour behaviour = select_float(operation, Type::F32, false, modifiers.take_rounding());
+    if (saturate) behaviour.info.arithmetic = {};
     const Result d = code.result(operands[0], Type::F32);
     const auto widened = [&](std::size_t i) {
         const VReg to = code.temporary(4);
@@ -74,7 +75,10 @@ void words_to(Lowering& code, Type type, Scalar scalar, Operands operands, std::
     const Result d = code.result(operands[0], type);
     const std::uint32_t a = index(code.source(operands[1], Type::U32));
     const std::uint32_t b = operands.size() > 2 ? index(code.source(operands[2], Type::U32)) : a;
-    code.emit(select_scalar(scalar), D, A | B | C, {index(d.at), a, b, a, x, y});
+    Behaviour behaviour = select_scalar(scalar);
+    if (scalar == Scalar::Tf32 && !(y & FiniteResult))
+        behaviour.info.arithmetic = {.to = Type::F32, .from = {Type::F32}};
+    code.emit(behaviour, D, A | B | C, {index(d.at), a, b, a, x, y});
     code.finish(d);
 }
 
