@@ -261,14 +261,19 @@ bool AsyncProducts::begin(const MicroOp* op, Warp* w, std::byte* frame) {
     }
     ++mine.started;
     if (product.came != all_warps) return true;
-    multiply_by_warpgroup({.form = product.form,
-                           .adds = product.adds,
-                           .frames = product.frames,
-                           .d = product.registers,
-                           .a = product.rows.data(),
-                           .b = product.columns.data()});
+    const WarpgroupWork work{.form = product.form,
+                             .adds = product.adds,
+                             .frames = product.frames,
+                             .d = product.registers,
+                             .a = product.rows.data(),
+                             .b = product.columns.data()};
+    block_.each_tool([&](BlockTool& tool) { tool.before_product(work); });
+    multiply_by_warpgroup(work);
     block_.wake_for(std::size_t(slot));
-    return true;
+    bool goes_on = true;
+    if (!product.has_undefined)
+        block_.each_tool([&](BlockTool& tool) { goes_on = goes_on && tool.after_product(work, *w, op); });
+    return goes_on;
 }
 
 // ---- operands in shared memory

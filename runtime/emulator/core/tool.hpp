@@ -34,6 +34,7 @@ struct Fault;
 struct Progress;
 struct Statistics;
 struct Warp;
+struct WarpgroupWork;
 class Lowering;
 class ThreadBlock;
 
@@ -114,6 +115,13 @@ public:
                             [[maybe_unused]] const Meeting& at) {}
     /// A write counts as an ordinary one from now on: that of a copy by a thread, or of a tensor map.
     virtual void land([[maybe_unused]] const AgentAccess& access) {}
+    /// Four warps are about to multiply; they have, and `op` of the last one has let them. False after a finding that
+    /// stops the warp.
+    virtual void before_product([[maybe_unused]] const WarpgroupWork& work) {}
+    virtual bool after_product([[maybe_unused]] const WarpgroupWork& work, [[maybe_unused]] Warp& warp,
+                               [[maybe_unused]] const MicroOp* op) {
+        return true;
+    }
     /// Message and notes of a finding that `by` has caused, if it is the tool's.
     virtual bool describe([[maybe_unused]] Diagnostic& diagnostic, [[maybe_unused]] const Fault& fault,
                           [[maybe_unused]] std::string_view by) const {

@@ -195,26 +195,27 @@ Behaviour select_fragment_product();
 /// Waits for the whole warp.
 Behaviour select_meet_warp();
 
-/// The numbers of a product: none, if they are integers.
+/// Void for integers.
+constexpr Type type_of(MatrixProduct::Element element) {
+    using enum MatrixProduct::Element;
+    switch (element) {
+        case F16: return Type::F16;
+        case BF16: return Type::BF16;
+        case TF32: return Type::F32;
+        case F64: return Type::F64;
+        case E4M3: return Type::E4M3;
+        case E5M2: return Type::E5M2;
+        default: return Type::Void;
+    }
+}
+constexpr Type type_of(MatrixProduct::Sum sum) {
+    using enum MatrixProduct::Sum;
+    return sum == F16 ? Type::F16 : sum == F32 ? Type::F32 : sum == F64 ? Type::F64 : Type::Void;
+}
 template <class Product>
 Arithmetic arithmetic_of(const Product& product) {
-    using Element = MatrixProduct::Element;
-    using Sum = MatrixProduct::Sum;
-    const auto of_element = [](Element element) {
-        switch (element) {
-            case Element::F16: return Type::F16;
-            case Element::BF16: return Type::BF16;
-            case Element::TF32: return Type::F32;
-            case Element::F64: return Type::F64;
-            case Element::E4M3: return Type::E4M3;
-            case Element::E5M2: return Type::E5M2;
-            default: return Type::Void;
-        }
-    };
-    const auto of_sum = [](Sum sum) { return sum == Sum::F16 ? Type::F16 : sum == Sum::F32 ? Type::F32 : Type::F64; };
-    if (product.d == Sum::S32) return {};
-    return {.to = of_sum(product.d),
-            .from = {of_element(product.a), of_element(product.b), of_sum(product.c)},
+    return {.to = type_of(product.d),
+            .from = {type_of(product.a), type_of(product.b), type_of(product.c)},
             .registers = {std::uint8_t(product.a_registers()), std::uint8_t(product.b_registers()),
                           std::uint8_t(product.registers_of(product.c))}};
 }

@@ -8,21 +8,10 @@
 #include "runtime/emulator/core/definedness.hpp"
 #include "runtime/emulator/decode/lowering.hpp"
 #include "runtime/emulator/machine/block.hpp"
-#include "runtime/emulator/ops/handlers.hpp"
+#include "runtime/emulator/ops/warpgroup.hpp"
 #include "runtime/emulator/tools/nan/numbers.hpp"
 
 namespace ikat::emulator {
-
-namespace nans {
-
-bool BlockNans::report(Warp* w, const MicroOp* op, unsigned lane, const Found& found) {
-    found_ = found;
-    found_->instruction = w->kernel->instructions[w->index_of(op)];
-    return passes(w, op,
-                  {.code = found.result != found.result ? FaultCode::MadeNan : FaultCode::MadeInfinity, .lane = lane});
-}
-
-}  // namespace nans
 
 namespace {
 
@@ -138,38 +127,58 @@ const MicroOp* look_at_doubles(const MicroOp* op, Warp* w, std::byte* frame, u32
     IKAT_NEXT;
 }
 
+/// The largest of the numbers that fill `registers` of all lanes; none: one is not finite.
+template <class At>
+std::optional<double> largest_of(Type type, u32 registers, At at) {
+    const Numbers of = Numbers::of(type, true);
+    double largest = 0;
+    for (u32 i = 0; i < registers; ++i)
+        for (unsigned lane = 0; lane < warp_size; ++lane) {
+            const u64 cell = of.cell(at(i), lane);
+            if (!of.are_finite(cell)) return {};
+            for (unsigned k = 0; k < of.count; ++k) largest = std::max(largest, std::abs(of.value(of.number(cell, k))));
+        }
+    return largest;
+}
+
+/// Adds what is not finite in some lanes of a register that is full of numbers.
+void add_made(FirstOfEach& made, const Numbers& of, const std::byte* at, u32 lanes) {
+    for (; lanes; lanes &= lanes - 1) {
+        const auto lane = unsigned(std::countr_zero(lanes));
+        const u64 cell = of.cell(at, lane);
+        for (unsigned i = 0; i < of.count; ++i)
+            if (!of.is_finite(of.number(cell, i))) made.add({lane, i, of.value(of.number(cell, i))});
+    }
+}
+
+bool report_product(BlockNans& nans, Warp* w, const MicroOp* op, Type to, const FirstOfEach& made,
+                    const std::array<double, 3>& largest) {
+    for (const auto& place : made) {
+        if (!place) continue;
+        Found found{.to = to, .result = place->value, .is_of_matrices = true};
+        for (unsigned i = 0; i < 3; ++i) found.operands[i] = std::bit_cast<u64>(largest[i]);
+        if (!nans.report(w, op, place->lane, found)) return false;
+    }
+    return true;
+}
+
 [[gnu::noinline]] bool look_at_matrices(const MicroOp* op, Warp* w, const std::byte* frame) {
     const Form form = Form::of(op->b);
     const Registers registers{w->lists + op->d, frame};
     const Numbers to = Numbers::of(form.to, true);
     FirstOfEach made;
     u32 at = 0;
-    for (; at < op->c; ++at)
-        for (u32 rest = registers.defined(w, at); rest; rest &= rest - 1) {
-            const auto lane = unsigned(std::countr_zero(rest));
-            const u64 cell = to.cell(registers.at(at), lane);
-            for (unsigned i = 0; i < to.count; ++i)
-                if (!to.is_finite(to.number(cell, i))) made.add({lane, i, to.value(to.number(cell, i))});
-        }
+    for (; at < op->c; ++at) add_made(made, to, registers.at(at), registers.defined(w, at));
     if (!made.any()) return true;
     std::array<double, 3> largest{};
     for (unsigned matrix = 0; matrix < 3; ++matrix) {
-        const Numbers from = Numbers::of(form.from[matrix], true);
-        for (const u32 end = at + (op->x >> 8 * matrix & 255); at < end; ++at)
-            for (unsigned lane = 0; lane < warp_size; ++lane) {
-                const u64 cell = from.cell(registers.at(at), lane);
-                if (!from.are_finite(cell)) return true;
-                for (unsigned i = 0; i < from.count; ++i)
-                    largest[matrix] = std::max(largest[matrix], std::abs(from.value(from.number(cell, i))));
-            }
+        const u32 count = op->x >> 8 * matrix & 255;
+        const auto found = largest_of(form.from[matrix], count, [&](u32 i) { return registers.at(at + i); });
+        if (!found) return true;
+        largest[matrix] = *found;
+        at += count;
     }
-    for (const auto& place : made) {
-        if (!place) continue;
-        Found found{.to = to.type, .result = place->value, .is_of_matrices = true};
-        for (unsigned i = 0; i < 3; ++i) found.operands[i] = std::bit_cast<u64>(largest[i]);
-        if (!nans_of(w, form.slot).report(w, op, place->lane, found)) return false;
-    }
-    return true;
+    return report_product(nans_of(w, form.slot), w, op, to.type, made, largest);
 }
 
 /// Behind a product of matrices: the list d has the registers of d, of which there are c, and of a, b and c, x says how
@@ -257,6 +266,42 @@ private:
 };
 
 }  // namespace
+
+namespace nans {
+
+bool BlockNans::report(Warp* w, const MicroOp* op, unsigned lane, const Found& found) {
+    found_ = found;
+    found_->instruction = w->kernel->instructions[w->index_of(op)];
+    const bool is_nan = found.result != found.result;
+    return passes(w, op, {.code = is_nan ? FaultCode::MadeNan : FaultCode::MadeInfinity, .lane = lane});
+}
+
+void BlockNans::before_product(const WarpgroupWork& work) {
+    largest_sum_.reset();
+    if (work.form.d == MatrixProduct::Sum::S32) return;
+    largest_sum_ = 0;
+    for (unsigned warp = 0; warp < warps_of_group && work.adds && largest_sum_; ++warp) {
+        const auto at = [&](u32 i) { return work.frames[warp] + work.d.offset(i); };
+        const auto largest = largest_of(type_of(work.form.d), work.form.registers(), at);
+        largest_sum_ = largest ? std::optional(std::max(*largest_sum_, *largest)) : std::nullopt;
+    }
+}
+
+bool BlockNans::after_product(const WarpgroupWork& work, Warp& warp, const MicroOp* op) {
+    if (!largest_sum_) return true;
+    const Numbers to = Numbers::of(type_of(work.form.d), true);
+    FirstOfEach made;
+    for (const std::byte* const frame : work.frames)
+        for (u32 i = 0; i < work.form.registers(); ++i) add_made(made, to, frame + work.d.offset(i), all_lanes);
+    if (!made.any()) return true;
+    constexpr unsigned blocks_of_rows = 16;
+    const auto a = largest_of(type_of(work.form.a), blocks_of_rows, [&](u32 i) { return work.a + block_bytes * i; });
+    const auto b =
+        largest_of(type_of(work.form.b), work.form.columns / 4u, [&](u32 i) { return work.b + block_bytes * i; });
+    return !a || !b || report_product(*this, &warp, op, to.type, made, {*a, *b, *largest_sum_});
+}
+
+}  // namespace nans
 
 const Tool& made_of_numbers() {
     static const Finder finder;

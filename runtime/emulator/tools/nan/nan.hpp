@@ -31,6 +31,8 @@ struct Found {
 class BlockNans final : public BlockTool {
 public:
     explicit BlockNans(ThreadBlock& block) : block_(block) {}
+    void before_product(const WarpgroupWork& work) override;
+    bool after_product(const WarpgroupWork& work, Warp& warp, const MicroOp* op) override;
     /// False after a finding that stops the warp.
     bool report(Warp* w, const MicroOp* op, unsigned lane, const Found& found);
     bool describe(Diagnostic& diagnostic, const Fault& fault, std::string_view by) const override;
@@ -38,6 +40,7 @@ public:
 
 private:
     ThreadBlock& block_;
+    std::optional<double> largest_sum_;  // to which the product in hand is added; none: one is not finite
     std::optional<Found> found_;
 };
 
