@@ -150,9 +150,10 @@ TEST_CASE("conversions beyond the numbers of a type") {
     CHECK_THAT(said(words("70000") + "cvt.rn.f16.s32 %h1, %r2;"), contains("70000, converted to f16, is inf"));
     CHECK_THAT(said(words(largest) + "cvt.rna.tf32.f32 %r5, %r2;"), contains("cvt(3.4028235e+38) is inf in f32"));
     // what saturates, what becomes 0, and what cannot be beyond
-    for (const char* fine : {"cvt.rn.sat.f16.f32 %h1, %r2;", "cvt.rn.satfinite.e4m3x2.f32 %h1, %r2, %r3;",
-                             "cvt.rzi.s32.f32 %r5, %r2;", "cvt.rz.f16.f32 %h1, %r2;", "cvt.f64.f32 %d7, %r2;",
-                             "cvt.rni.f32.f32 %r5, %r2;", "neg.f32 %r6, %r2; cvt.rn.relu.f16.f32 %h1, %r6;"})
+    for (const char* fine :
+         {"cvt.rn.sat.f16.f32 %h1, %r2;", "cvt.rn.satfinite.e4m3x2.f32 %h1, %r2, %r3;", "cvt.rzi.s32.f32 %r5, %r2;",
+          "cvt.rz.f16.f32 %h1, %r2;", "cvt.rn.satfinite.tf32.f32 %r5, 0f7F7FFFFF;", "cvt.f64.f32 %d7, %r2;",
+          "cvt.rni.f32.f32 %r5, %r2;", "neg.f32 %r6, %r2; cvt.rn.relu.f16.f32 %h1, %r6;"})
         CHECK(run(words(hundred_thousand, one) + fine, std::vector<float>(64, 1), {.is_target_90 = true}).all() ==
               silent);
 }
@@ -284,7 +285,7 @@ TEST_CASE("what is done about a NaN is what its class says") {
 
 TEST_CASE("an undefined result is none, and other checks go on") {
     // the warp runs the checked code, and a sum of what nothing has written is no number
-    const std::string fresh = "ld.global.f32 %r5, [%d5]; mov.b32 %r6, 0; rcp.rn.f32 %r7, %r5;\n";
+    const std::string fresh = "ld.global.f32 %r5, [%d5]; mov.b32 %r6, 0; xor.b32 %r5, %r5, %r5; rcp.rn.f32 %r7, %r5;\n";
     CHECK(run(fresh).all() == silent);
     CHECK_THAT(said(fresh + "rcp.rn.f32 %r8, %r6;"), contains("1 / 0 is inf"));
     CHECK_THAT(said(fresh + "rcp.rn.f32 %r6, %r6;"), contains("1 / 0 is inf"));

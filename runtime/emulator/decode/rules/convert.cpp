@@ -37,8 +37,7 @@ void cvt_packed(Lowering& code, Type to, Type from, Rounding rounding, std::uint
     const Result d = code.result(operands[0], to);
     const VReg high = code.temporary(4), low = code.temporary(4);
     const bool special = how > 3;
-    Behaviour convert = select_convert(lane(to), lane(from), rounding, special);
-    if (how & FiniteResult) convert.info.arithmetic = {};
+    const Behaviour convert = select_convert(lane(to), lane(from), rounding, special);
     if (is_packed(from)) {
         const VReg packed = code.source(operands[1], from);
         code.apply(convert, high, {lane_of(code, packed, from, 1)}, how);
@@ -64,9 +63,7 @@ void cvt(Lowering& code, Modifiers& modifiers, Operands operands) {
     const bool to_integral = integral && ir::is_float(*to) && ir::is_float(*from);
     const std::uint32_t how = std::uint32_t(rounding) | (to_integral ? RoundToIntegral : 0) |
                               (saturate ? SaturateResult : 0) | (ftz ? FlushSubnormals : 0) | limits;
-    Behaviour convert = select_convert(*to, *from, rounding, how > 3);
-    if (saturate || finite) convert.info.arithmetic = {};
-    code.apply(convert, d.at, {code.source(operands[1], *from)}, how);
+    code.apply(select_convert(*to, *from, rounding, how > 3), d.at, {code.source(operands[1], *from)}, how);
     code.finish(d);
 }
 

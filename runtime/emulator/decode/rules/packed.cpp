@@ -76,8 +76,7 @@ void words_to(Lowering& code, Type type, Scalar scalar, Operands operands, std::
     const std::uint32_t a = index(code.source(operands[1], Type::U32));
     const std::uint32_t b = operands.size() > 2 ? index(code.source(operands[2], Type::U32)) : a;
     Behaviour behaviour = select_scalar(scalar);
-    if (scalar == Scalar::Tf32 && !(y & FiniteResult))
-        behaviour.info.arithmetic = {.to = Type::F32, .from = {Type::F32}};
+    if (scalar == Scalar::Tf32) behaviour.info.arithmetic = {.to = Type::F32, .from = {Type::F32}};
     code.emit(behaviour, D, A | B | C, {index(d.at), a, b, a, x, y});
     code.finish(d);
 }
