@@ -15,7 +15,8 @@ constexpr Twins in_a_block[] = {
     between(
         "lanes exchange words", 1, 32,
         "st.global.u32 [%d1], %r1; <bar.warp.sync -1;|shfl.sync.bfly.b32 %r8, %r1, 1, 31, -1;> xor.b32 %r10, %r1, 1; "
-        "mad.wide.u32 %d5, %r10, 4, %d2; ld.global.u32 %r9, [%d5];"),
+        "mad.wide.u32 %d5, %r10, 4, %d2; ld.global.u32 %r9, [%d5];",
+        "are ordered by nothing but a shuffle or a vote"),
     between("a word is written again where others have read it", 1, 64,
             "xor.b32 %r10, %r1, 32; mad.wide.u32 %d5, %r10, 4, %d2; ld.global.u32 %r9, [%d5]; <bar.sync 0;|> "
             "st.global.u32 [%d1], %r9;"),
@@ -423,6 +424,23 @@ TEST_CASE("stores of the same value are a class of their own") {
     // The value is there already.
     CHECK(found_in("and.b32 %r9, %r1, 32; @%p2 st.global.u32 [%d2], 1;", "races").first == "");
     CHECK(found_in("@%p2 st.global.u32 [%d2], %r20; @%p2 ld.global.u32 %r9, [%d2];", "races", 2).first == "race");
+}
+
+TEST_CASE("races with a shuffle between them are a class of their own") {
+    const std::string store = "st.shared.u32 [%r4], %r1; ", load = "xor.b32 %r8, %r4, 4; ld.shared.u32 %r9, [%r8];",
+                      shuffle = "shfl.sync.bfly.b32 %r8, %r1, 1, 31, 0xffffffff; ";
+    const auto code = [](const std::string& body, const std::string& checks) { return found_in(body, checks).first; };
+    CHECK(code(store + shuffle + load, "races-shared") == "shuffle-race");
+    CHECK(code(store + shuffle + load, "races-shared,no-races-shuffles") == "");
+    CHECK(code(store + shuffle + load, "races,no-races-shuffles") == "");
+    CHECK(code(store + shuffle + load, "races-shuffles") == "");
+    // What comes behind the shuffle, or is of lanes that were not in it, or of another warp, is a race.
+    CHECK(code(shuffle + store + load, "races-shared,no-races-shuffles") == "shared-race");
+    CHECK(code(store + shuffle + store + load, "races-shared,no-races-shuffles") == "shared-race");
+    CHECK(code(store + "setp.ne.u32 %p3, %r2, 3; @%p3 shfl.sync.bfly.b32 %r8, %r1, 1, 31, 0xfffffff7; " + load,
+               "races-shared,no-races-shuffles") == "shared-race");
+    CHECK(code(store + shuffle + "xor.b32 %r8, %r4, 128; ld.shared.u32 %r9, [%r8];",
+               "races-shared,no-races-shuffles") == "shared-race");
 }
 
 TEST_CASE("a race is reported with both accesses, and what would order them") {

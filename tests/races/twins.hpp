@@ -101,7 +101,8 @@ inline void check(const Twins& twins) {
             INFO(said);
             CHECK(said != "no failure");
             if (std::string_view(twins.also).contains(machine.code)) continue;
-            REQUIRE(machine.code == (twins.everywhere ? "race" : "shared-race"));
+            const bool is_exchange = std::string_view(twins.says).contains("but a shuffle");
+            REQUIRE(machine.code == (is_exchange ? "shuffle-race" : twins.everywhere ? "race" : "shared-race"));
             REQUIRE_THAT(said, contains(twins.says));
         }
     }

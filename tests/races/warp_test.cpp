@@ -11,11 +11,15 @@ constexpr Twins warp_twins[] = {
     {"a shuffle orders no memory",
      "st.shared.u32 [%r4], %r1; <bar.warp.sync 0xffffffff;|shfl.sync.bfly.b32 %r8, %r1, 1, 31, 0xffffffff;> "
      "ld.shared.u32 %r9, [%r6];",
-     32},
+     32, "are ordered by nothing but a shuffle or a vote"},
     {"a vote orders no memory",
      "st.shared.u32 [%r4], %r1; <bar.warp.sync -1;|vote.sync.ballot.b32 %r8, %p1, 0xffffffff;> ld.shared.u32 %r9, "
      "[%r6];",
-     32},
+     32, "are ordered by nothing but a shuffle or a vote"},
+    {"a reduction orders no memory",
+     "st.shared.u32 [%r4], %r1; redux.sync.add.u32 %r8, %r1, 0xffffffff; <bar.warp.sync -1;|> ld.shared.u32 %r9, "
+     "[%r6];",
+     32, "are ordered by nothing but a shuffle or a vote"},
     {"a sum over a warp in step",
      R"(st.shared.u32 [%r4], %r1; bar.warp.sync -1; mov.u32 %r10, 16;
 $loop: setp.lt.u32 %p3, %r2, %r10; shl.b32 %r11, %r10, 2; add.u32 %r11, %r11, %r4; mov.u32 %r13, 0;

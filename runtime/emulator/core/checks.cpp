@@ -54,6 +54,7 @@ Check check_of(FaultCode code) {
         case FaultCode::UndefinedDownload: return Check::Downloads;
         case FaultCode::SharedRace: return Check::SharedRaces;
         case FaultCode::Race: return Check::Races;
+        case FaultCode::ShuffleRace: return Check::ShuffleRaces;
         case FaultCode::BenignRace: return Check::BenignRaces;
         case FaultCode::MadeNan:
         case FaultCode::MadeInfinity: return Check::Nan;

@@ -128,6 +128,7 @@ enum class Scope : std::uint8_t { Thread, Block, Cluster, Device, System };
 /// How it orders what the threads of a launch do.
 struct Synchronises {
     bool meets_warp = false;                  // the lanes that execute it meet
+    bool exchanges_in_warp = false;           // ... and only give each other values, which orders no memory
     bool acquires = false, releases = false;  // a fence, or the order of its own access
     bool of_access = false;                   // ... the latter
     Scope scope = Scope::Thread;

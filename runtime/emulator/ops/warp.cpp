@@ -369,19 +369,23 @@ Operation operation_of(Reduction reduction) {
     if (reduction <= Reduction::MaxSigned) return Op::WarpReduce;
     return reduction <= Reduction::Xor ? Operation(Op::WarpReduceBits) : Operation(OwnOp::ReduceFloats);
 }
-MicroInfo of_warp(Operation operation) { return {.operation = operation, .use = DefinedUse::Warp}; }
+MicroInfo of_warp(Operation operation) {
+    return {.operation = operation, .synchronises = {.exchanges_in_warp = true}, .use = DefinedUse::Warp};
+}
 }  // namespace
 
 /// The checked one tells of the shuffled value itself what is defined.
 Behaviour select_shuffle(Shuffle mode) {
     return {HWY_DYNAMIC_DISPATCH(choose_shuffle)(mode),
             {.operation = Op::Shuffle,
+             .synchronises = {.exchanges_in_warp = true},
              .use = DefinedUse::Shuffle,
              .used = B | C | X,
              .checked = HWY_DYNAMIC_DISPATCH(choose_checked_shuffle)(mode)}};
 }
 Behaviour select_known_shuffle() {
-    return {HWY_DYNAMIC_DISPATCH(choose_known_shuffle)(), {.operation = Op::Shuffle, .checked = count_run}};
+    return {HWY_DYNAMIC_DISPATCH(choose_known_shuffle)(),
+            {.operation = Op::Shuffle, .synchronises = {.exchanges_in_warp = true}, .checked = count_run}};
 }
 Behaviour select_vote(Vote mode) { return {HWY_DYNAMIC_DISPATCH(choose_vote)(mode), of_warp(operation_of(mode))}; }
 Behaviour select_match(bool all, unsigned bytes) {
@@ -394,7 +398,7 @@ Behaviour select_elect() { return {HWY_DYNAMIC_DISPATCH(choose_elect)(), of_warp
 Behaviour select_active_mask() { return {HWY_DYNAMIC_DISPATCH(choose_active_mask)(), {Op::ActiveMask}}; }
 Behaviour select_sync_warp() {
     MicroInfo info = of_warp(Op::SyncWarp);
-    info.synchronises.meets_warp = true;
+    info.synchronises = {.meets_warp = true};
     return {HWY_DYNAMIC_DISPATCH(choose_sync_warp)(), info};
 }
 }  // namespace ikat::emulator

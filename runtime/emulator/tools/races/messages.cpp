@@ -54,7 +54,8 @@ std::string hint_inside(const LaunchState& state, const nvptx::Instruction& befo
 }  // namespace
 
 bool BlockRaces::describe(Diagnostic& diagnostic, const Fault& fault, std::string_view by) const {
-    constexpr FaultCode codes[] = {FaultCode::SharedRace, FaultCode::Race, FaultCode::BenignRace};
+    constexpr FaultCode codes[] = {FaultCode::SharedRace, FaultCode::Race, FaultCode::BenignRace,
+                                   FaultCode::ShuffleRace};
     if (!found_ || std::ranges::find(codes, fault.code) == std::end(codes)) return false;
     const auto& [now, before, before_lanes, is_behind, was_behind, is_refused, value, stored] = *found_;
     const LaunchState& state = block_.launch_state();
@@ -75,16 +76,17 @@ bool BlockRaces::describe(Diagnostic& diagnostic, const Fault& fault, std::strin
     }
     const std::string where =
         bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block_);
-    diagnostic.message = fmt::format("a race{}: {} and {} of {} {} are not ordered, by {} and {}",
-                                     fault.code == FaultCode::BenignRace ? " that writes the same value twice" : "",
-                                     kind_of(before, was_behind), kind_of(now, is_behind), plural(fault.bytes, "byte"),
-                                     where, whose, by);
+    diagnostic.message = fmt::format(
+        "a race{}: {} and {} of {} {} are {}, by {} and {}",
+        fault.code == FaultCode::BenignRace ? " that writes the same value twice" : "", kind_of(before, was_behind),
+        kind_of(now, is_behind), plural(fault.bytes, "byte"), where,
+        fault.code == FaultCode::ShuffleRace ? "ordered by nothing but a shuffle or a vote" : "not ordered", whose, by);
     const nvptx::Instruction* const other = instruction_of(state, before.op);
     if (other)
         diagnostic.notes.push_back(
             {location(state, *other), fmt::format("the one before, by {}: {}", whose, text_of(state.module, *other))});
     if (value) diagnostic.notes.push_back({{}, values_text(fault.bytes, *value, stored)});
-    if (fault.code == FaultCode::BenignRace) return true;
+    if (fault.code == FaultCode::BenignRace || fault.code == FaultCode::ShuffleRace) return true;
     if (now.is_strong && before.is_strong)
         diagnostic.hint =
             "both are atomic, volatile or relaxed, but in scopes that do not reach the other thread: use "

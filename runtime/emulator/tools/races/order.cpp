@@ -159,6 +159,12 @@ void Order::meet(const Warp& warp, std::uint32_t lanes) {
     find_several(warp.index);
 }
 
+void Order::exchange(const Warp& warp, std::uint32_t lanes) {
+    OfAgent& agent = agents_[warp.index];
+    each_lane(lanes, [&](unsigned lane) { warps_[warp.index].exchanges[lane] = {lanes, agent.last}; });
+    if (agent.last == agent.stamp) agent.stamp = tick();
+}
+
 void Order::arrive(const Warp& warp, std::uint32_t lanes, const Meeting& meeting, bool waits) {
     if (meeting.kind == Meeting::Kind::Cluster) return;  // see release
     Known& known = at(meeting);

@@ -86,6 +86,8 @@ public:
     }
     /// Lanes of a warp meet.
     void meet(const Warp& warp, std::uint32_t lanes);
+    /// ... and give each other values, which orders nothing.
+    void exchange(const Warp& warp, std::uint32_t lanes);
     void fence(const Warp& warp, std::uint32_t lanes, const Synchronises& how);
     /// A lane is about to access a location, strongly: an atomic, or volatile or relaxed.
     void use(const Warp& warp, unsigned lane, std::uint64_t location, std::uint32_t bytes, Direction direction,
@@ -112,6 +114,11 @@ public:
     };
     const Operation& begin(std::uint64_t number, Behind kind, unsigned warp, std::uint32_t lanes,
                            std::uint64_t barrier);
+    /// Whether a lane of a warp has exchanged values, since a stamp, with one of others.
+    bool has_exchanged(unsigned warp, unsigned lane, std::uint32_t others, Stamp stamp) const {
+        const Exchange& last = warps_[warp].exchanges[lane];
+        return stamp <= last.stamp && (others & last.lanes);
+    }
     /// Whether an access is a copy's write that is not over.
     bool is_in_flight(unsigned agent, Stamp stamp, std::uint32_t lanes) const;
     /// Whether the warp would know of it if it had asked in a wider scope, or been told in one.
@@ -134,6 +141,11 @@ private:
         Scope by = Scope::Thread;  // that of its own access
         Release release;
     };
+    /// Lanes that have given each other values, behind what they have done up to a stamp.
+    struct Exchange {
+        std::uint32_t lanes = 0;
+        Stamp stamp = 0;
+    };
     /// What a warp knows: all of its lanes, and single lanes where they know more.
     struct OfWarp {
         explicit OfWarp(Stamp before) : common(before) {}
@@ -148,6 +160,7 @@ private:
         std::uint32_t sees = 0;                                                      // lanes that have seen something
         std::array<std::pair<std::uint64_t, std::uint64_t>, warp_size> last_used{};  // from, to
         std::vector<KnownBlocks> refused;
+        std::array<Exchange, warp_size> exchanges{};  // the last one of each lane
     };
     /// A warp, or who works behind instructions.
     struct OfAgent {

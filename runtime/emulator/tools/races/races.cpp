@@ -385,7 +385,11 @@ bool BlockRaces::report(const LaneAccess& how, const std::uint64_t* addresses, S
     BlockRaces& its = races_of(block);
     its.found_ = found;
     its.found_->was_behind = found.before.agent >= block.warps().size();
-    if (is_same_value(how, addresses, space, address, bytes, *its.found_)) code = FaultCode::BenignRace;
+    if (is_same_value(how, addresses, space, address, bytes, *its.found_))
+        code = FaultCode::BenignRace;
+    else if (is_by_lanes(*its.found_) &&
+             its.order_.has_exchanged(how.w->index, first_of(found.now.lanes), found.before_lanes, found.before.stamp))
+        code = FaultCode::ShuffleRace;
     if (checks.of(code) == Action::Off) return true;
     find_values(how, addresses, space, address, bytes, *its.found_);
     its.found_->is_refused = its.order_.is_refused(how.w->index, found.before.block, found.before.agent,

@@ -115,6 +115,7 @@ public:
     void forget_finding() override { found_.reset(); }
 
     void meet(const Warp& warp, std::uint32_t lanes) { order_.meet(warp, lanes); }
+    void exchange(const Warp& warp, std::uint32_t lanes) { order_.exchange(warp, lanes); }
     void fence(const Warp& warp, std::uint32_t lanes, const Synchronises& how) { order_.fence(warp, lanes, how); }
     /// Lanes access memory at addresses in the window of shared memory, or at others. False after a finding that stops
     /// the warp.
@@ -147,6 +148,11 @@ private:
         bool is_refused = false;
         std::optional<std::uint64_t> value{}, stored{};  // of the bytes, and what the access makes of them
     };
+    /// Whether both accesses are by lanes of one warp.
+    static bool is_by_lanes(const Found& found) {
+        return found.before.block == found.now.block && found.before.agent == found.now.agent && !found.is_behind &&
+               !found.was_behind;
+    }
     BlockRaces& races_of(const ThreadBlock& block) const { return static_cast<BlockRaces&>(*block.tool(slot_)); }
     bool is_over() const { return order_.is_spent() || launch_.contexts.is_full(); }
     std::size_t byte_of(const std::uint8_t* bits, std::uint64_t offset) const {

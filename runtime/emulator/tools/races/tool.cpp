@@ -20,6 +20,12 @@ const MicroOp* note_meeting(const MicroOp* op, Warp* w, [[maybe_unused]] std::by
     IKAT_NEXT;
 }
 
+/// Lanes have given each other values; d is the tool's slot.
+const MicroOp* note_exchange(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
+    races_of(w, op->d).exchange(*w, mask);
+    IKAT_NEXT;
+}
+
 /// Lanes execute a fence of scope x, d is the tool's slot; y: 1 it acquires, 2 it releases, 4 it is an access's.
 const MicroOp* note_fence(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
     races_of(w, op->d).fence(*w, mask,
@@ -100,6 +106,7 @@ public:
     void after_op(Lowering& code, const Micro& op) const override {
         const Synchronises& how = op.info.synchronises;
         if (how.meets_warp) code.put({.run = note_meeting, .fields = {code.asked}});
+        if (how.exchanges_in_warp) code.put({.run = note_exchange, .fields = {code.asked}});
         if (op.info.operation == Op::Fence && (how.acquires || how.releases))
             code.put({.run = note_fence,
                       .fields = {code.asked, 0, 0, 0, std::uint32_t(how.scope),
