@@ -47,7 +47,7 @@ inline std::string twin(std::string_view body, bool is_right) {
     }
 }
 
-inline std::string module_of(std::string body) {
+inline std::string module_of(std::string body, const std::string& arrays = "") {
     for (std::size_t at; (at = body.find("$wait ")) != body.npos;) {
         const std::size_t comma = body.find(',', at), end = body.find(';', at);
         const std::string barrier = body.substr(at + 6, comma - at - 6),
@@ -64,7 +64,8 @@ inline std::string module_of(std::string body) {
     return R"(.version 8.6
 .target sm_90a
 .address_size 64
-.visible .entry k(.param .u64 p0, .param .u64 p1) {
+)" + arrays +
+           R"(.visible .entry k(.param .u64 p0, .param .u64 p1) {
     .reg .pred %p<16>; .reg .b16 %h<16>; .reg .b32 %r<64>; .reg .b64 %d<16>; .reg .b32 %f<64>;
     .shared .align 8 .b64 bar; .shared .align 8 .b64 empty; .shared .align 1024 .b8 tile[4096];
     mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 31; shr.u32 %r3, %r1, 5; mov.u32 %r5, tile; shl.b32 %r4, %r1, 2;
@@ -75,11 +76,11 @@ inline std::string module_of(std::string body) {
            barriers + "\n" + body + "\n$end: ret;\n}\n";
 }
 
-/// Every wrong one is found, in every order of the warps, and no right one is accused.
-inline void check(const Twins& twins) {
+/// Every wrong one is found, in every order of the warps, and no right one is accused. `arrays`: those of the module.
+inline void check(const Twins& twins, const std::string& arrays = "") {
     INFO(twins.name);
     for (const bool is_right : {true, false}) {
-        const std::string text = module_of(twin(twins.body, is_right));
+        const std::string text = module_of(twin(twins.body, is_right), arrays);
         INFO(text);
         for (const std::uint32_t seed : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u}) {
             INFO("schedule " << seed);
