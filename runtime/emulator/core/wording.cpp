@@ -2,6 +2,7 @@
 #include "runtime/emulator/core/wording.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace ikat::emulator {
 
@@ -20,6 +21,24 @@ std::string in_words(Vocabulary vocabulary, std::string_view text) {
         out += vocabulary == Vocabulary::Ptx ? found->ptx : found->language;
         text.remove_prefix(close + 1);
     }
+}
+
+std::string number_list(std::string_view noun, std::uint32_t set) {
+    std::string text = fmt::format("{}{} ", noun, std::popcount(set) == 1 ? "" : "s");
+    bool first = true;
+    for (unsigned number = 0; number < 32;) {
+        if (!(set >> number & 1)) {
+            ++number;
+            continue;
+        }
+        unsigned end = number;
+        while (end + 1 < 32 && set >> (end + 1) & 1) ++end;
+        if (!first) text += ", ";
+        text += end == number ? fmt::format("{}", number) : fmt::format("{}-{}", number, end);
+        first = false;
+        number = end + 1;
+    }
+    return text;
 }
 
 }  // namespace ikat::emulator

@@ -28,6 +28,10 @@ inline constexpr Words words[] = {
 /// The text with what stands between backquotes in these words; what is in none of them is left as it is.
 std::string in_words(Vocabulary vocabulary, std::string_view text);
 
+/// "warps 0-15, 20" of a set of numbers below 32.
+std::string number_list(std::string_view noun, std::uint32_t set);
+inline std::string lane_list(std::uint32_t mask) { return number_list("lane", mask); }
+
 /// "(1,2,3)"
 inline std::string tuple(const std::array<std::uint32_t, 3>& v) { return fmt::format("({},{},{})", v[0], v[1], v[2]); }
 

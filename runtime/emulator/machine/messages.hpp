@@ -41,6 +41,11 @@ Location location(const LaunchState& state, const nvptx::Instruction& instructio
 /// An instruction as PTX, cut to 160 characters.
 std::string text_of(const nvptx::Module& module, const nvptx::Instruction& instruction);
 
+const nvptx::Instruction* instruction_at(const Warp& warp, std::uint32_t pc);
+/// Says where it is: the line of the kernel's source if there is a table for it, and that of the PTX.
+void place(Diagnostic& diagnostic, const ThreadBlock& block, const nvptx::Instruction* instruction);
+void place(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp, std::uint32_t pc);
+
 /// "at offset 12 of buffer 'x' (64 bytes)"
 std::string bytes_text(const AccessedBytes& at, const ThreadBlock& block);
 /// "block (0,0,0) thread (1,0,0)"
