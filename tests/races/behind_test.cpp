@@ -60,6 +60,12 @@ $skip: $wait bar, 0;)"},
     cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%d2], 128, [bar]; $wait bar, 1; bra $end;
 $consume: $wait bar, 0; ld.shared.u32 %r9, [%r4-128]; mbarrier.arrive.shared.b64 _, [empty]; $wait bar, 1;)",
      64, "", "copy-not-awaited deadlock"},
+    {"an arrival behind copies, for which their thread waits, too",
+     R"(@%p1 mbarrier.inval.shared.b64 [bar]; @%p1 mbarrier.init.shared.b64 [bar], 32; bar.sync 0;
+    setp.eq.u32 %p3, %r3, 0; @!%p3 bra $consume;
+    cp.async.ca.shared.global [%r4], [%d1], 4; cp.async.mbarrier.arrive.noinc.shared.b64 [bar]; cp.async.wait_all; bra $end;
+$consume: <$wait bar, 0;|> ld.shared.u32 %r9, [%r4-128];)",
+     64, "", "copy-not-awaited"},
     {"a bulk store's source is used again behind its wait, and before it",
      R"(st.shared.u32 [%r4], %r1; fence.proxy.async; bar.sync 0; @!%p1 bra $skip;
     cp.async.bulk.global.shared::cta.bulk_group [%d2], [tile], 512; cp.async.bulk.commit_group; <cp.async.bulk.wait_group.read 0;|>

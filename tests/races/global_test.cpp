@@ -412,6 +412,8 @@ TEST_CASE("stores of the same value are a class of their own") {
                    "%r10, %r10, 1; setp.lt.u32 %p4, %r10, 2; @%p4 bra $loop;",
                    "races")
               .first == "race");
+    // Lane 0 is about to store 0, and lane 1 what is there already.
+    CHECK(found_in("setp.lt.u32 %p3, %r1, 2; @%p3 st.global.u32 [%d2], %r1;", "races").first == "race");
     // A load and a store are not of it.
     CHECK(found_in("ld.global.u32 %r9, [%d2]; @%p1 st.global.u32 [%d2], 1;", "races").first == "race");
     // Thread 5 stores 5, then 6, and thread 3 stores 6: what thread 5 is about to store is not what it has stored.

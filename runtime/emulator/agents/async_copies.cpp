@@ -188,6 +188,14 @@ bool AsyncCopies::await(const MicroOp* op, Warp* w, std::uint32_t mask) {
     for (Copy& copy : mine.flying) {
         if (!is_covered(copy)) continue;
         if (!end(op, w, copy.lane, copy)) return false;
+        // An arrival that has not come yet follows it all the same.
+        const auto follower = std::ranges::find_if(followers_, [&](const Follower& each) {
+            return each.warp == w->index && each.lane == copy.lane && each.number > copy.number;
+        });
+        if (follower != followers_.end() && !copy.has_barrier)
+            block_.each_tool([&](BlockTool& tool) {
+                tool.arrive_for(copy.operation, 1u << copy.lane, {Meeting::Kind::Mbarrier, follower->barrier});
+            });
         if (copy.operation != operation) tell(), operation = copy.operation, lanes = 0;
         lanes |= 1u << copy.lane;
     }

@@ -343,13 +343,12 @@ bool BlockRaces::is_same_value(const LaneAccess& how, const std::uint64_t* addre
         space == Space::Shared ? how.w->generic[int(Space::Shared)].at(address) : view_of(*how.w, space, address);
     const std::uint64_t at = address - view.base;
     if (view.bytes < bytes || at > view.bytes - bytes) return false;
-    if (how.stores(lane, address - addresses[lane], bytes, view.host + at)) return true;
-    // Another lane of the same op has not yet written its value.
     const bool is_same_op = found.before.op == found.now.op && found.before.agent == found.now.agent &&
                             found.before.block == found.now.block && found.before.stamp == found.now.stamp;
-    if (!is_same_op) return false;
     const unsigned other = first_of(found.before_lanes);
-    if (other >= lane || !(how.lanes >> other & 1)) return false;  // it was another execution
+    if (!is_same_op || other >= lane || !(how.lanes >> other & 1))
+        return how.stores(lane, address - addresses[lane], bytes, view.host + at);
+    // Another lane of the same op, which has not yet written its value.
     const std::uint64_t offset = address - addresses[other];
     if (offset >= how.bytes || how.bytes - offset < bytes) return false;
     std::array<std::byte, 16> value{};
