@@ -32,11 +32,14 @@ unsigned number_from_environment(const char* name, unsigned otherwise, std::stri
 /// A line for the log.
 std::string line_of(const emulator::Coverage& coverage) {
     const emulator::RaceCounts& races = coverage.races;
+    std::string lines;
+    for (const emulator::HeapLeft& each : coverage.heap_left)
+        lines += fmt::format("; {} by {}:{}", each.bytes, each.file, each.line);
     return fmt::format(
         "checked: kernel '{}', {} of {} orders, races: {} accesses of shared and {} of global memory, {} "
-        "unsure, {} unchecked; {} bytes of the heap left\n",
+        "unsure, {} unchecked; {} bytes of the heap left{}\n",
         coverage.entry, coverage.orders, coverage.asked, races.shared, races.global, races.unsure, races.unchecked,
-        coverage.heap_bytes);
+        coverage.heap_bytes, lines);
 }
 
 /// "7", "random", with the words that OpenOptions lists. False if it is empty.

@@ -15,6 +15,7 @@
 #include "runtime/emulator/machine/messages.hpp"
 #include "runtime/emulator/ops/handlers.hpp"
 #include "runtime/emulator/tools/definedness/definedness.hpp"
+#include "runtime/emulator/tools/heap/heap.hpp"
 #include "runtime/emulator/tools/nan/nan.hpp"
 #include "runtime/emulator/tools/proxies/proxies.hpp"
 #include "runtime/emulator/tools/races/races.hpp"
@@ -179,6 +180,7 @@ Statistics Program::run(const Launch& launch, const Options& options) {
     else if (options.checks.of(Check::SharedRaces) != Action::Off)
         how.tools.push_back(&shared_races());
     if (options.checks.of(Check::Nan) != Action::Off) how.tools.push_back(&made_of_numbers());
+    if (options.asks_for_heap) how.tools.push_back(&heap_left());
     for (const auto& tool : options.tools) how.tools.push_back(tool.get());
     DecodeOptions checked = how;
     checked.checks = true;

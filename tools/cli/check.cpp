@@ -58,8 +58,11 @@ std::optional<Diagnostic> leak(const std::vector<emulator::Coverage>& coverage) 
     std::string names;
     for (const emulator::Coverage& each : coverage) {
         left += each.heap_bytes;
-        if (each.heap_bytes > 0 && !names.contains("'" + each.entry + "'"))
-            names += fmt::format("{}'{}'", names.empty() ? "" : ", ", each.entry);
+        std::string by = fmt::format("'{}'", each.entry);
+        for (const emulator::HeapLeft& line : each.heap_left)
+            by += fmt::format("{}{} at {}:{}", line == each.heap_left.front() ? ", " : " and ",
+                              plural(line.bytes, "byte"), line.file, line.line);
+        if (each.heap_bytes > 0 && !names.contains(by)) names += (names.empty() ? "" : "; ") + by;
     }
     if (left <= 0) return {};
     return Diagnostic{.severity = Severity::Warning,
@@ -257,6 +260,13 @@ private:
             const bool is_below = at > line.data() && at[-1] == '-';
             at = std::from_chars(at, end, *number).ptr;
             if (number == &left) coverage.heap_bytes = is_below ? -std::int64_t(left) : std::int64_t(left);
+        }
+        for (std::size_t open = line.find("; ", at - line.data()); open != line.npos;) {
+            const std::size_t next = line.find("; ", open + 2), by = line.find(" by ", open);
+            const Location where = place_of(std::string(line.substr(by + 4, next - by - 4)) + ":1");
+            emulator::HeapLeft& left_by = coverage.heap_left.emplace_back(where.file, where.line);
+            std::from_chars(line.data() + open + 2, end, left_by.bytes);
+            open = next;
         }
         coverage.orders = unsigned(orders);
         coverage.asked = unsigned(asked);

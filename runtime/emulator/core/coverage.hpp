@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace ikat::emulator {
 
@@ -17,11 +18,20 @@ struct RaceCounts {
     }
 };
 
+/// Memory that a launch has allocated and not freed, by a line.
+struct HeapLeft {
+    std::string file;
+    std::uint32_t line = 0;
+    std::uint64_t bytes = 0;
+    bool operator==(const HeapLeft&) const = default;
+};
+
 struct Coverage {
     std::string entry;
-    unsigned orders = 1, asked = 1;  // in how many orders of its warps a launch has run
-    std::int64_t heap_bytes = 0;     // that it has allocated and not freed in the first; below 0: the reverse
-    RaceCounts races{};              // in all of these; without the classes `races` and `races-shared` there are none
+    unsigned orders = 1, asked = 1;     // in how many orders of its warps a launch has run
+    std::int64_t heap_bytes = 0;        // that it has allocated and not freed in the first; below 0: the reverse
+    std::vector<HeapLeft> heap_left{};  // ... by line, also what a later launch frees
+    RaceCounts races{};  // in all of these; without the classes `races` and `races-shared` there are none
 };
 
 }  // namespace ikat::emulator

@@ -41,6 +41,7 @@ struct Options {
     bool moved_shared = true;             // ... moves dynamic shared memory on by its alignment
     bool any_leader = true;               // ... chooses which lane elect takes
     std::function<void(std::string_view)> output;    // what the kernel prints, in CTA order; empty = stdout
+    bool asks_for_heap = false;                      // for Statistics::heap_left
     std::vector<std::shared_ptr<const Tool>> tools;  // that watch the launch (tool.hpp)
 };
 
@@ -66,6 +67,7 @@ struct Statistics {
     std::uint64_t lane_instructions = 0;  // lanes summed over warp instructions, whether their guard is on or off
     std::uint64_t global_bytes_read = 0, global_bytes_written = 0;
     RaceCounts races{};
+    std::vector<HeapLeft> heap_left{};  // with Options::asks_for_heap
 };
 
 }  // namespace ikat::emulator

@@ -75,9 +75,12 @@ void run(Program& program, const Launch& launch, const HostOptions& asked, Origi
     Memory::State& memory = program.memory().state();
     const auto heap_before = std::int64_t(memory.heap_used());
     Coverage coverage{.entry = std::string(launch.entry), .asked = asked.schedules};
+    options.asks_for_heap = bool(asked.covered);
     const auto run_once = [&] {
         try {
-            coverage.races += program.run(launch, options).races;
+            Statistics statistics = program.run(launch, options);
+            coverage.races += statistics.races;
+            if (coverage.heap_left.empty()) coverage.heap_left = std::move(statistics.heap_left);
         } catch (const Error& finding) {
             std::vector<Diagnostic> diagnostics = finding.diagnostics();
             diagnostics.front().notes.push_back(
