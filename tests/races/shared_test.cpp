@@ -12,6 +12,14 @@ constexpr Twins shared_twins[] = {
      "the bytes are 0x000000"},
     {"a barrier before the write instead of behind it",
      "<st.shared.u32 [%r4], %r1; bar.sync 0;|bar.sync 0; st.shared.u32 [%r4], %r1;> ld.shared.u32 %r9, [%r6];"},
+    {"a word is read by its own thread, and then by another warp",
+     R"(st.shared.u32 [%r4], %r1; ld.shared.u32 %r9, [%r4]; <bar.sync 0;|> setp.eq.u32 %p3, %r3, 1;
+    @%p3 ld.shared.u32 %r9, [%r4-128];)",
+     64},
+    {"rows of several lines, of which two share the last one",
+     R"(shl.b32 %r8, %r2, 4; add.u32 %r8, %r8, %r5; shr.u32 %r9, %r3, 1; mul.lo.u32 %r9, %r9, <512|496>; add.u32 %r8, %r8, %r9;
+    setp.lt.u32 %p3, %r3, 2; and.b32 %r10, %r3, 1; setp.eq.u32 %p4, %r10, 0; @!%p4 bra $end;
+    @%p3 ld.shared.v4.u32 {%r11, %r12, %r13, %r14}, [%r8]; @!%p3 st.shared.v4.u32 [%r8], {%r1, %r1, %r1, %r1};)"},
     {"a word is overwritten while others may still read it",
      "st.shared.u32 [%r4], %r1; bar.sync 0; ld.shared.u32 %r9, [%r6]; <bar.sync 0;|> st.shared.u32 [%r4], %r9;", 128,
      "a race: a load and a store of 4 bytes"},
