@@ -439,7 +439,8 @@ TEST_CASE("races with a shuffle between them are a class of their own") {
     // What comes behind the shuffle, or is of lanes that were not in it, or of another warp, is a race.
     CHECK(code(shuffle + store + load, "races-shared,no-races-shuffles") == "shared-race");
     CHECK(code(store + shuffle + store + load, "races-shared,no-races-shuffles") == "shared-race");
-    CHECK(code(store + "setp.ne.u32 %p3, %r2, 3; @%p3 shfl.sync.bfly.b32 %r8, %r1, 1, 31, 0xfffffff7; " + load,
+    CHECK(code(store + "setp.ne.u32 %p3, %r2, 3; @%p3 shfl.sync.bfly.b32 %r8, %r1, 1, 31, 0xfffffff7; " +
+                   "setp.eq.u32 %p4, %r2, 2; @%p4 ld.shared.u32 %r9, [%r4+4];",
                "races-shared,no-races-shuffles") == "shared-race");
     CHECK(code(store + shuffle + "xor.b32 %r8, %r4, 128; ld.shared.u32 %r9, [%r8];",
                "races-shared,no-races-shuffles") == "shared-race");
