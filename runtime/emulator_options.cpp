@@ -7,7 +7,7 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
-#include <random>
+#include <optional>
 #include <thread>
 
 #include "codegen/support/environment.hpp"
@@ -42,36 +42,18 @@ std::string line_of(const emulator::Coverage& coverage) {
         coverage.heap_bytes, lines);
 }
 
-/// "7", "random", with the words that OpenOptions lists. False if it is empty.
-bool set_schedule(emulator::HostOptions& options, std::string_view asked) {
+/// "7", "random", with the words that OpenOptions lists. Nothing if none is asked for.
+std::optional<emulator::Schedule> schedule_of(std::string_view asked) {
     const std::string_view text = asked.empty() ? environment("IKAT_SCHEDULE") : asked;
-    if (text.empty()) return false;
-    const auto malformed = [&] {
-        return Error(fmt::format("there is no schedule '{}'{}", text, asked.empty() ? " (from IKAT_SCHEDULE)" : ""),
-                     "a schedule is 0 (round-robin), a number that gives the order of warps, or random; then, "
-                     "separated by commas, lanes: also the order of diverged lanes of a warp; moved-shared: dynamic "
-                     "shared memory does not begin at a multiple of 1024; any-leader: elect takes any lane");
-    };
-    options.lanes = false;
-    std::string_view number = text.substr(0, text.find(','));
-    std::string_view words = text.substr(number.size());
-    while (!words.empty()) {
-        words.remove_prefix(1);
-        const std::string_view word = words.substr(0, words.find(','));
-        words.remove_prefix(word.size());
-        bool* const is_on = word == "lanes"          ? &options.lanes
-                            : word == "moved-shared" ? &options.asks_moved_shared
-                            : word == "any-leader"   ? &options.asks_any_leader
-                                                     : nullptr;
-        if (!is_on) throw malformed();
-        *is_on = true;
-    }
-    const bool random = number == "random";
-    if (random) options.seed = std::random_device()() | 1;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), options.seed);
-    if (!random && (error != std::errc{} || end != number.data() + number.size())) throw malformed();
-    if (random) note(fmt::format("schedule {}\n", emulator::schedule_text(options, options.seed, options.lanes)));
-    return true;
+    if (text.empty()) return {};
+    const auto schedule = emulator::read_schedule(text);
+    if (!schedule)
+        throw Error(fmt::format("there is no schedule '{}'{}", text, asked.empty() ? " (from IKAT_SCHEDULE)" : ""),
+                    "a schedule is 0 (round-robin), a number that gives the order of warps, or random; then, "
+                    "separated by commas, " +
+                        emulator::schedule_words());
+    if (text.starts_with("random")) note(fmt::format("schedule {}\n", to_string(*schedule)));
+    return schedule;
 }
 
 }  // namespace
@@ -113,7 +95,9 @@ emulator::HostOptions emulator_options(const OpenOptions& options) {
     if (options.traffic)
         out.tools.push_back(emulator::count_traffic(
             [to = options.traffic](const emulator::LaunchTraffic& launch) { to->push_back(launch); }));
-    out.by_number = !set_schedule(out, options.schedule);
+    const auto schedule = schedule_of(options.schedule);
+    out.by_number = !schedule;
+    static_cast<emulator::Schedule&>(out) = schedule.value_or(emulator::Schedule::of(0));
     return out;
 }
 

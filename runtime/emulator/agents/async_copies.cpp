@@ -33,9 +33,8 @@ AsyncCopies::OfWarp& AsyncCopies::of(const Warp* w) {
     return warps_[w->index];
 }
 
-/// Without a seed, as late as possible.
 AsyncCopies::Copy::Arrival AsyncCopies::draw_arrival() {
-    return chances_ ? Copy::Arrival(chances_.draw(3)) : Copy::Arrival::AtWait;
+    return drawn_arrival(block_.schedule(), chances_, Copy::Arrival::AtWait);
 }
 
 void AsyncCopies::arrive_by_chance(OfWarp& of) {

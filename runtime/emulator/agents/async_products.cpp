@@ -114,6 +114,16 @@ unsigned AsyncProducts::draw(unsigned choices) {
     return state_ % choices;
 }
 
+/// Whether the products that a warp waits for go on while others run.
+bool AsyncProducts::is_late() {
+    switch (block_.schedule().arrivals) {
+        case Schedule::Arrivals::Early: return false;
+        case Schedule::Arrivals::Late: return true;
+        case Schedule::Arrivals::BySeed: break;
+    }
+    return !state_ || draw(2) == 0;
+}
+
 bool AsyncProducts::find(const MicroOp* op, Warp* w, FaultCode code, std::string what, const nvptx::Instruction* other,
                          const char* is) {
     block_.finding = std::move(what);
@@ -443,7 +453,7 @@ AsyncProducts::Wait AsyncProducts::await(const MicroOp* op, Warp* w) {
     mine.awaits = covered[-1];
     if (mine.awaits != mine.over) {
         if (!is_met(*w)) return mine.lets_others = true, Wait::ForOthers;
-        if (!std::exchange(mine.lets_others, true) && (!state_ || draw(2) == 0)) return Wait::Later;
+        if (!std::exchange(mine.lets_others, true) && is_late()) return Wait::Later;
     }
     const unsigned place = place_in_group(w);
     for (std::uint64_t number = mine.over; number < mine.awaits; ++number) {

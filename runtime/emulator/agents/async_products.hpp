@@ -12,7 +12,7 @@
 // operands in shared memory are free at the first of the four waits: it says that the product is complete, which all
 // four warps execute together. Kernels rely on that, in which one thread of a warpgroup tells who copies that a tile
 // has been read. For the registers, the decoder inserts an op (touch_registers) before each op that uses a register
-// which is d or a of some product (decode/rules/warpgroup.cpp); other kernels have no such ops. By the seed, a warp
+// which is d or a of some product (decode/rules/warpgroup.cpp); other kernels have no such ops. By the schedule, a warp
 // lets others run before it waits.
 #pragma once
 #include <deque>
@@ -134,6 +134,7 @@ private:
     bool complete(const MicroOp* op, Warp* w, Product& product);
     std::unique_ptr<Product> new_product(const Issue& issue, ListedOperands registers);
     unsigned draw(unsigned choices);
+    bool is_late();
 
     ThreadBlock& block_;
     std::deque<Group> groups_;  // empty until there is a product

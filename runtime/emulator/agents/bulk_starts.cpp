@@ -138,7 +138,7 @@ bool BulkCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame, 
                .lane = lane,
                .is_bulk = true}};
     copy.form = form;
-    copy.arrival = chances_ ? Arrival(chances_.draw(3)) : Arrival::AtLast;
+    copy.arrival = drawn_arrival(block_.schedule(), chances_, Arrival::AtLast);
     if (form.dimensions && !find_box(start, copy)) return false;
     switch (form.kind) {
         case BulkForm::Kind::Load:

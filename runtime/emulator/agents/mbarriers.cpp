@@ -19,7 +19,8 @@ void Mbarriers::start() {
     barriers_.clear();
     questions_.clear();
     missed_ = made_ = 0;
-    chances_.state = block_.seed_of(1u << 30);
+    left_.clear();
+    chances_.state = block_.schedule().missed_waits ? block_.chosen_seed(1u << 30) : block_.seed_of(1u << 30);
 }
 
 Mbarriers::Barrier* Mbarriers::find(std::uint64_t address) {
@@ -71,11 +72,24 @@ std::optional<FaultCode> Mbarriers::add_bytes(Barrier& barrier, std::int64_t byt
     return {};
 }
 
-std::uint32_t Mbarriers::missing(Warp* w, std::uint32_t lanes) {
+/// Whether a warp is told no instead of yes: by chance, but not twice in a row, or on demand once to three times before
+/// each yes.
+bool Mbarriers::misses(const Warp* w) {
     const std::uint32_t self = 1u << w->index;
-    const bool misses = chances_ && !(missed_ & self) && chances_.draw(4) == 0;
-    missed_ = misses ? missed_ | self : missed_ & ~self;
-    if (!misses) return 0;
+    if (!block_.schedule().missed_waits) {
+        const bool misses = chances_ && !(missed_ & self) && chances_.draw(4) == 0;
+        missed_ = misses ? missed_ | self : missed_ & ~self;
+        return misses;
+    }
+    if (w->index >= left_.size()) left_.resize(w->index + 1);
+    std::uint8_t& left = left_[w->index];
+    if (!(missed_ & self)) left = std::uint8_t(1 + chances_.draw(3));
+    missed_ = left ? missed_ | self : missed_ & ~self;
+    return left && left--;
+}
+
+std::uint32_t Mbarriers::missing(Warp* w, std::uint32_t lanes) {
+    if (!misses(w)) return 0;
     if (!w->by_chance || std::has_single_bit(lanes) || chances_.draw(2) == 0) return lanes;
     // So the lanes of a warp do not always arrive together, each behind what all of them have done.
     std::uint32_t rest = lanes;
@@ -228,6 +242,10 @@ template <class F>
     block_of(w).some_arrive();
     for (std::uint32_t rest = mask; rest; rest &= rest - 1)
         if (!f(OnBarrier(op, w, frame, unsigned(std::countr_zero(rest))))) return false;
+    if (block_of(w).schedule().turns == Schedule::Turns::Priorities) {  // at the next branch, others may go first
+        w->gives_way = true;
+        w->slice_end = w->leave_at = w->instructions;
+    }
     return true;
 }
 

@@ -116,11 +116,13 @@ public:
 
 private:
     void settle(Barrier& barrier);
+    bool misses(const Warp* w);
 
     ThreadBlock& block_;
     std::unordered_map<std::uint64_t, Barrier> barriers_;  // by address
     std::vector<Question> questions_;                      // by warp
     std::uint32_t missed_ = 0;                             // warps whose last answer was given as no
+    std::vector<std::uint8_t> left_;                       // by warp: how often it is still told no, on demand
     std::uint32_t made_ = 0;                               // barriers
     Chances chances_;
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random choices of a launch with a seed, in code that makes few of them.
+// Choices of a launch by its schedule, in code that makes few of them.
 #pragma once
 #include <cstdint>
+
+#include "runtime/emulator/core/schedule.hpp"
 
 namespace ikat::emulator {
 
@@ -17,5 +19,16 @@ struct Chances {
         return state % choices;
     }
 };
+
+/// When something arrives that goes on behind its instruction: at once, later by chance, or at last, as late as it may.
+template <class Arrival>
+Arrival drawn_arrival(const Schedule& schedule, Chances& chances, Arrival at_last) {
+    switch (schedule.arrivals) {
+        case Schedule::Arrivals::Early: return Arrival::Over;
+        case Schedule::Arrivals::Late: return at_last;
+        case Schedule::Arrivals::BySeed: break;
+    }
+    return chances ? Arrival(chances.draw(3)) : at_last;
+}
 
 }  // namespace ikat::emulator

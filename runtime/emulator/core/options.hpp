@@ -14,6 +14,7 @@
 #include "codegen/support/diagnostic.hpp"
 #include "runtime/emulator/core/checks.hpp"
 #include "runtime/emulator/core/coverage.hpp"
+#include "runtime/emulator/core/schedule.hpp"
 
 namespace ikat::emulator {
 
@@ -26,7 +27,7 @@ struct Progress {
     std::uint64_t blocks_done = 0, blocks = 0, warp_instructions = 0;
 };
 
-struct Options {
+struct Options : Schedule {
     unsigned threads = 1;  // host threads over which the CTAs of a launch are spread
     Checks checks = Checks::strict();
     // Findings that do not end the launch, once for each line; called at its end, in the order of lines. Empty:
@@ -36,10 +37,6 @@ struct Options {
     std::uint64_t step_budget =
         1000000000;                       // instructions of a warp between two of its barriers; more count as endless
     std::uint64_t launch_budget = ~0ull;  // of all warps of a launch, over barriers
-    std::uint32_t seed = 0;               // 0: warps round-robin; else the seed of an order
-    bool lanes = true;                    // a seed also orders the diverged lanes of a warp
-    bool moved_shared = true;             // ... moves dynamic shared memory on by its alignment
-    bool any_leader = true;               // ... chooses which lane elect takes
     std::function<void(std::string_view)> output;    // what the kernel prints, in CTA order; empty = stdout
     bool asks_for_heap = false;                      // for Statistics::heap_left
     std::vector<std::shared_ptr<const Tool>> tools;  // that watch the launch (tool.hpp)

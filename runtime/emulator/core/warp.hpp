@@ -113,6 +113,7 @@ struct Warp {
     bool strayed = false;   // lanes have run ahead of others that they would have met
     bool parallel = false;  // other blocks run at the same time
     bool polls = false;     // the running lanes have asked in vain whether a phase is over (mbarriers.hpp)
+    bool gives_way = false;  // ... have arrived somewhere: others may go first now
     Leave leave = Leave::None;
     std::uint32_t existing = 0;  // lanes that have a thread
     std::uint32_t live = 0;      // ... and have not exited

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <iterator>
 #include <mutex>
 #include <set>
 #include <tuple>
@@ -36,23 +37,35 @@ struct Restored {
     ~Restored() { memory.restore(snapshot); }
 };
 
-/// The seed of another order than the first: round-robin, in which copies arrive as late as they may, unless that was
-/// the first; then others.
-std::uint32_t order_behind(std::uint32_t first, unsigned number) {
-    if (number == 1 && first != 0) return 0;
-    return first + number == 0 ? 1 : first + number;
-}
-
 const Checks& checks_of(const HostOptions& options, Origin origin) {
     return origin == Origin::Own ? options.sets.strict : options.sets.foreign;
 }
 
 }  // namespace
 
-std::string schedule_text(const HostOptions& options, std::uint32_t seed, bool lanes) {
-    if (!seed) return "0";
-    return fmt::format("{}{}{}{}", seed, lanes ? ",lanes" : "", options.asks_moved_shared ? ",moved-shared" : "",
-                       options.asks_any_leader ? ",any-leader" : "");
+Schedule order_behind(const Schedule& first, unsigned number) {
+    using Turns = Schedule::Turns;
+    using Arrivals = Schedule::Arrivals;
+    struct Row {
+        Turns turns;
+        Arrivals arrivals;
+        bool has_adversaries = false;
+    };
+    constexpr Row table[] = {{Turns::Descending, Arrivals::Late},         {Turns::BySeed, Arrivals::BySeed, true},
+                             {Turns::Priorities, Arrivals::Early},        {Turns::Priorities, Arrivals::Late},
+                             {Turns::Descending, Arrivals::Early},        {Turns::Priorities, Arrivals::BySeed, true},
+                             {Turns::Ascending, Arrivals::Late}};
+    if (number == 0) return first;
+    const Row row = number <= std::size(table)
+                        ? table[number - 1]
+                        : Row{number % 2 ? Turns::Priorities : Turns::BySeed, Arrivals(number / 2 % 3), true};
+    Schedule order = first;
+    order.seed = first.seed + number == 0 ? 1 : first.seed + number;
+    order.turns = row.turns;
+    order.arrivals = row.arrivals;
+    order.lanes = number % 2 == 0;
+    if (row.has_adversaries) order.missed_waits = order.starved_block = order.any_blocks = true;
+    return order;
 }
 
 void run(Program& program, const Launch& launch, const HostOptions& asked, Origin origin) {
@@ -60,18 +73,21 @@ void run(Program& program, const Launch& launch, const HostOptions& asked, Origi
     Options options = asked;
     const bool is_strict = origin == Origin::Own || asked.sets.all_strict;
     options.checks = checks_of(asked, origin);
-    options.moved_shared = is_strict || asked.asks_moved_shared;
-    options.any_leader = is_strict || asked.asks_any_leader;
+    Schedule order = asked;  // as it is said
+    if (asked.by_number) order = Schedule::of(++launches);
+    const auto take = [&](const Schedule& next) {
+        order = next;
+        static_cast<Schedule&>(options) = next;
+        options.moved_shared |= is_strict;
+        options.any_leader |= is_strict;
+    };
+    take(order);
     options.warning = [&](const Diagnostic& warning) {
         if (!asked.warned->is_new(launch.entry, warning)) return;
         Diagnostic named = warning;
         named.notes.push_back({{}, fmt::format("in kernel '{}'", launch.entry)});
         asked.warning(named);
     };
-    if (asked.by_number) {
-        options.seed = ++launches;
-        options.lanes = false;
-    }
     Memory::State& memory = program.memory().state();
     const auto heap_before = std::int64_t(memory.heap_used());
     Coverage coverage{.entry = std::string(launch.entry), .asked = asked.schedules};
@@ -86,7 +102,7 @@ void run(Program& program, const Launch& launch, const HostOptions& asked, Origi
             diagnostics.front().notes.push_back(
                 {{},
                  fmt::format("in kernel '{}'; IKAT_SCHEDULE={} repeats this order of warps", launch.entry,
-                             schedule_text(asked, options.seed, options.lanes))});
+                             to_string(order))});
             const KernelFailure error(std::move(diagnostics));
             log(error.what() + std::string("\n"));
             throw error;
@@ -106,11 +122,10 @@ void run(Program& program, const Launch& launch, const HostOptions& asked, Origi
         const Restored restored{memory, after};
         options.output = [](std::string_view) {};
         options.tools.clear();
-        const std::uint32_t first = options.seed;
+        const Schedule first = order;
         // Without a change of buffers by the kernel itself, which cannot be undone.
         for (; coverage.orders < asked.schedules && memory.restore(before); ++coverage.orders) {
-            options.seed = order_behind(first, coverage.orders);
-            options.lanes = coverage.orders % 2 == 0;
+            take(order_behind(first, coverage.orders));
             run_once();
         }
     }

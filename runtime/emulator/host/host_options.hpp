@@ -21,12 +21,12 @@ std::shared_ptr<Warned> nothing_warned();
 /// The options of a device.
 struct HostOptions : Options {
     CheckSets sets{};       // instead of `checks`
-    bool by_number = true;  // no schedule was asked for: each launch takes its own, by its number in the process
+    // No schedule was asked for: each launch takes its own seed, by its number in the process. Otherwise moved_shared
+    // and any_leader are what was asked for; kernels of our own have them anyway.
+    bool by_number = true;
     // Each launch runs in so many orders; what it does in the first one counts.
     unsigned schedules = 1;
     std::function<void(const Coverage&)> covered{};  // called for each launch
-    // Adversaries that a schedule was asked to have; otherwise those of our own kernels have them.
-    bool asks_moved_shared = false, asks_any_leader = false;
     std::shared_ptr<Warned> warned = nothing_warned();  // each line is warned of once
 };
 
@@ -36,8 +36,9 @@ public:
     using Error::Error;
 };
 
-/// "7,lanes,moved-shared": the words that are on. Our own kernels have the adversaries by every seed.
-std::string schedule_text(const HostOptions& options, std::uint32_t seed, bool lanes);
+/// The orders of a launch that runs in several, by number: 0 is the first, others follow it. docs/emulator.md lists
+/// them.
+Schedule order_behind(const Schedule& first, unsigned number);
 
 /// Runs a launch that has been checked. Throws KernelFailure on a finding, with a note on how to repeat the order of
 /// warps; if it is not found in the first of several orders, the memory is what that has made of it.

@@ -189,8 +189,8 @@ unsigned ThreadBlock::elected(std::uint32_t lanes) const {
     return unsigned(std::countr_zero(rest));
 }
 
-std::uint32_t ThreadBlock::seed_of(std::uint32_t number) const {
-    return state_.options.seed ? mixed(state_.options.seed, ~(std::uint32_t(index_) + number)) | 1 : 0;
+std::uint32_t ThreadBlock::chosen_seed(std::uint32_t number) const {
+    return mixed(state_.options.seed, ~(std::uint32_t(index_) + number)) | 1;
 }
 
 void ThreadBlock::start_warp(ScheduledWarp& warp) {
@@ -206,10 +206,11 @@ void ThreadBlock::start_warp(ScheduledWarp& warp) {
         start_checking(warp, false);
 }
 
-void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
+void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates, std::uint64_t turn) {
     const auto& grid = state_.launch.grid;
     coordinates_ = coordinates;
     index_ = coordinates[0] + std::uint64_t(grid[0]) * (coordinates[1] + std::uint64_t(grid[1]) * coordinates[2]);
+    place_ = schedule().any_blocks ? turn : index_;
     std::fill(shared_.begin(), shared_.end(), std::byte{poison});
     std::fill(local_.begin(), local_.end(), std::byte{poison});
     forget_written();
@@ -230,7 +231,7 @@ void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
     waits_ = false;
     polling_ = 0;
     random_.seed(mixed(state_.options.seed, std::uint32_t(index_)));
-    order_.start(std::uint32_t(warps_.size()), (state_.options.seed + index_) % 2 == 1);
+    order_.start(std::uint32_t(warps_.size()), schedule(), index_, random_);
 }
 
 void ThreadBlock::forget_written() {
@@ -259,7 +260,7 @@ void ThreadBlock::reopen(std::uint64_t address) {
         if (view.base == at.base) view.written = view.bits;
 }
 
-/// One turn of a warp. True if it was cut off: the warp could have continued.
+/// One turn of a warp. True if it was cut off: the warp could have continued, and does not do so only for others.
 bool ThreadBlock::run_warp(ScheduledWarp& warp, std::uint64_t steps) {
     const Options& options = state_.options;
     const std::uint64_t before = warp.instructions, left = options.step_budget - warp.spent();
@@ -271,7 +272,7 @@ bool ThreadBlock::run_warp(ScheduledWarp& warp, std::uint64_t steps) {
     switch (stop) {
         case ScheduledWarp::Stop::SliceOver:
             if (warp.spent() >= options.step_budget) throw budget_error(*this, warp);
-            return true;
+            return !std::exchange(warp.gives_way, false);
         case ScheduledWarp::Stop::Done: end(warp); break;
         case ScheduledWarp::Stop::AtBarrier: arrive(warp); break;
         case ScheduledWarp::Stop::Fault: throw fault_error(*this, warp);
@@ -350,8 +351,8 @@ ThreadBlock::Turn ThreadBlock::run(std::uint64_t steps) {
     for (std::uint64_t used = 0; used < steps;) {
         bool progress = false, quiet = true;
         const std::uint64_t wakes = wakes_, meetings = meetings_;
-        if (state_.options.seed) order_.shuffle(random_);
-        for (const unsigned index : order_.turns) {
+        order_.begin_round(random_);
+        for (const unsigned index : order_.turns()) {
             if (waiting_[index] != runs || polling_ >> index & 1) continue;
             const std::uint64_t before = warps_[index].instructions;
             const bool is_cut = run_warp(warps_[index], slice);
@@ -359,6 +360,7 @@ ThreadBlock::Turn ThreadBlock::run(std::uint64_t steps) {
             quiet &= is_cut;
             used += warps_[index].instructions - before;
             progress = true;
+            if (!is_cut && order_.ends_round(index)) break;
         }
         if (!running_) return Turn::Ended;
         const bool all_poll = polling_ && only_polls();
@@ -392,6 +394,12 @@ bool ThreadBlock::only_polls() const {
     return std::ranges::all_of(warps_, [&](const ScheduledWarp& warp) {
         return waiting_[warp.index] != runs || (polling_ >> warp.index & 1);
     });
+}
+
+std::uint64_t ThreadBlock::executed() const {
+    std::uint64_t sum = 0;
+    for (const ScheduledWarp& warp : warps_) sum += warp.instructions;
+    return sum;
 }
 
 Statistics ThreadBlock::statistics() const {

@@ -41,7 +41,7 @@ struct LaunchState {
     bool parallel = false;
     std::atomic<std::uint64_t> steps{0};
     std::atomic<bool> stop{false};  // another block has failed
-    std::uint64_t failed_block = ~std::uint64_t{0};
+    std::uint64_t failed_block = ~std::uint64_t{0};  // its place
     std::array<std::once_flag, 2> effects_once{};
     std::array<std::vector<std::uint8_t>, 2> effects{};  // of the ops of plain and checked code, computed on demand
     const std::vector<std::uint8_t>& effects_in(const DecodedKernel& code);
@@ -54,8 +54,8 @@ public:
     /// The block of rank `rank` in its cluster, whose blocks are `cluster`.
     ThreadBlock(LaunchState& state, std::uint32_t rank, std::deque<ThreadBlock>& cluster);
 
-    /// Begins the block at these coordinates of the grid.
-    void start(std::array<std::uint32_t, 3> coordinates);
+    /// Begins the block at these coordinates of the grid, of all those that start in any order after so many.
+    void start(std::array<std::uint32_t, 3> coordinates, std::uint64_t turn);
     enum class Turn {
         Over,
         Ended,
@@ -67,6 +67,12 @@ public:
 
     LaunchState& launch_state() const { return state_; }
     std::uint64_t index() const { return index_; }
+    /// Where it comes among all blocks in what is printed and found: its index, or, if they start in any order, when.
+    std::uint64_t place() const { return place_; }
+    /// Whether it waits for other blocks, as far as is known.
+    bool is_idle() const { return waits_ || waits_for_cluster(); }
+    /// Warp instructions since it was made.
+    std::uint64_t executed() const;
     std::array<std::uint32_t, 3> coordinates() const override { return coordinates_; }
     std::array<std::uint32_t, 3> thread(const Warp& warp, unsigned lane) const override;
     void print(std::string_view text) override { output += text; }
@@ -118,8 +124,11 @@ public:
     void some_arrive() {
         for (const auto& each : agents_) each->some_arrive();
     }
-    /// The seed of random choices, for an agent or a tool with this number; 0: there are none.
-    std::uint32_t seed_of(std::uint32_t number) const;
+    const Schedule& schedule() const { return state_.options; }
+    /// The seed of random choices, for an agent or a tool with this number; 0: there are none. chosen_seed() is the
+    /// same where there are some even without a seed.
+    std::uint32_t seed_of(std::uint32_t number) const { return schedule().seed ? chosen_seed(number) : 0; }
+    std::uint32_t chosen_seed(std::uint32_t number) const;
     BlockTool* tool(std::size_t slot) const { return tools_[slot]; }
     /// Calls f(tool) for each tool that is told what happens in the block.
     template <class F>
@@ -188,6 +197,7 @@ private:
     const std::uint32_t rank_;
     std::deque<ThreadBlock>& peers_;  // the blocks of its cluster, including itself
     std::uint64_t index_ = 0;         // x fastest
+    std::uint64_t place_ = 0;
     std::array<std::uint32_t, 3> coordinates_{};
     std::uint32_t threads_ = 0, running_ = 0;
     std::uint32_t ended_ = 0;  // warps, as a set

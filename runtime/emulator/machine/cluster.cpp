@@ -25,17 +25,41 @@ Cluster::Cluster(LaunchState& state) : state_(state) {
         blocks_.emplace_back(state, rank, blocks_);
 }
 
-void Cluster::start(std::uint64_t number) {
+void Cluster::start(std::uint64_t number, std::uint64_t turn) {
     const Coordinates &size = state_.kernel.cluster, &grid = state_.launch.grid;
     const Coordinates at = coordinates_in({grid[0] / size[0], grid[1] / size[1], grid[2] / size[2]}, number);
     for (std::uint32_t rank = 0; rank < blocks_.size(); ++rank) {
         const Coordinates in = coordinates_in(size, rank);
-        blocks_[rank].start({at[0] * size[0] + in[0], at[1] * size[1] + in[1], at[2] * size[2] + in[2]});
+        blocks_[rank].start({at[0] * size[0] + in[0], at[1] * size[1] + in[1], at[2] * size[2] + in[2]},
+                            turn * blocks_.size() + rank);
     }
     for (ThreadBlock& block : blocks_) block.see_cluster();
     running_ = (1u << blocks_.size()) - 1;
-    random_.seed(mixed(state_.options.seed, std::uint32_t(number)));
-    order_.start(std::uint32_t(blocks_.size()), (state_.options.seed + number) % 2 == 1);
+    const Options& options = state_.options;
+    random_.seed(mixed(options.seed, std::uint32_t(number)));
+    order_.start(std::uint32_t(blocks_.size()), options, number, random_);
+    if (options.starved_block && blocks_.size() > 1)
+        starved_ = mixed(options.seed, ~std::uint32_t(number)) % unsigned(blocks_.size());
+    starved_since_ = executed_by_others();
+}
+
+std::uint64_t Cluster::executed_by_others() const {
+    std::uint64_t sum = 0;
+    for (std::uint32_t rank = 0; rank < blocks_.size(); ++rank)
+        if (rank != starved_) sum += blocks_[rank].executed();
+    return sum;
+}
+
+/// Whether another block goes before the starved one. Not for ever: it may wait for that one in a way that is not seen.
+bool Cluster::starves() {
+    constexpr std::uint64_t most = 1 << 22;  // warp instructions
+    const auto goes_on = [&](std::uint32_t rank) { return running_ >> rank & 1 && !blocks_[rank].is_idle(); };
+    const std::uint64_t executed = executed_by_others();
+    bool others = false;
+    for (std::uint32_t rank = 0; rank < blocks_.size(); ++rank) others |= rank != starved_ && goes_on(rank);
+    if (others && executed - starved_since_ < most) return true;
+    starved_since_ = executed;
+    return false;
 }
 
 // ---- what a block has to do with the others

@@ -19,24 +19,33 @@ class Cluster {
 public:
     explicit Cluster(LaunchState& state);
 
-    /// Begins cluster number `number` (x fastest).
-    void start(std::uint64_t number);
-    /// Calls f(block) for each that has not ended, in an order that depends on the seed; f returns true if it has
+    /// Begins cluster number `number` (x fastest), before which `turn` others have been begun.
+    void start(std::uint64_t number, std::uint64_t turn);
+    /// Calls f(block) for each that has not ended, in an order that depends on the schedule; f returns true if it has
     /// ended.
     template <class F>
     void each_running(F f) {
-        if (state_.options.seed) order_.shuffle(random_);
-        for (const unsigned rank : order_.turns)
+        order_.begin_round(random_);
+        const auto call = [&](unsigned rank) {
             if ((running_ >> rank & 1) && f(blocks_[rank])) running_ &= ~(1u << rank);
+        };
+        for (const unsigned rank : order_.turns())
+            if (rank != starved_) call(rank);
+        if (starved_ < blocks_.size() && !starves()) call(starved_);
     }
     bool has_ended() const { return !running_; }
     std::deque<ThreadBlock>& blocks() { return blocks_; }
 
 private:
+    bool starves();
+    std::uint64_t executed_by_others() const;
+
     LaunchState& state_;
     std::deque<ThreadBlock> blocks_;  // by rank
     std::uint32_t running_ = 0;       // as a set
     TurnOrder order_;
+    unsigned starved_ = ~0u;           // the rank of the block that the others go before, if any
+    std::uint64_t starved_since_ = 0;  // when the others had executed so many instructions
     std::minstd_rand random_;
 };
 

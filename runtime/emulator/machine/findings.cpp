@@ -13,7 +13,7 @@ namespace {
 
 void note(ThreadBlock& block, Diagnostic diagnostic, Action action) {
     diagnostic.severity = severity_of(action);
-    block.launch_state().findings.add(block.index(), std::move(diagnostic));
+    block.launch_state().findings.add(block.place(), std::move(diagnostic));
 }
 
 /// An undefined value that no load has given is that of a register.
@@ -56,7 +56,7 @@ bool ThreadBlock::passes(Warp& w, const MicroOp* op, const Fault& fault) {
     const std::uint32_t line = where.line;
     if (is_suppressed(state_.options, action, refined.code, where)) action = Action::Off;
     if (action == Action::Error) return fail(&w, op, refined) != nullptr;
-    if (action != Action::Off && !state_.findings.has(info(refined.code).name, line, index_)) {
+    if (action != Action::Off && !state_.findings.has(info(refined.code).name, line, place_)) {
         const auto before = std::tuple(w.leave, w.pc);
         fail(&w, op, refined);
         note(*this, fault_error(*this, warps_[w.index]).diagnostics().front(), action);

@@ -6,7 +6,7 @@
 // anything. The report is valid until a block changes something: any other turn begins a new generation. When all
 // running blocks have reported in one generation and no other can start, they wait forever. With one thread everything
 // happens in a fixed order. With several, memory accesses of blocks interleave as on a device, but findings and printed
-// text still come in block order.
+// text still come in block order, or, if blocks start in any order, in that.
 #include <atomic>
 #include <cstdio>
 #include <exception>
@@ -27,14 +27,11 @@ constexpr std::uint64_t alone = 1 << 20;     // warp instructions before another
 constexpr std::uint64_t together = 1 << 17;  // and the turns they take from then on
 constexpr std::size_t most_resident = 256;   // blocks, if all run
 constexpr std::size_t most_waiting = 2048;   // blocks, if some wait for others: more than a device holds
+constexpr unsigned patience = 64;            // rounds without an end, if they start in any order, before more start
 
 class Grid {
 public:
-    explicit Grid(LaunchState& state) : state_(state) {
-        const auto& grid = state.launch.grid;
-        count_ = std::uint64_t(grid[0]) * grid[1] * grid[2];
-        clusters_ = count_ / per_cluster_;
-    }
+    explicit Grid(LaunchState& state) : state_(state) {}
 
     Statistics run() {
         const auto in_turn = [](const auto& tool) { return tool && tool->in_turn(); };
@@ -54,26 +51,31 @@ private:
     /// Runs clusters on this host thread; one at a time unless they take long.
     void work() {
         std::vector<std::unique_ptr<Cluster>> resident, idle;
-        while (true) {
+        for (unsigned rounds = 0;; ++rounds) {
             // If some wait for later blocks, double the number each time: checking all waiting blocks is expensive.
             const std::size_t most = somebody_waits_ ? most_waiting : most_resident;
             std::size_t starting = somebody_waits_ ? std::max<std::size_t>(resident.size(), 1) : 1;
+            if (const std::size_t at_a_time = order_.at_a_time(); at_a_time && !somebody_waits_ && rounds < patience)
+                starting = at_a_time - std::min(at_a_time, resident.size());
+            if (starting) rounds = 0;
             for (; starting > 0 && resident.size() * per_cluster_ < most && !state_.stop; --starting) {
                 const std::uint64_t next = next_.fetch_add(1);
                 if (next >= clusters_) break;
                 if (idle.empty()) idle.push_back(std::make_unique<Cluster>(state_));
                 resident.push_back(std::move(idle.back()));
                 idle.pop_back();
-                resident.back()->start(next);
+                resident.back()->start(order_.at(next), next);
             }
             if (resident.empty()) break;
             bool progress = false;
             for (std::size_t i = 0; i < resident.size();) {
                 tell_progress();
                 const bool is_alone = resident.size() == 1 && per_cluster_ == 1;
-                resident[i]->each_running(
-                    [&](ThreadBlock& block) { return advance(block, is_alone ? alone : together, progress); });
+                // In any order, one round of the warps, so that blocks take turns where their warps wait.
+                const std::uint64_t steps = order_.at_a_time() > 1 ? 1 : is_alone ? alone : together;
+                resident[i]->each_running([&](ThreadBlock& block) { return advance(block, steps, progress); });
                 if (resident[i]->has_ended()) {
+                    rounds = 0;
                     idle.push_back(std::move(resident[i]));
                     resident.erase(resident.begin() + std::ptrdiff_t(i));
                 } else {
@@ -104,7 +106,7 @@ private:
             }
             if (turn == ThreadBlock::Turn::Ended || is_last) return true;
             // Of blocks that all wait forever, each reports it itself, so that the first is named.
-            return state_.stop && (block.index() > failed_block_ || (turn == ThreadBlock::Turn::Waits && !stuck_));
+            return state_.stop && (block.place() > failed_block_ || (turn == ThreadBlock::Turn::Waits && !stuck_));
         } catch (const Error& error) {
             constexpr FaultCode waits[] = {FaultCode::Deadlock, FaultCode::EndlessWait, FaultCode::StepBudget,
                                            FaultCode::LaunchBudget};
@@ -116,8 +118,8 @@ private:
 
     void fail(ThreadBlock& block) {
         const std::lock_guard lock(mutex_);
-        if (block.index() < failed_block_) {
-            failed_block_ = state_.failed_block = block.index();
+        if (block.place() < failed_block_) {
+            failed_block_ = state_.failed_block = block.place();
             failed_in_ = &block.peer(0);
             failure_ = std::current_exception();
         }
@@ -161,7 +163,7 @@ private:
     /// Output in block order: text of a block that ended early is kept until those before it have ended. After the
     /// block that failed nothing is written.
     void write(ThreadBlock& block) {
-        outputs_[block.index()] = std::exchange(block.output, {});
+        outputs_[block.place()] = std::exchange(block.output, {});
         for (auto it = outputs_.begin(); it != outputs_.end() && it->first == next_output_; it = outputs_.erase(it)) {
             if (it->first > failed_block_) return;
             ++next_output_;
@@ -182,8 +184,12 @@ private:
 
     LaunchState& state_;
     const std::uint64_t per_cluster_ = state_.kernel.blocks_in_cluster();
-    std::uint64_t count_ = 0, clusters_ = 0, threads_ = 1;  // blocks, clusters, host threads
-    std::atomic<std::uint64_t> next_{0};                    // cluster
+    const std::uint64_t count_ =
+        std::uint64_t(state_.launch.grid[0]) * state_.launch.grid[1] * state_.launch.grid[2];  // blocks
+    const std::uint64_t clusters_ = count_ / per_cluster_;
+    std::uint64_t threads_ = 1;  // of the host
+    std::atomic<std::uint64_t> next_{0};                    // how many clusters have started
+    const StartOrder order_{state_.options, clusters_};
     std::mutex mutex_;
     std::uint64_t ended_ = 0, generation_ = 0;
     std::set<std::uint64_t> waiting_;  // blocks that have reported waiting in this generation
