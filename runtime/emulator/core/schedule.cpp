@@ -77,7 +77,8 @@ std::optional<Schedule> read_schedule(std::string_view text) {
 
 std::string schedule_words() {
     std::string text;
-    for (const Part& part : schedule_parts) text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", part.name, part.what);
+    for (const Part& part : schedule_parts)
+        text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", part.name, part.what);
     return text;
 }
 

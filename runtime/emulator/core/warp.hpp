@@ -109,10 +109,10 @@ struct Warp {
     unsigned running = 0;          // lanes in `mask` when it was last set outside a guard
     bool by_chance = false;        // the scheduler chooses which lanes continue after divergence
     const MicroOp* meet =
-        nullptr;            // the first op where others can continue: there, and after it, the running lanes leave
-    bool strayed = false;   // lanes have run ahead of others that they would have met
-    bool parallel = false;  // other blocks run at the same time
-    bool polls = false;     // the running lanes have asked in vain whether a phase is over (mbarriers.hpp)
+        nullptr;             // the first op where others can continue: there, and after it, the running lanes leave
+    bool strayed = false;    // lanes have run ahead of others that they would have met
+    bool parallel = false;   // other blocks run at the same time
+    bool polls = false;      // the running lanes have asked in vain whether a phase is over (mbarriers.hpp)
     bool gives_way = false;  // ... have arrived somewhere: others may go first now
     Leave leave = Leave::None;
     std::uint32_t existing = 0;  // lanes that have a thread

@@ -51,9 +51,9 @@ Schedule order_behind(const Schedule& first, unsigned number) {
         Arrivals arrivals;
         bool has_adversaries = false;
     };
-    constexpr Row table[] = {{Turns::Descending, Arrivals::Late},         {Turns::BySeed, Arrivals::BySeed, true},
-                             {Turns::Priorities, Arrivals::Early},        {Turns::Priorities, Arrivals::Late},
-                             {Turns::Descending, Arrivals::Early},        {Turns::Priorities, Arrivals::BySeed, true},
+    constexpr Row table[] = {{Turns::Descending, Arrivals::Late},  {Turns::BySeed, Arrivals::BySeed, true},
+                             {Turns::Priorities, Arrivals::Early}, {Turns::Priorities, Arrivals::Late},
+                             {Turns::Descending, Arrivals::Early}, {Turns::Priorities, Arrivals::BySeed, true},
                              {Turns::Ascending, Arrivals::Late}};
     if (number == 0) return first;
     const Row row = number <= std::size(table)

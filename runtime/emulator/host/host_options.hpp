@@ -20,13 +20,13 @@ std::shared_ptr<Warned> nothing_warned();
 
 /// The options of a device.
 struct HostOptions : Options {
-    CheckSets sets{};       // instead of `checks`
+    CheckSets sets{};  // instead of `checks`
     // No schedule was asked for: each launch takes its own seed, by its number in the process. Otherwise moved_shared
     // and any_leader are what was asked for; kernels of our own have them anyway.
     bool by_number = true;
     // Each launch runs in so many orders; what it does in the first one counts.
     unsigned schedules = 1;
-    std::function<void(const Coverage&)> covered{};  // called for each launch
+    std::function<void(const Coverage&)> covered{};     // called for each launch
     std::shared_ptr<Warned> warned = nothing_warned();  // each line is warned of once
 };
 

@@ -229,6 +229,7 @@ void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates, std::uint64_t 
     meetings_ = 0;
     next_watch_ = first_watch;
     waits_ = false;
+    last_turn_ = Turn::Over;
     polling_ = 0;
     random_.seed(mixed(state_.options.seed, std::uint32_t(index_)));
     order_.start(std::uint32_t(warps_.size()), schedule(), index_, random_);
@@ -345,7 +346,7 @@ bool ThreadBlock::deliver() {
     });
 }
 
-ThreadBlock::Turn ThreadBlock::run(std::uint64_t steps) {
+ThreadBlock::Turn ThreadBlock::run_for(std::uint64_t steps) {
     if (waits_ && comes_round()) return Turn::Waits;
     waits_ = false;
     for (std::uint64_t used = 0; used < steps;) {

@@ -40,7 +40,7 @@ struct LaunchState {
     std::uint64_t grid_workspace = 0;  // its address, if the kernel uses it
     bool parallel = false;
     std::atomic<std::uint64_t> steps{0};
-    std::atomic<bool> stop{false};  // another block has failed
+    std::atomic<bool> stop{false};                   // another block has failed
     std::uint64_t failed_block = ~std::uint64_t{0};  // its place
     std::array<std::once_flag, 2> effects_once{};
     std::array<std::vector<std::uint8_t>, 2> effects{};  // of the ops of plain and checked code, computed on demand
@@ -63,14 +63,13 @@ public:
                 // reach the cluster's barrier
     };
     /// Runs for about `steps` warp instructions. Throws Error on a finding.
-    Turn run(std::uint64_t steps);
+    Turn run(std::uint64_t steps) { return last_turn_ = run_for(steps); }
+    Turn last_turn() const { return last_turn_; }
 
     LaunchState& launch_state() const { return state_; }
     std::uint64_t index() const { return index_; }
     /// Where it comes among all blocks in what is printed and found: its index, or, if they start in any order, when.
     std::uint64_t place() const { return place_; }
-    /// Whether it waits for other blocks, as far as is known.
-    bool is_idle() const { return waits_ || waits_for_cluster(); }
     /// Warp instructions since it was made.
     std::uint64_t executed() const;
     std::array<std::uint32_t, 3> coordinates() const override { return coordinates_; }
@@ -116,7 +115,10 @@ public:
     bool waits_for_cluster() const;
 
     /// A phase of a barrier in its shared memory is over: warps that asked for that run again.
-    void wake() { polling_ = 0, ++wakes_; }
+    void wake() {
+        polling_ = 0, ++wakes_;
+        if (schedule().starved_block) quiet_rounds_ = 0;  // that they wait again is to be found soon
+    }
 
     Agent& agent(std::size_t slot) const { return *agents_[slot]; }
     std::span<const std::unique_ptr<Agent>> agents() const { return agents_; }
@@ -172,6 +174,7 @@ private:
         std::uint32_t passed = 0;   // all have arrived, and they have not waited yet
         std::uint32_t waiting = 0;  // of `came`
     };
+    Turn run_for(std::uint64_t steps);
     bool run_warp(ScheduledWarp& warp, std::uint64_t steps);
     bool only_polls() const;
     bool deliver();
@@ -208,6 +211,7 @@ private:
     static constexpr std::uint64_t first_watch = 64;
     std::uint64_t meetings_ = 0, next_watch_ = first_watch;  // of all its warps, at a barrier
     bool waits_ = false;                                     // for other blocks, when last asked
+    Turn last_turn_ = Turn::Over;
     std::uint32_t polling_ = 0;  // warps that would only ask again whether a phase is over, as a set
     std::uint64_t wakes_ = 0;
     std::vector<std::byte> shared_, local_, frames_;

@@ -41,6 +41,7 @@ void Cluster::start(std::uint64_t number, std::uint64_t turn) {
     if (options.starved_block && blocks_.size() > 1)
         starved_ = mixed(options.seed, ~std::uint32_t(number)) % unsigned(blocks_.size());
     starved_since_ = executed_by_others();
+    starved_rounds_ = 0;
 }
 
 std::uint64_t Cluster::executed_by_others() const {
@@ -52,13 +53,16 @@ std::uint64_t Cluster::executed_by_others() const {
 
 /// Whether another block goes before the starved one. Not for ever: it may wait for that one in a way that is not seen.
 bool Cluster::starves() {
-    constexpr std::uint64_t most = 1 << 22;  // warp instructions
-    const auto goes_on = [&](std::uint32_t rank) { return running_ >> rank & 1 && !blocks_[rank].is_idle(); };
+    constexpr std::uint64_t most = 1 << 22, most_rounds = 1 << 10;  // warp instructions
+    const auto goes_on = [&](std::uint32_t rank) {
+        return (running_ >> rank & 1) && blocks_[rank].last_turn() != ThreadBlock::Turn::Waits;
+    };
     const std::uint64_t executed = executed_by_others();
     bool others = false;
     for (std::uint32_t rank = 0; rank < blocks_.size(); ++rank) others |= rank != starved_ && goes_on(rank);
-    if (others && executed - starved_since_ < most) return true;
+    if (others && executed - starved_since_ < most && ++starved_rounds_ < most_rounds) return true;
     starved_since_ = executed;
+    starved_rounds_ = 0;
     return false;
 }
 

@@ -21,13 +21,13 @@ public:
 
     /// Begins cluster number `number` (x fastest), before which `turn` others have been begun.
     void start(std::uint64_t number, std::uint64_t turn);
-    /// Calls f(block) for each that has not ended, in an order that depends on the schedule; f returns true if it has
-    /// ended.
+    /// Calls f(block, false) for each that has not ended, in an order that depends on the schedule; f returns true if
+    /// it has ended. f(block, true) for one that is to give way soon, because the others go before it.
     template <class F>
     void each_running(F f) {
         order_.begin_round(random_);
         const auto call = [&](unsigned rank) {
-            if ((running_ >> rank & 1) && f(blocks_[rank])) running_ &= ~(1u << rank);
+            if ((running_ >> rank & 1) && f(blocks_[rank], rank == starved_)) running_ &= ~(1u << rank);
         };
         for (const unsigned rank : order_.turns())
             if (rank != starved_) call(rank);
@@ -46,6 +46,7 @@ private:
     TurnOrder order_;
     unsigned starved_ = ~0u;           // the rank of the block that the others go before, if any
     std::uint64_t starved_since_ = 0;  // when the others had executed so many instructions
+    std::uint64_t starved_rounds_ = 0;
     std::minstd_rand random_;
 };
 

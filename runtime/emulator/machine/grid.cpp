@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <set>
 #include <thread>
 
@@ -25,6 +26,7 @@ namespace {
 
 constexpr std::uint64_t alone = 1 << 20;     // warp instructions before another block may start alongside
 constexpr std::uint64_t together = 1 << 17;  // and the turns they take from then on
+constexpr std::uint64_t one_round = 1;       // of the warps, each up to where it waits
 constexpr std::size_t most_resident = 256;   // blocks, if all run
 constexpr std::size_t most_waiting = 2048;   // blocks, if some wait for others: more than a device holds
 constexpr unsigned patience = 64;            // rounds without an end, if they start in any order, before more start
@@ -51,6 +53,7 @@ private:
     /// Runs clusters on this host thread; one at a time unless they take long.
     void work() {
         std::vector<std::unique_ptr<Cluster>> resident, idle;
+        std::minstd_rand random(mixed(state_.options.seed, 0));
         for (unsigned rounds = 0;; ++rounds) {
             // If some wait for later blocks, double the number each time: checking all waiting blocks is expensive.
             const std::size_t most = somebody_waits_ ? most_waiting : most_resident;
@@ -71,9 +74,11 @@ private:
             for (std::size_t i = 0; i < resident.size();) {
                 tell_progress();
                 const bool is_alone = resident.size() == 1 && per_cluster_ == 1;
-                // In any order, one round of the warps, so that blocks take turns where their warps wait.
-                const std::uint64_t steps = order_.at_a_time() > 1 ? 1 : is_alone ? alone : together;
-                resident[i]->each_running([&](ThreadBlock& block) { return advance(block, steps, progress); });
+                const bool is_short = order_.at_a_time() > 1 && random() % 4 != 0;
+                const std::uint64_t steps = is_short ? one_round : is_alone ? alone : together;
+                resident[i]->each_running([&](ThreadBlock& block, bool gives_way) {
+                    return advance(block, gives_way ? one_round : steps, progress);
+                });
                 if (resident[i]->has_ended()) {
                     rounds = 0;
                     idle.push_back(std::move(resident[i]));
@@ -187,8 +192,8 @@ private:
     const std::uint64_t count_ =
         std::uint64_t(state_.launch.grid[0]) * state_.launch.grid[1] * state_.launch.grid[2];  // blocks
     const std::uint64_t clusters_ = count_ / per_cluster_;
-    std::uint64_t threads_ = 1;  // of the host
-    std::atomic<std::uint64_t> next_{0};                    // how many clusters have started
+    std::uint64_t threads_ = 1;           // of the host
+    std::atomic<std::uint64_t> next_{0};  // how many clusters have started
     const StartOrder order_{state_.options, clusters_};
     std::mutex mutex_;
     std::uint64_t ended_ = 0, generation_ = 0;
