@@ -47,7 +47,7 @@ struct OpenOptions {
     // The order in which warps run: "0" round-robin, "7" by a seed, "7,lanes" also for diverged lanes of a warp,
     // "random" by a random seed that is printed; empty: IKAT_SCHEDULE, else by the launch's number in the process.
     // Kernels of this program also have dynamic shared memory moved on by its alignment, and any lane elected; PTX text
-    // has that with "7,moved-shared,any-leader".
+    // has that with "7,moved-shared,any-leader". docs/emulator.md has all words, "7,priorities,late".
     std::string_view schedule{};
     // The severity of findings by class: "registers,bounds=warning,no-heap"; empty: IKAT_CHECK. docs/emulator.md lists
     // the classes; `ikat run --list-checks` prints them. "strict" treats PTX text as kernels of this program.

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "runtime/emulator/core/checks.hpp"
+#include "runtime/emulator/core/schedule.hpp"
 #include "stdlib/functions.hpp"
 #include "stdlib/registry.hpp"
 #include "tools/cli/check.hpp"
@@ -115,9 +116,9 @@ void add_options(CLI::App* command, const std::shared_ptr<RunOptions>& options) 
         "Print the classes of --check and end");
     command->add_flag("--warnings-as-errors", options->warnings_as_errors, "Exit with 1 if there are warnings");
     command->add_option("--schedule", options->schedule,
-                        "The order in which the emulator runs warps: 0 (round-robin), a number, or random; then "
-                        ",lanes: also the order of diverged lanes; ,moved-shared: dynamic shared memory not at a "
-                        "multiple of 1024; ,any-leader: elect takes any lane; default: IKAT_SCHEDULE, else 1");
+                        "The order in which the emulator runs warps: 0 (round-robin), a number, or random; then, "
+                        "separated by commas, " +
+                            emulator::schedule_words() + "; default: IKAT_SCHEDULE, else 1");
     command
         ->add_option("--schedules", options->schedules,
                      "In how many orders the emulator runs each launch; the first one's results count")

@@ -28,16 +28,16 @@ constexpr Part schedule_parts[] = {
     {"moved-shared", "dynamic shared memory does not begin at a multiple of 1024",
      [](Schedule& s) { s.moved_shared = true; }},
     {"any-leader", "elect takes any lane", [](Schedule& s) { s.any_leader = true; }},
-    {"ascending", "warps in their order", [](Schedule& s) { s.turns = Schedule::Turns::Ascending; }},
-    {"descending", "... reversed", [](Schedule& s) { s.turns = Schedule::Turns::Descending; }},
-    {"priorities", "... by priorities, two of which fall on the way",
+    {"ascending", "warps take turns by their numbers", [](Schedule& s) { s.turns = Schedule::Turns::Ascending; }},
+    {"descending", "the last warp goes first", [](Schedule& s) { s.turns = Schedule::Turns::Descending; }},
+    {"priorities", "warps take turns by random priorities, two of which fall on the way",
      [](Schedule& s) { s.turns = Schedule::Turns::Priorities; }},
-    {"early", "copies arrive at once", [](Schedule& s) { s.arrivals = Schedule::Arrivals::Early; }},
-    {"late", "... as late as they may", [](Schedule& s) { s.arrivals = Schedule::Arrivals::Late; }},
+    {"early", "copies and products are over at once", [](Schedule& s) { s.arrivals = Schedule::Arrivals::Early; }},
+    {"late", "they go on as long as they may", [](Schedule& s) { s.arrivals = Schedule::Arrivals::Late; }},
     {"missed-waits", "try_wait answers no before each yes", [](Schedule& s) { s.missed_waits = true; }},
     {"starved-block", "a block of a cluster runs only when the others cannot go on",
      [](Schedule& s) { s.starved_block = true; }},
-    {"any-blocks", "blocks start in any order", [](Schedule& s) { s.any_blocks = true; }},
+    {"any-blocks", "blocks start in any order, and several at a time", [](Schedule& s) { s.any_blocks = true; }},
 };
 
 }  // namespace

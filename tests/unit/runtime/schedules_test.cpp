@@ -89,6 +89,32 @@ TEST_CASE("a launch in several orders: the first one's results stand, and a find
     CHECK_THAT(message_of([] { run({}, false); }), contains("IKAT_SCHEDULES is 'none'"));
 }
 
+TEST_CASE("the order that a finding names repeats it") {
+    for (const char* const first : {"0", "5", "2,priorities,early,any-leader"}) {
+        INFO(first);
+        const Outcome found = run({.schedule = first, .schedules = 8}, true);
+        INFO(found.said);
+        const std::size_t at = found.said.find("IKAT_SCHEDULE=");
+        REQUIRE(at != std::string::npos);
+        const std::string text = found.said.substr(at + 14, found.said.find(' ', at) - at - 14);
+        CHECK(run({.schedule = text}, true).said == found.said);
+        const Environment by("IKAT_SCHEDULE", text.c_str());
+        CHECK(run({}, true).said == found.said);
+    }
+}
+
+TEST_CASE("a schedule that is none is an error that lists the words") {
+    const std::string said = message_of([] { run({.schedule = "7,erly"}, false); });
+    CHECK_THAT(said, contains("there is no schedule '7,erly'"));
+    for (const char* const word :
+         {"lanes: ", "moved-shared: ", "any-leader: ", "ascending: ", "descending: ", "priorities: ", "early: ",
+          "late: ", "missed-waits: ", "starved-block: ", "any-blocks: "})
+        CHECK_THAT(said, contains(word));
+    const Environment none("IKAT_SCHEDULE", "0,early,late");
+    CHECK_THAT(message_of([] { run({}, false); }),
+               contains("there is no schedule '0,early,late' (from IKAT_SCHEDULE)"));
+}
+
 TEST_CASE("a launch that changes which buffers there are runs in one order") {
     const Outcome out = run({.schedules = 8}, false, true);
     CHECK(out.said == "");
