@@ -38,6 +38,7 @@ void Cluster::start(std::uint64_t number, std::uint64_t turn) {
     const Options& options = state_.options;
     random_.seed(mixed(options.seed, std::uint32_t(number)));
     order_.start(std::uint32_t(blocks_.size()), options, number, random_);
+    starved_ = nobody;
     if (options.starved_block && blocks_.size() > 1)
         starved_ = mixed(options.seed, ~std::uint32_t(number)) % unsigned(blocks_.size());
     starved_since_ = executed_by_others();
@@ -51,7 +52,8 @@ std::uint64_t Cluster::executed_by_others() const {
     return sum;
 }
 
-/// Whether another block goes before the starved one. Not for ever: it may wait for that one in a way that is not seen.
+/// Whether another block goes before the starved one. Not for ever: they may wait for it in a way that is not seen.
+/// Then it takes turns with them from now on.
 bool Cluster::starves() {
     constexpr std::uint64_t most = 1 << 22, most_rounds = 1 << 10;  // warp instructions
     const auto goes_on = [&](std::uint32_t rank) {
@@ -61,6 +63,7 @@ bool Cluster::starves() {
     bool others = false;
     for (std::uint32_t rank = 0; rank < blocks_.size(); ++rank) others |= rank != starved_ && goes_on(rank);
     if (others && executed - starved_since_ < most && ++starved_rounds_ < most_rounds) return true;
+    if (others) starved_ = nobody;
     starved_since_ = executed;
     starved_rounds_ = 0;
     return false;

@@ -31,7 +31,8 @@ public:
         };
         for (const unsigned rank : order_.turns())
             if (rank != starved_) call(rank);
-        if (starved_ < blocks_.size() && !starves()) call(starved_);
+        const unsigned last = starved_;
+        if (last < blocks_.size() && !starves()) call(last);
     }
     bool has_ended() const { return !running_; }
     std::deque<ThreadBlock>& blocks() { return blocks_; }
@@ -44,7 +45,8 @@ private:
     std::deque<ThreadBlock> blocks_;  // by rank
     std::uint32_t running_ = 0;       // as a set
     TurnOrder order_;
-    unsigned starved_ = ~0u;           // the rank of the block that the others go before, if any
+    static constexpr unsigned nobody = ~0u;
+    unsigned starved_ = nobody;        // the rank of the block that the others go before
     std::uint64_t starved_since_ = 0;  // when the others had executed so many instructions
     std::uint64_t starved_rounds_ = 0;
     std::minstd_rand random_;

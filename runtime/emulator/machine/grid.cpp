@@ -29,7 +29,7 @@ constexpr std::uint64_t together = 1 << 17;  // and the turns they take from the
 constexpr std::uint64_t one_round = 1;       // of the warps, each up to where it waits
 constexpr std::size_t most_resident = 256;   // blocks, if all run
 constexpr std::size_t most_waiting = 2048;   // blocks, if some wait for others: more than a device holds
-constexpr unsigned patience = 64;            // rounds without an end, if they start in any order, before more start
+constexpr unsigned patience = 8;             // turns of each without an end, if some run at a time, before more start
 
 class Grid {
 public:
@@ -58,9 +58,9 @@ private:
             // If some wait for later blocks, double the number each time: checking all waiting blocks is expensive.
             const std::size_t most = somebody_waits_ ? most_waiting : most_resident;
             std::size_t starting = somebody_waits_ ? std::max<std::size_t>(resident.size(), 1) : 1;
-            if (const std::size_t at_a_time = order_.at_a_time(); at_a_time && !somebody_waits_ && rounds < patience)
+            const std::size_t at_a_time = order_.at_a_time();
+            if (at_a_time && !somebody_waits_ && rounds < (at_a_time > 1 ? patience : 1))
                 starting = at_a_time - std::min(at_a_time, resident.size());
-            if (starting) rounds = 0;
             for (; starting > 0 && resident.size() * per_cluster_ < most && !state_.stop; --starting) {
                 const std::uint64_t next = next_.fetch_add(1);
                 if (next >= clusters_) break;
@@ -74,7 +74,7 @@ private:
             for (std::size_t i = 0; i < resident.size();) {
                 tell_progress();
                 const bool is_alone = resident.size() == 1 && per_cluster_ == 1;
-                const bool is_short = order_.at_a_time() > 1 && random() % 4 != 0;
+                const bool is_short = at_a_time > 1 && random() % 4 != 0;
                 const std::uint64_t steps = is_short ? one_round : is_alone ? alone : together;
                 resident[i]->each_running([&](ThreadBlock& block, bool gives_way) {
                     return advance(block, gives_way ? one_round : steps, progress);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "runtime/emulator/host/host_options.hpp"
+#include "runtime/emulator/machine/order.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 namespace ikat::tests::schedules {
@@ -63,7 +64,8 @@ bool passes(const Twins& twins, bool is_right, const Schedule& schedule, unsigne
     Machine machine;
     static_cast<Schedule&>(machine.options) = schedule;
     machine.options.threads = threads;
-    machine.options.step_budget = 3000000;
+    machine.options.step_budget = 8000000;
+    machine.options.launch_budget = 400000000;
     if (!twins.has_copies) machine.options.checks.set(emulator::Check::Copies, emulator::Action::Off);
     const std::uint32_t count = twins.threads * twins.blocks;
     const auto x = machine.buffer("x", std::vector<std::uint32_t>(std::max(count, 1024u), 1));
@@ -186,6 +188,25 @@ TEST_CASE("orders of warps") {
     $end: <bar.sync 0;|> @%p2 bra $out; ld.shared.u32 %r30, [tile]; $out:)",
            7},
           {"", ",lanes", ",descending", ",ascending"}, ",priorities");
+    // What is seen only if one warp is far ahead of the other first, and then stays behind.
+    check({"a warp has begun, and is not done", R"(
+    @%p1 st.shared.v2.u32 [tile], {%r9, %r9}; bar.sync 0; mov.u32 %r30, 7; setp.eq.u32 %p2, %r3, 0; mov.u32 %r10, 0;
+    @!%p2 bra $looks; st.volatile.shared.u32 [tile], 1;
+    $again: bar.sync 1, 32; add.u32 %r10, %r10, 1; setp.lt.u32 %p3, %r10, 30; @%p3 bra $again;
+    st.volatile.shared.u32 [tile+4], 1;
+    $looks: <bar.sync 0;|> setp.eq.u32 %p3, %r3, 1; @!%p3 bra $out;
+    ld.volatile.shared.u32 %r11, [tile]; ld.volatile.shared.u32 %r12, [tile+4]; setp.ne.u32 %p4, %r11, %r12;
+    @%p4 mov.u32 %r30, 0; $out:)",
+           7},
+          {",descending"}, ",priorities");
+    // Two wait for the third, and meet each time that they look.
+    check({"warps that meet again and again wait for another", R"(
+    @%p1 st.shared.u32 [tile], 0; bar.sync 0; mov.u32 %r30, 7; setp.eq.u32 %p2, %r3, 2; @!%p2 bra $looks;
+    st.volatile.shared.u32 [tile], 7; bra $out;
+    $looks: bar.sync 1, 64; ld.volatile.shared.u32 %r30, [tile]; setp.eq.u32 %p3, %r30, 0;
+    bar.sync 1, 64; <@%p3 bra $looks;|> $out:)",
+           7},
+          {}, ",priorities");
     // The first says that it is done before it is; the second is woken while the first goes on.
     check({"a warp arrives before it has written", R"(
     mov.u32 %r30, 7; setp.eq.u32 %p2, %r3, 0; @!%p2 bra $reads; mov.u32 %r10, 0;
@@ -283,6 +304,44 @@ TEST_CASE("blocks in any order, and some at a time") {
     st.shared.u32 [tile], %r30; $met: bar.sync 0; ld.shared.u32 %r30, [tile];)",
            1, 64, 100},
           others, ",any-blocks", true);
+}
+
+TEST_CASE("blocks that wait for each other in a way that is not seen get what they wait for") {
+    // Each waits for the next one, and asks for the time.
+    const Twins twins{"", R"(
+    mul.wide.u32 %d4, %r20, 4; add.u64 %d4, %d4, %d3; st.volatile.global.u32 [%d4], 7; mov.u32 %r11, %nctaid.x;
+    add.u32 %r12, %r20, 1; rem.u32 %r12, %r12, %r11; mul.wide.u32 %d4, %r12, 4; add.u64 %d4, %d4, %d3;
+    $wait: mov.u32 %r13, %clock; ld.volatile.global.u32 %r30, [%d4]; setp.eq.u32 %p3, %r30, 0; @%p3 bra $wait;)",
+                      7, 32, 9};
+    for (const Schedule& each : each_seed(",any-blocks")) CHECK(passes(twins, true, each));
+    Twins cluster = twins;
+    cluster.blocks = 3;
+    cluster.is_cluster = true;
+    for (const Schedule& each : each_seed(",starved-block", 3)) CHECK(passes(cluster, true, each));
+}
+
+TEST_CASE("in any order, each cluster starts once, and another than the first one comes first") {
+    std::set<std::size_t> at_a_time;
+    for (const std::uint64_t clusters : {1u, 2u, 3u, 7u, 64u, 96u, 210u}) {
+        std::set<std::vector<std::uint64_t>> orders;
+        for (const Schedule& each : each_seed(",any-blocks", 20)) {
+            const emulator::StartOrder order(each, clusters);
+            at_a_time.insert(order.at_a_time());
+            std::vector<std::uint64_t> numbers;
+            for (std::uint64_t turn = 0; turn < clusters; ++turn) numbers.push_back(order.at(turn));
+            CHECK((clusters == 1 || numbers[0] != 0));
+            orders.insert(numbers);
+            CHECK(std::set(numbers.begin(), numbers.end()).size() == clusters);
+            CHECK(std::ranges::max(numbers) == clusters - 1);
+        }
+        CHECK(orders.size() >= std::min<std::size_t>(clusters > 2 ? clusters - 1 : 1, 15));
+    }
+    CHECK(at_a_time == std::set<std::size_t>{1, 2, 4, 8, 16, 32});
+    const emulator::StartOrder plain(schedule("7"), 5);
+    CHECK(plain.at_a_time() == 0);
+    for (std::uint64_t turn = 0; turn < 5; ++turn) CHECK(plain.at(turn) == turn);
+    // a product of such numbers would not fit
+    CHECK(emulator::StartOrder(schedule("7,any-blocks"), std::uint64_t{1} << 40).at(3) < std::uint64_t{1} << 40);
 }
 
 TEST_CASE("in any order of blocks, too, what is found and printed does not depend on the number of host threads") {
