@@ -46,7 +46,7 @@ public:
         shuffle(random);
         points_ = rounds_ = 0;
         for (std::uint64_t& point : falls_at_) {
-            const std::uint32_t bits = random() % most_falls_at;
+            const std::uint32_t bits = 2 + random() % 12;  // how many points there are, is not known
             point = random() % (1u << bits);
         }
         falls_.clear();
@@ -69,8 +69,7 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t fair_round = 256;   // all have a turn in it: they may wait for each other otherwise
-    static constexpr std::uint32_t most_falls_at = 9;  // bits of the number of a point: as many for each order
+    static constexpr std::uint64_t fair_round = 256;  // all have a turn in it: they may wait for each other otherwise
 
     /// The first order is never ascending, or never descending: with the choice alternating from block to block and
     /// from seed to seed, two launches of two warps see both.
