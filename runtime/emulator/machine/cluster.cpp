@@ -39,8 +39,8 @@ void Cluster::start(std::uint64_t number, std::uint64_t turn) {
     random_.seed(mixed(options.seed, std::uint32_t(number)));
     order_.start(std::uint32_t(blocks_.size()), options, number, random_);
     starved_ = nobody;
-    if (options.starved_block && blocks_.size() > 1)
-        starved_ = mixed(options.seed, ~std::uint32_t(number)) % unsigned(blocks_.size());
+    if (!options.starved_block || blocks_.size() < 2) return;
+    starved_ = mixed(options.seed, ~std::uint32_t(number)) % unsigned(blocks_.size());
     starved_since_ = executed_by_others();
     starved_rounds_ = 0;
 }
