@@ -15,6 +15,7 @@
 
 #include "codegen/support/diagnostic.hpp"
 #include "codegen/support/reference.hpp"
+#include "runtime/emulator/core/launch_view.hpp"
 
 namespace ikat::emulator {
 struct TensorMap;
@@ -83,6 +84,7 @@ struct RawLaunch {
     std::string_view entry;
     Grid grid{};
     std::span<const std::byte> parameters{};  // laid out as the entry's .param list: each at its natural alignment
+    std::span<const emulator::LaunchView> views{};  // what the kernel is given of its buffers; empty: not known
 };
 
 using TensorMapBytes = std::array<std::byte, 128>;

@@ -99,7 +99,9 @@ void Device::launch_on(StreamHandle stream, const CapturedKernel& kernel, const 
     const std::vector<std::byte> parameters = pack(arguments);
     Grid grid = point.grid;
     grid.dynamic_shared_bytes += loaded->compiled.own_dynamic_shared_bytes;
-    backend().launch(loaded->module.handle(), {loaded->compiled.name, grid, parameters}, stream);
+    std::vector<emulator::LaunchView> views;
+    if (backend().properties().kind == DeviceKind::Emulator) views = views_of(kernel.kernel, arguments);
+    backend().launch(loaded->module.handle(), {loaded->compiled.name, grid, parameters, views}, stream);
 }
 
 Module Device::load(std::string_view ptx, std::string_view name, bool check) const {

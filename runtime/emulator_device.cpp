@@ -151,7 +151,8 @@ void EmulatorDevice::launch(ModuleHandle module, const RawLaunch& launch, Stream
                                  .grid = {blocks.x, blocks.y, blocks.z},
                                  .block = {threads.x, threads.y, threads.z},
                                  .dynamic_shared_bytes = shared,
-                                 .parameters = launch.parameters};
+                                 .parameters = launch.parameters,
+                                 .views = {launch.views.begin(), launch.views.end()}};
     loaded->program().check(asked);  // before errors become KernelErrors: nothing has run yet
     run(stream, work::Launch(loaded, host_.primary(), asked));
 }

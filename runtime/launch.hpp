@@ -81,6 +81,9 @@ void check_launch(const ast::KernelTree& kernel, const LaunchPoint& point, std::
 /// Throws Error for a grid that the device cannot run, whatever the kernel.
 void check_limits(std::string_view entry, const Grid& grid, const DeviceProperties& device);
 
+/// What a kernel is given of its buffers, for the emulator's checks.
+std::vector<emulator::LaunchView> views_of(const ast::KernelTree& kernel, std::span<const Argument> arguments);
+
 /// The arguments packed for a kernel: each at its natural alignment, raw bytes at theirs.
 std::vector<std::byte> pack(std::span<const Argument> arguments);
 

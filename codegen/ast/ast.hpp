@@ -135,6 +135,12 @@ struct LeastSize {
     std::vector<std::uint32_t> factors{};  // parameters
 };
 
+/// Elements beyond each edge of a pointer's view that the body may read: for each dimension so many.
+struct Halo {
+    std::uint32_t pointer = 0;
+    std::vector<std::uint32_t> widths{};
+};
+
 /// What the body expects of a parameter; each launch checks it. Unlike by a contract, nothing is optimised by it.
 struct Expectation {
     std::uint32_t parameter = 0;
@@ -157,6 +163,7 @@ struct KernelTree {
     ir::LaunchBounds bounds;
     BlockShape block{};
     std::vector<LeastSize> sizes{};
+    std::vector<Halo> halos{};
     std::vector<Expectation> expectations{};
     bool checked = false;  // capture has already checked it: check() need not run again
     Location where{};

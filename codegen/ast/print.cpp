@@ -9,6 +9,7 @@
 //       if %6
 //         %8 = load.f32.nc x[%7]
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "codegen/ast/ast.hpp"
 #include "codegen/ast/products.hpp"
@@ -42,6 +43,8 @@ private:
             parameter(kernel_.parameters[i]);
             for (const LeastSize& least : kernel_.sizes)
                 if (least.pointer == i) out_ += " at_least " + product(kernel_, least);
+            for (const Halo& halo : kernel_.halos)
+                if (halo.pointer == i) out_ += fmt::format(" halo {}", fmt::join(halo.widths, " x "));
         }
         out_ += ')';
         keyword("max_threads", kernel_.bounds.max_threads, 0);

@@ -208,6 +208,16 @@ trace::Contract at_least(const trace::ParameterName& buffer,
             .factors = {trace::ParameterName(factors)...}};
 }
 
+/// The kernel reads up to `width` elements beyond each edge of a buffer's view, or of a slice: halo<1>("x"), or a width
+/// for each dimension: halo<0, 2>("x"). Without it, an access outside of a view is a finding of the emulator. It says
+/// nothing of the buffer's size.
+template <std::uint32_t... width>
+trace::Contract halo(const trace::ParameterName& parameter) {
+    static_assert(sizeof...(width) >= 1 && sizeof...(width) <= 3,
+                  "halo<width> or a width for each dimension of a view");
+    return {.kind = trace::Contract::Kind::Halo, .parameter = parameter, .widths = {width...}};
+}
+
 /// A kernel with parameters of the types P. Copies share it.
 template <class... P>
 class Kernel {

@@ -167,6 +167,7 @@ struct KernelHandle::State : Counted {
     void apply_contracts(Recorder& recorder) const;
     ir::Parameter* promised(Recorder& recorder, const ParameterName& named) const;
     void apply_size(Recorder& recorder, const Contract& contract) const;
+    void apply_halo(Recorder& recorder, const Contract& contract) const;
 };
 
 void KernelHandle::State::check_names(Recorder& recorder) const {
@@ -260,10 +261,34 @@ void KernelHandle::State::apply_size(Recorder& recorder, const Contract& contrac
     if (buffer) recorder.kernel.sizes.push_back(std::move(least));
 }
 
+void KernelHandle::State::apply_halo(Recorder& recorder, const Contract& contract) const {
+    const ir::Parameter* const parameter = promised(recorder, contract.parameter);
+    if (!parameter) return;
+    const auto complain = [&](const std::string& what) {
+        recorder.complain("halo<> " + what, "halo<1>(\"x\") is for an In or InOut; halo<1, 2>(\"x\") for one of rank 2",
+                          where);
+    };
+    if (parameter->access != ir::Access::In && parameter->access != ir::Access::InOut)
+        return complain("is for what is read, and `" + parameter->name + "` is no In or InOut");
+    const auto pointer = std::uint32_t(parameter - recorder.kernel.parameters.data());
+    const ast::View* const view = recorder.kernel.view_at(pointer);
+    const std::size_t rank = view ? view->rank : 1, widths = contract.widths.size();
+    if (widths != 1 && widths != rank)
+        return complain("has " + std::to_string(widths) + " widths, and `" + parameter->name + "` has rank " +
+                        std::to_string(rank));
+    ast::Halo halo{.pointer = pointer, .widths = contract.widths};
+    halo.widths.resize(rank, contract.widths.front());
+    recorder.kernel.halos.push_back(std::move(halo));
+}
+
 void KernelHandle::State::apply_contracts(Recorder& recorder) const {
     for (const Contract& contract : contracts) {
         if (contract.kind == Contract::Kind::AtLeast) {
             apply_size(recorder, contract);
+            continue;
+        }
+        if (contract.kind == Contract::Kind::Halo) {
+            apply_halo(recorder, contract);
             continue;
         }
         ir::Parameter* parameter = promised(recorder, contract.parameter);

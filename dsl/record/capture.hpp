@@ -59,11 +59,12 @@ struct ParameterName {
 
 /// A promise about an argument.
 struct Contract {
-    enum class Kind : std::uint8_t { MultipleOf, Aligned, AtLeast };
+    enum class Kind : std::uint8_t { MultipleOf, Aligned, AtLeast, Halo };
     Kind kind{};
     ParameterName parameter;
     std::uint64_t value = 1, per = 1;  // AtLeast: so many elements for each `per` of the product of these
     std::vector<ParameterName> factors{};
+    std::vector<std::uint32_t> widths{};  // Halo: for all dimensions, or for each
 };
 
 /// A shared handle of one kernel: its body, its contracts and, from the first use on, its captured form.

@@ -19,6 +19,7 @@
 #include "runtime/emulator/tools/nan/nan.hpp"
 #include "runtime/emulator/tools/proxies/proxies.hpp"
 #include "runtime/emulator/tools/races/races.hpp"
+#include "runtime/emulator/tools/views/views.hpp"
 
 namespace ikat::emulator {
 
@@ -181,6 +182,9 @@ Statistics Program::run(const Launch& launch, const Options& options) {
         how.tools.push_back(&shared_races());
     if (options.checks.of(Check::Nan) != Action::Off) how.tools.push_back(&made_of_numbers());
     if (options.asks_for_heap) how.tools.push_back(&heap_left());
+    if (options.checks.of(Check::Views) != Action::Off &&
+        views::Regions(launch.views, state_->memory.state()).are_parts())
+        how.tools.push_back(&in_views());
     for (const auto& tool : options.tools) how.tools.push_back(tool.get());
     DecodeOptions checked = how;
     checked.checks = true;

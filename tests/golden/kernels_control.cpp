@@ -101,6 +101,10 @@ const auto contracts = kernel("contracts", params("x", "k"), [](InOut<float> x, 
                            .launch_bounds(256, 2)
                            .max_registers(64);
 
+const auto halos = kernel("halos", params("x", "v", "y"), [](In<float> x, In<float, 2> v, Out<float, 3> y) {
+                       y[0][0][0] = x[0] + v[0][0];
+                   }).require(halo<4>("x"), halo<1, 2>("v"));
+
 const auto unnamed = kernel("unnamed", [](InOut<float> x, u32 k) { x[k] = 0; });
 
 const KernelRegistration control_kernels[] = {
@@ -115,6 +119,7 @@ const KernelRegistration control_kernels[] = {
     {"effects_in_order", effects_in_order},
     {"host_eyes", host_eyes},
     {"contracts", contracts},
+    {"halos", halos},
     {"unnamed", unnamed},
 };
 

@@ -19,6 +19,9 @@ const auto bad_contracts = kernel("bad_contracts", params("x", "n"), [](InOut<fl
                                x[n] = 0;
                            }).require(multiple_of<8>("x"), aligned<16>("n"), aligned<16>("z"), multiple_of<4>(2))
                              .require(at_least("n", "n"), at_least("x", "x"), at_least("x", "n", "z"), at_least(0, 1));
+const auto bad_halos = kernel("bad_halos", params("x", "v", "y", "n"),
+                              [](In<float> x, In<float, 2> v, Out<float> y, u32 n) { y[n] = x[n] + v[n][n]; })
+                           .require(halo<1>("n"), halo<1>("y"), halo<1, 1>("x"), halo<1, 1, 1>("v"), halo<1>("z"));
 
 const auto bad_texts = kernel("bad_texts", params("n"), [](u32 n) {
     print("{} {}\n", n);
@@ -35,7 +38,7 @@ const auto no_bounds = kernel("no_bounds", params("y"), [](Out<float> y) { y[0] 
 
 #define ENTRY(kernel) {#kernel, kernel}
 const KernelRegistration errors_in_declarations[] = {
-    ENTRY(bad_names), ENTRY(bad_contracts), ENTRY(bad_texts), ENTRY(bad_bounds), ENTRY(no_bounds),
+    ENTRY(bad_names), ENTRY(bad_contracts), ENTRY(bad_halos), ENTRY(bad_texts), ENTRY(bad_bounds), ENTRY(no_bounds),
 };
 #undef ENTRY
 

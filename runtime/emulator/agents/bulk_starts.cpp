@@ -227,6 +227,7 @@ bool BulkCopies::tell(const Start& start, const Copy& copy, ThreadBlock* judge, 
     const Direction direction = !stores ? Direction::Read : copy.form.reduces ? Direction::Atomic : Direction::Write;
     const std::vector<AgentAccess::Range> ranges = start.in_global(copy.box.get());
     AgentAccess access = start.access(direction, ranges, AgentAccess::Of::BulkCopy, copy.operation);
+    access.of_tensor = copy.box != nullptr;
     if (!stores) note_judge(access);
     return block_.tell(access);
 }

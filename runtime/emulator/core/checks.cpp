@@ -39,6 +39,7 @@ Check check_of(FaultCode code) {
         case FaultCode::ReadOnly:
         case FaultCode::ExitedBlock: return Check::Bounds;
         case FaultCode::SharedTail: return Check::SharedTail;
+        case FaultCode::OutsideView: return Check::Views;
         case FaultCode::Unwritten:
         case FaultCode::BulkUnwritten:
         case FaultCode::UndefinedAddress:

@@ -14,6 +14,7 @@
 #include "codegen/support/diagnostic.hpp"
 #include "runtime/emulator/core/checks.hpp"
 #include "runtime/emulator/core/coverage.hpp"
+#include "runtime/emulator/core/launch_view.hpp"
 #include "runtime/emulator/core/schedule.hpp"
 
 namespace ikat::emulator {
@@ -49,6 +50,7 @@ struct Launch {
     std::uint32_t dynamic_shared_bytes = 0;
     std::array<std::uint32_t, 3> cluster{0, 0, 0};  // blocks of a cluster; 0: as the entry says, else 1
     std::span<const std::byte> parameters{};  // laid out as the entry's .param list: each at its natural alignment
+    std::vector<LaunchView> views{};          // of the arguments that are buffers, as far as the host knows them
 };
 
 /// A parameter of a kernel.

@@ -70,6 +70,7 @@ struct AgentAccess {
     ThreadBlock* numbered_by = nullptr;  // ... if that is not the block which is told
     Of of = Of::Copy;
     bool by_async_proxy = true;
+    bool of_tensor = false;  // of a bulk copy: by a map
     Direction direction = Direction::Read;
     Space space = Space::Global;      // of the addresses
     ThreadBlock* owner = nullptr;     // of shared memory; nullptr: it is global memory
