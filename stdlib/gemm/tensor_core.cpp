@@ -47,7 +47,7 @@ private:
     ir::Type element() const { return A_.type == ir::Type::I8 ? ir::Type::I32 : A_.type; }  // of C
     /// Slices of k.
     std::uint64_t slices() const { return (k() * ir::info(A_.type).bytes + 127) / 128; }
-    /// Of a row of sums: they are aligned.
+    /// Of a row of sums, which are moved in whole vectors: columns up to a multiple of 8.
     std::uint64_t sum_pitch() const { return (n() + 7) / 8 * 8; }
     std::uint64_t sum_count() const {
         const TensorTile tile = tensor_tile(kernel_.tile);
@@ -369,7 +369,7 @@ void Gemm::run_parts(auto&& launch_parts) const {
     Workspace workspace(queue_, function, options_.workspace, this->workspace());
     const auto sums = workspace.take<float>(sum_count());
     const auto add_sums = [&](Arguments& to) {
-        to.add(sum_type(), sums.part(), {matrices() * parts_, m(), n()}, {m() * sum_pitch(), sum_pitch()});
+        to.add(sum_type(), sums.part(), {matrices() * parts_, m(), sum_pitch()}, {m() * sum_pitch(), sum_pitch()});
     };
     launch_parts(add_sums);
     launch(Step::Finish, rows_at_most(), 256, [&](Arguments& to) {

@@ -134,6 +134,10 @@ TEST_CASE("a vector may be read into the padding of its row, and not be written 
         CHECK_THAT(said(writes, {odd}, row * 256 + 196),
                    contains("global store of 16 bytes that reaches column 198 of row"));
     }
+    // The second warp begins in the run that the first one has met.
+    CHECK_THAT(said("mul.wide.u32 %d4, %r1, 12; add.u64 %d3, %d3, %d4; st.global.v4.u32 [%d3], {%r1, %r1, %r1, %r1};",
+                    {{.extents = {50, 254}, .pitches = {256}}}, 0, {.threads = 64}),
+               contains("that reaches column 254 of row 0") && contains("thread (63,0,0)"));
     // Behind a slice, and behind rows without a gap, there is no padding; a row by itself may have some.
     CHECK_THAT(said(reads, {{.extents = {198}}}, 196),
                contains("that reaches element 198 of argument 'a', a slice of 198"));

@@ -23,7 +23,7 @@ const auto copy = kernel("copy", params("x", "y"), [](In<float> x, Out<float> y)
 });
 
 const auto blurred = [](In<float, 2> x, Out<float, 2> y) {
-    u32 i = thread_id().x, j = block_id().x;
+    u64 i = cast<u64>(thread_id().x), j = cast<u64>(block_id().x);  // which wrap below 0
     y[j][i] = x[j - 1][i] + x[j + 1][i] + x[j][i - 1] + x[j][i + 1];
 };
 const auto blur = kernel("blur", params("x", "y"), blurred);
