@@ -18,7 +18,6 @@ constexpr std::uint64_t reach_of_lanes = 32, reach_of_bulk_copies = 16;
 }  // namespace
 
 bool BlockViews::judge(Warp* w, const MicroOp* op, const Access& access, Run& run) {
-    if (run.has(access.address, access.bytes)) return true;
     const bool reads = access.direction == Direction::Read;
     if (const auto around = regions_.around(access.address, reads)) {
         run = *around;
@@ -41,8 +40,10 @@ bool BlockViews::access_lanes(Warp* w, const MicroOp* op, const std::uint64_t* a
     Run& run = this->run(op->d);
     for (; lanes; lanes &= lanes - 1) {
         const auto lane = unsigned(std::countr_zero(lanes));
-        if (addresses[lane] % form.bytes) continue;  // the access itself is a finding
-        if (!judge(w, op, {lane, addresses[lane], form.bytes, form.direction}, run)) return false;
+        const std::uint64_t address = addresses[lane];
+        const bool is_misaligned = (address & (form.bytes - 1u)) != 0;  // then the access itself is a finding
+        if (is_misaligned || run.has(address, form.bytes)) continue;
+        if (!judge(w, op, {lane, address, form.bytes, form.direction}, run)) return false;
     }
     return true;
 }
