@@ -441,17 +441,14 @@ Argument map_argument(ir::Type element, const BufferPart& part, std::span<const 
 
 std::vector<emulator::LaunchView> views_of(const ast::KernelTree& kernel, std::span<const Argument> arguments) {
     std::vector<emulator::LaunchView> views;
-    const auto add = [&](std::size_t i, const Argument& argument) -> emulator::LaunchView& {
-        views.push_back({.argument = kernel.parameters[i].name,
-                         .address = argument.address(),
-                         .element_bytes = std::uint32_t(info(argument.type).bytes),
-                         .extents = {argument.elements()},
-                         .pitches = {}});
-        return views.back();
-    };
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         if (!arguments[i].is_buffer()) continue;
-        emulator::LaunchView& given = add(i, arguments[i]);
+        emulator::LaunchView& given =
+            views.emplace_back(emulator::LaunchView{.argument = kernel.parameters[i].name,
+                                                    .address = arguments[i].address(),
+                                                    .element_bytes = std::uint32_t(info(arguments[i].type).bytes),
+                                                    .extents = {arguments[i].elements()},
+                                                    .pitches = {}});
         if (const ast::View* const view = kernel.view_at(std::uint32_t(i))) {
             given.extents.clear();
             for (std::uint32_t d = 0; d < view->rank; ++d) given.extents.push_back(arguments[view->extent(d)].bits);
@@ -459,16 +456,6 @@ std::vector<emulator::LaunchView> views_of(const ast::KernelTree& kernel, std::s
         }
         for (const ast::Halo& halo : kernel.halos)
             if (halo.pointer == i) given.halo.assign(halo.widths.begin(), halo.widths.end());
-    }
-    // What a map is of, if it is also reached otherwise.
-    const std::size_t reached = views.size();
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        if (!arguments[i].mapped) continue;
-        const Argument& tensor = arguments[i].mapped->buffer;
-        const auto is_of_same = [&](const emulator::LaunchView& each) {
-            return each.address - tensor.memory->address() <= tensor.memory->bytes();
-        };
-        if (std::ranges::any_of(views.begin(), views.begin() + std::ptrdiff_t(reached), is_of_same)) add(i, tensor);
     }
     return views;
 }

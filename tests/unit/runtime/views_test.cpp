@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of the language that leave the views and slices that their launches give them, and those that declare a halo.
+#include <ikat/async.hpp>
 #include <ikat/ikat.hpp>
 #include <ikat/testing.hpp>
 
@@ -40,6 +41,17 @@ const auto last_of_planes = kernel("last_of_planes", params("x", "y", "i"), [](I
 });
 
 const auto add_to = kernel("add_to", params("x", "i"), [](InOut<float> x, u32 i) { atomic_add(x[i], 1.0f); });
+
+const auto box_to = kernel("box_to", params("x", "y"), [](TensorMap<float, Box<8, 8>> x, InOut<float> y) {
+    Shared<float, 8, 8> s;
+    Shared<Barrier, 1> full;
+    full[0].init(1);
+    fence_async();
+    full[0].arrive_expect(x.bytes);
+    tma_load(s[0, 0], x[0, 0], full[0]);
+    full[0].wait(0);
+    y[0] = s[0, 0];
+});
 
 /// What is found in a launch; the function is given a device and two buffers of 32 rows of 64 elements.
 template <class F>
@@ -141,4 +153,15 @@ TEST_CASE("planes, and atomics") {
     };
     CHECK(added(7) == "");
     CHECK_THAT(added(8), contains("global atomic of 4 bytes at element 8 of argument 'x'"));
+}
+
+TEST_CASE("a copy by a map is not outside of a slice of the same buffer") {
+    const auto findings = testing::findings_in(
+        [](const Device& device) {
+            Buffer<float> x = device.upload(std::vector<float>(2048, 1));
+            device.launch(box_to, Grid{{1}, {1}}, std::as_const(x).view(20, 64), x.slice(2000, 4));
+            CHECK(x.download()[2000] == 1);
+        },
+        {.check = "strict", .target = "sm_90"});
+    CHECK(findings.text == "");
 }
