@@ -446,6 +446,18 @@ TEST_CASE("races with a shuffle between them are a class of their own") {
                "races-shared,no-races-shuffles") == "shared-race");
 }
 
+TEST_CASE("a shuffle gives what it gives without the checks") {
+    Machine machine;
+    machine.options.checks.set(emulator::Check::Races, emulator::Action::Error);
+    const auto x = machine.buffer("x", std::vector<std::uint32_t>(1024));
+    const auto flags = machine.buffer("flags", std::vector<std::uint32_t>(64));
+    machine.run(module_of("mov.u32 %r8, %r1; shfl.sync.down.b32 %r8, %r8, 1, 31, 0xffffffff; "
+                          "st.global.u32 [%d1], %r8;"),
+                {.grid = {1, 1, 1}, .block = {32, 1, 1}}, x, flags);
+    const auto found = machine.get<std::uint32_t>(x, 32);
+    for (std::uint32_t i = 0; i < 31; ++i) CHECK(found[i] == i + 1);
+}
+
 TEST_CASE("a race is reported with both accesses, and what would order them") {
     using Catch::Matchers::Contains;
     const auto [code, said] = found_in("st.global.u32 [%d1], %r20;", "races", 2);

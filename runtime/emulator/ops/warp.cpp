@@ -383,9 +383,9 @@ Behaviour select_shuffle(Shuffle mode) {
              .used = B | C | X,
              .checked = HWY_DYNAMIC_DISPATCH(choose_checked_shuffle)(mode)}};
 }
+/// It goes on behind the op for any lanes, which follows it and says what both do.
 Behaviour select_known_shuffle() {
-    return {HWY_DYNAMIC_DISPATCH(choose_known_shuffle)(),
-            {.operation = Op::Shuffle, .synchronises = {.exchanges_in_warp = true}, .checked = count_run}};
+    return {HWY_DYNAMIC_DISPATCH(choose_known_shuffle)(), {.operation = Op::Shuffle, .checked = count_run}};
 }
 Behaviour select_vote(Vote mode) { return {HWY_DYNAMIC_DISPATCH(choose_vote)(mode), of_warp(operation_of(mode))}; }
 Behaviour select_match(bool all, unsigned bytes) {
