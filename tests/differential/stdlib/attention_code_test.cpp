@@ -158,7 +158,7 @@ TEST_CASE("attention: by wgmma, ptxas keeps the softmax there") {
             CHECK(count(softmax, "MUFU.EX2") >= keys / 2 - 4);
             CHECK(count(loop, "LDL") + count(loop, "STL") == 0);
             // Of a score: the largest, a product, the exponential, the sum, half a rounding, and of few tiles the mask.
-            CHECK(loop.size() < 8 * keys / 2 + is.head_dim / 2 + 200);
+            CHECK(loop.size() <= 8 * keys / 2 + is.head_dim / 2 + 200);
         },
         false);
 }
