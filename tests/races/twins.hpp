@@ -5,6 +5,7 @@
 //     st.shared.u32 [%r4], %r1; <bar.sync 0;|> ld.shared.u32 %r9, [%r5];
 #pragma once
 #include "tests/unit/emulator/machine.hpp"
+#include "tests/unit/emulator/twin.hpp"
 
 namespace ikat::tests::races {
 
@@ -32,19 +33,6 @@ constexpr Twins between(const char* name, std::uint32_t blocks, std::uint32_t th
 constexpr Twins in_cluster(const char* name, std::uint32_t blocks, std::uint32_t threads, const char* body,
                            const char* says = "", const char* also = "") {
     return {name, body, threads, says, also, blocks, true, true};
-}
-
-inline std::string twin(std::string_view body, bool is_right) {
-    std::string out;
-    while (true) {
-        const std::size_t open = body.find('<');
-        out += body.substr(0, open);
-        if (open == body.npos) return out;
-        const std::size_t bar = body.find('|', open), close = body.find('>', bar);
-        REQUIRE(close != body.npos);
-        out += is_right ? body.substr(open + 1, bar - open - 1) : body.substr(bar + 1, close - bar - 1);
-        body.remove_prefix(close + 1);
-    }
 }
 
 inline std::string module_of(std::string body, const std::string& arrays = "") {

@@ -9,6 +9,7 @@
 #include "runtime/emulator/host/host_options.hpp"
 #include "runtime/emulator/machine/order.hpp"
 #include "tests/unit/emulator/machine.hpp"
+#include "tests/unit/emulator/twin.hpp"
 
 namespace ikat::tests::schedules {
 
@@ -28,19 +29,6 @@ struct Twins {
     bool is_cluster = false;
     bool has_copies = true;  // with the class `copies`, which else is off
 };
-
-std::string twin(std::string_view body, bool is_right) {
-    std::string out;
-    while (true) {
-        const std::size_t open = body.find('<');
-        out += body.substr(0, open);
-        if (open == body.npos) return out;
-        const std::size_t bar = body.find('|', open), close = body.find('>', bar);
-        REQUIRE(close != body.npos);
-        out += is_right ? body.substr(open + 1, bar - open - 1) : body.substr(bar + 1, close - bar - 1);
-        body.remove_prefix(close + 1);
-    }
-}
 
 std::string text_of(const Twins& twins, bool is_right) {
     return R"(.version 8.6
