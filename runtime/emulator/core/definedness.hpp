@@ -75,4 +75,10 @@ inline const MicroOp* go_on_checked(const MicroOp* op, Warp* w, std::uint32_t ma
     return nullptr;
 }
 
+/// Where the plain code has an op of the code that the warp runs.
+inline std::uint32_t plain_index_of(const Warp* w, const MicroOp* op) {
+    const std::uint32_t at = w->index_of(op);
+    return w->definedness ? w->definedness->plain_of[at] : at;
+}
+
 }  // namespace ikat::emulator

@@ -58,10 +58,9 @@ LaunchHeap& heap_of(const Warp* w, std::uint32_t slot) { return static_cast<Bloc
 [[gnu::noinline]] void add_lanes(const MicroOp* op, const Warp* w, const std::byte* frame, std::uint32_t mask) {
     const auto* const addresses = reinterpret_cast<const std::uint64_t*>(frame + op->a);
     const auto* const bytes = reinterpret_cast<const std::uint64_t*>(frame + op->b);
-    const std::uint32_t at = w->index_of(op), place = w->definedness ? w->definedness->plain_of[at] : at;
     for (; mask; mask &= mask - 1) {
         const auto lane = unsigned(std::countr_zero(mask));
-        if (addresses[lane]) heap_of(w, op->c).add(addresses[lane], place, bytes[lane]);
+        if (addresses[lane]) heap_of(w, op->c).add(addresses[lane], plain_index_of(w, op), bytes[lane]);
     }
 }
 

@@ -100,7 +100,7 @@ bool BlockRaces::access(const AgentAccess& access) {
     const Order& order = races_of(issuer).order_;
     const Context context{.block = in.block_.index(),
                           .stamp = operation.stamp,
-                          .op = place_of(access.w, access.op),
+                          .op = plain_index_of(access.w, access.op),
                           .lanes = is_copy ? access.lanes : 1u << first_of(access.lanes),
                           .agent = operation.agent,
                           .writes = !reads,
@@ -158,7 +158,7 @@ bool BlockRaces::access(const AgentAccess& access) {
 Context BlockRaces::context_of(const LaneAccess& how, std::uint32_t lanes) {
     return {.block = block_.index(),
             .stamp = order_.stamp_of(how.w->index),
-            .op = place_of(how.w, how.op),
+            .op = plain_index_of(how.w, how.op),
             .lanes = lanes,
             .agent = std::uint8_t(how.w->index),
             .writes = how.direction != Direction::Read,

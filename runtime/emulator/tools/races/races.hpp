@@ -31,12 +31,6 @@ struct Facts {
     bool in_clusters = false;
 };
 
-/// The op as the plain code has it.
-inline std::uint32_t place_of(const Warp* w, const MicroOp* op) {
-    const std::uint32_t at = w->index_of(op);
-    return w->definedness ? w->definedness->plain_of[at] : at;
-}
-
 class LaunchRaces final : public LaunchTool {
 public:
     LaunchRaces(const LaunchState& launch, const Facts& facts, std::size_t slot)
@@ -133,7 +127,8 @@ public:
         if (!row) return nullptr;
         counts_.shared += unsigned(std::popcount(lanes));
         row->first = from, row->count = bytes, row->lanes = lanes;
-        row->op = place_of(&warp, op), row->stamp = order_.stamp_of(warp.index), row->warp = std::uint8_t(warp.index);
+        row->op = plain_index_of(&warp, op), row->stamp = order_.stamp_of(warp.index),
+        row->warp = std::uint8_t(warp.index);
         row->writes = writes, row->is_of_all = is_of_all;
         return row;
     }
