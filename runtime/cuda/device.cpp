@@ -4,11 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
 
 #include "codegen/ptx/table/target.hpp"
+#include "codegen/ptx/text/layout.hpp"
 #include "runtime/emulator/agents/tensor_map.hpp"
 
 namespace ikat::runtime::cuda {
@@ -18,7 +23,19 @@ template <class Handle, class Pointer>
 Handle to_handle(Pointer pointer) {
     return Handle(reinterpret_cast<std::uintptr_t>(pointer));
 }
-Module to_module(ModuleHandle module) { return reinterpret_cast<Module>(std::uintptr_t(module)); }
+
+/// Where the parameters of an entry start in the bytes of a launch, and how many bytes they take.
+struct Layout {
+    std::vector<std::uint64_t> offsets;
+    std::uint64_t bytes = 0;
+};
+using Layouts = std::map<std::string, Layout, std::less<>>;  // by the entry's name
+
+struct Loaded {
+    Module module = nullptr;
+    Layouts layouts{};  // empty, unless a parameter of the module is wide
+};
+Loaded& to_loaded(ModuleHandle module) { return *reinterpret_cast<Loaded*>(std::uintptr_t(module)); }
 Stream to_stream(StreamHandle stream) { return reinterpret_cast<Stream>(std::uintptr_t(stream)); }
 Event to_event(EventHandle event) { return reinterpret_cast<Event>(std::uintptr_t(event)); }
 
@@ -99,9 +116,10 @@ public:
 
     ModuleHandle load(const PtxText& ptx) override;
     void unload(ModuleHandle module) noexcept override {
+        const std::unique_ptr<const Loaded> loaded(&to_loaded(module));
         if (!entered()) return;
         driver_->cuCtxSynchronize();  // a kernel of it may be running, on any stream
-        driver_->cuModuleUnload(to_module(module));
+        driver_->cuModuleUnload(loaded->module);
     }
     void launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) override;
     void set_variable(ModuleHandle module, std::string_view name, std::span<const std::byte> contents) override;
@@ -200,16 +218,46 @@ void Device::fill(std::uint64_t to, std::span<const std::byte> element, std::siz
         copy(to + done, to, std::min(done, bytes - done), stream);
 }
 
+/// Whether a parameter may be aligned to more than 16 bytes: the map of a tensor, say.
+bool has_wide_parameters(std::string_view ptx) {
+    constexpr std::string_view mark = ".param .align ";
+    for (auto at = ptx.find(mark); at != ptx.npos; at = ptx.find(mark, at)) {
+        at += mark.size();
+        std::uint32_t alignment = 0;
+        std::from_chars(ptx.data() + at, ptx.data() + ptx.size(), alignment);
+        if (alignment > 16) return true;
+    }
+    return false;
+}
+
+/// The driver takes parameters in one piece, but then each where it has it itself, which depends on the device: behind
+/// 0x210 bytes of its own on sm_90, which are no multiple of 32. It is those of wide parameters that are given one by
+/// one.
+Layouts layouts_of(const PtxText& ptx) {
+    Layouts out;
+    if (!has_wide_parameters(ptx.text)) return out;
+    const nvptx::Module module = nvptx::parse(ptx.text, ptx.name);
+    for (const nvptx::Function& function : module.functions) {
+        if (!function.is_entry || function.parameters.empty()) continue;
+        const nvptx::Variable& last = function.parameters.back();
+        Layout layout{nvptx::parameter_offsets(module, function)};
+        layout.bytes = layout.offsets.back() + nvptx::variable_bytes(module, last, last.declarators.front());
+        out.emplace(module.text(function.name), std::move(layout));
+    }
+    return out;
+}
+
 ModuleHandle Device::load(const PtxText& ptx) {
     enter();
+    auto loaded = std::make_unique<Loaded>(Loaded{.layouts = layouts_of(ptx)});
     const std::string image(ptx.text);  // the driver needs a terminating zero
     std::string errors(16384, '\0');
     JitOption options[] = {JitOption::ErrorLogBuffer, JitOption::ErrorLogBufferSizeBytes};
     void* values[] = {errors.data(), reinterpret_cast<void*>(std::uintptr_t(errors.size()))};
-    Module module = nullptr;
-    const Result result = driver_->cuModuleLoadDataEx(&module, image.c_str(), std::size(options), options, values);
+    const Result result =
+        driver_->cuModuleLoadDataEx(&loaded->module, image.c_str(), std::size(options), options, values);
     if (result != Result::Success) throw jit_error(ptx, driver_->text(result), errors.c_str());
-    return to_handle<ModuleHandle>(module);
+    return to_handle<ModuleHandle>(loaded.release());
 }
 
 /// Dynamic memory beyond the default must be requested for each function. Always requesting the maximum makes launches
@@ -232,17 +280,27 @@ void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle s
     enter();
     const std::string entry(launch.entry);
     Function function = nullptr;
-    const Result found = driver_->cuModuleGetFunction(&function, to_module(module), entry.c_str());
+    const Result found = driver_->cuModuleGetFunction(&function, to_loaded(module).module, entry.c_str());
     if (found == Result::NotFound) throw Error(fmt::format("the PTX has no entry '{}'", entry), {});
     check(found, "cuModuleGetFunction");
     allow_dynamic_shared(function, launch);
     const auto& [blocks, threads, shared] = launch.grid;
+    auto* const first = const_cast<std::byte*>(launch.parameters.data());
     std::size_t bytes = launch.parameters.size();
-    void* extra[] = {
-        reinterpret_cast<void*>(launch_param_buffer_pointer), const_cast<std::byte*>(launch.parameters.data()),
-        reinterpret_cast<void*>(launch_param_buffer_size), &bytes, reinterpret_cast<void*>(launch_param_end)};
+    void* extra[] = {reinterpret_cast<void*>(launch_param_buffer_pointer), first,
+                     reinterpret_cast<void*>(launch_param_buffer_size), &bytes,
+                     reinterpret_cast<void*>(launch_param_end)};
+    std::vector<void*> parameters;
+    const Layouts& layouts = to_loaded(module).layouts;
+    if (const auto its = layouts.find(entry); its != layouts.end()) {
+        if (bytes != its->second.bytes)
+            throw Error(fmt::format("entry '{}' takes {} bytes of parameters, not {}", entry, its->second.bytes, bytes),
+                        {});
+        for (const std::uint64_t offset : its->second.offsets) parameters.push_back(first + offset);
+    }
     check_work(driver_->cuLaunchKernel(function, blocks.x, blocks.y, blocks.z, threads.x, threads.y, threads.z, shared,
-                                       to_stream(stream), nullptr, bytes ? extra : nullptr),
+                                       to_stream(stream), parameters.empty() ? nullptr : parameters.data(),
+                                       bytes && parameters.empty() ? extra : nullptr),
                "cuLaunchKernel");
     const std::lock_guard lock(mutex_);
     last_launch_ = entry;
@@ -265,7 +323,8 @@ void Device::set_variable(ModuleHandle module, std::string_view name, std::span<
     enter();
     DevicePointer address = 0;
     std::size_t bytes = 0;
-    const Result found = driver_->cuModuleGetGlobal_v2(&address, &bytes, to_module(module), std::string(name).c_str());
+    const Result found =
+        driver_->cuModuleGetGlobal_v2(&address, &bytes, to_loaded(module).module, std::string(name).c_str());
     if (found == Result::NotFound)
         throw Error(fmt::format("the PTX has no variable '{}'", name),
                     "only variables in .global and .const outside functions can be set");

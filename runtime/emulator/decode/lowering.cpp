@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "codegen/ptx/text/layout.hpp"
 #include "runtime/emulator/decode/rules/rules.hpp"
 #include "runtime/emulator/machine/messages.hpp"
 
@@ -19,33 +20,6 @@ bool needs_branch(nvptx::Opcode opcode) {
 }
 
 }  // namespace
-
-unsigned element_bytes(std::string_view type) {
-    if (type.ends_with("x2")) return 2 * element_bytes(type.substr(0, type.size() - 2));
-    const std::size_t digits = type.find_first_of("0123456789");
-    unsigned bits = 0;
-    if (digits != type.npos)
-        for (const char c : type.substr(digits)) bits = bits * 10 + unsigned(c - '0');
-    return bits / 8;
-}
-
-std::uint64_t variable_bytes(const nvptx::Module& module, const nvptx::Variable& variable,
-                             const nvptx::Variable::Declarator& declarator) {
-    std::uint64_t bytes = element_bytes(module.text(variable.type));
-    const std::string_view vector = module.text(variable.vector);
-    if (vector.size() > 2) bytes *= unsigned(vector[2] - '0');
-    constexpr std::uint64_t most = std::uint64_t{1} << 40;  // far more than fits anywhere
-    for (const std::int64_t extent : declarator.extents)
-        if (__builtin_mul_overflow(bytes, extent < 0 ? 0 : std::uint64_t(extent), &bytes)) bytes = most;
-    return std::min(bytes, most);
-}
-
-std::uint64_t variable_alignment(const nvptx::Module& module, const nvptx::Variable& variable) {
-    if (variable.alignment) return variable.alignment;
-    std::uint64_t bytes = std::max(1u, element_bytes(module.text(variable.type)));
-    const std::string_view vector = module.text(variable.vector);
-    return vector.size() > 2 ? bytes * unsigned(vector[2] - '0') : bytes;
-}
 
 void Lowering::unsupported(std::string_view why, std::string_view hint) const {
     Diagnostic diagnostic = diagnostic_of(FaultCode::NotRun);
@@ -108,7 +82,7 @@ void Lowering::module_shared(nvptx::Name name) {
 
 void Lowering::declare_registers(const nvptx::Variable& variable) {
     const std::string_view text = module.text(variable.type);
-    const auto width = std::uint8_t(element_bytes(text));
+    const auto width = std::uint8_t(nvptx::element_bytes(text));
     if (text != ".pred" && (width == 0 || width > 16))
         unsupported(fmt::format("registers of type {} are not supported", text));
     const std::uint8_t slot = text == ".pred" ? 0 : width >= 8 ? 8 : 4;
@@ -148,8 +122,8 @@ std::uint64_t Lowering::dynamic_place(const nvptx::Variable& variable, const nvp
 
 Binding Lowering::declare_memory(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator) {
     const bool shared = module.text(variable.space) == ".shared";
-    const std::uint64_t bytes = variable_bytes(module, variable, declarator);
-    const std::uint64_t alignment = variable_alignment(module, variable);
+    const std::uint64_t bytes = nvptx::variable_bytes(module, variable, declarator);
+    const std::uint64_t alignment = nvptx::variable_alignment(module, variable);
     if (shared)
         if (const auto known = shared_of_functions_.find(&declarator); known != shared_of_functions_.end())
             return known->second;
@@ -313,18 +287,17 @@ void Lowering::run(const nvptx::Function& entry) {
     for (const Tool*& tool : tools_)
         if (!tool->watches(kernel)) tool = nullptr;
     scopes.emplace_back();
-    std::size_t offset = 0;
-    for (const nvptx::Variable& variable : entry.parameters) {
+    const std::vector<std::uint64_t> offsets = nvptx::parameter_offsets(module, entry);
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+        const nvptx::Variable& variable = entry.parameters[i];
         const auto& declarator = variable.declarators.front();
-        const std::uint64_t bytes = variable_bytes(module, variable, declarator);
-        offset = rounded_up(offset, variable_alignment(module, variable));
+        const std::uint64_t offset = offsets[i], bytes = nvptx::variable_bytes(module, variable, declarator);
         define(declarator.name,
                {.kind = Binding::Kind::Memory, .space = Space::Param, .address = offset, .bytes = bytes});
         kernel.parameters.push_back(
             {std::string(module.text(declarator.name)), std::string(module.text(variable.type)), offset, bytes});
-        offset += bytes;
+        kernel.parameter_bytes = offset + bytes;
     }
-    kernel.parameter_bytes = offset;
     return_label = ~0u;
     micros.reserve(2 * entry.instructions.size());
     callers.push_back(&entry);

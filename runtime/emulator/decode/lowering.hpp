@@ -287,13 +287,6 @@ void touch_products(Lowering& code, const Micro& op);
 /// Lowers the called functions, after the kernel (call.cpp).
 void lower_functions(Lowering& code);
 
-/// Bytes and alignment of a variable.
-std::uint64_t variable_bytes(const nvptx::Module& module, const nvptx::Variable& variable,
-                             const nvptx::Variable::Declarator& declarator);
-std::uint64_t variable_alignment(const nvptx::Module& module, const nvptx::Variable& variable);
-/// Bytes of a type such as ".f16x2"; 0 for one without a size.
-unsigned element_bytes(std::string_view type);
-
 /// Second half of decoding: blocks in reverse post order, slots, distances, counts.
 void lay_out(Lowering& lowering, DecodedKernel& kernel);
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 
+#include "codegen/ptx/text/layout.hpp"
 #include "runtime/emulator/decode/decode.hpp"
 #include "runtime/emulator/decode/lowering.hpp"
 
@@ -110,18 +111,18 @@ ModuleMemory place_variables(const nvptx::Module& module, Memory& memory) {
                         "allocate large arrays with the runtime");
     };
     each_declarator(module, ".global", [&](const nvptx::Variable& variable, const auto& declarator, bool in_function) {
-        const std::uint64_t bytes = variable_bytes(module, variable, declarator);
+        const std::uint64_t bytes = nvptx::variable_bytes(module, variable, declarator);
         limit(global_bytes += bytes, std::uint64_t{1} << 31, ".global", declarator);
         const std::uint64_t address = memory.allocate(bytes, module.text(declarator.name));
         result.buffers.push_back(address);
         place_of(result, declarator, in_function) = {Space::Global, address, bytes};
     });
     each_declarator(module, ".const", [&](const nvptx::Variable& variable, const auto& declarator, bool in_function) {
-        const std::uint64_t bytes = variable_bytes(module, variable, declarator);
-        const std::uint64_t offset = rounded_up(result.constants.packed, variable_alignment(module, variable));
+        const std::uint64_t bytes = nvptx::variable_bytes(module, variable, declarator);
+        const std::uint64_t offset = rounded_up(result.constants.packed, nvptx::variable_alignment(module, variable));
         limit(offset + bytes, 11 * 65536, ".const", declarator);  // eleven banks
         const NamedRange& range =
-            result.constants.add(module.text(declarator.name), bytes, variable_alignment(module, variable));
+            result.constants.add(module.text(declarator.name), bytes, nvptx::variable_alignment(module, variable));
         place_of(result, declarator, in_function) = {Space::Const, range.address, bytes, range.host};
     });
     result.constant.resize(result.constants.host_bytes);
@@ -135,7 +136,7 @@ ModuleMemory place_variables(const nvptx::Module& module, Memory& memory) {
     };
     const auto initialise = [&](const nvptx::Variable& variable, const auto& declarator, bool in_function) {
         const ModuleMemory::Variable& placed = place_of(result, declarator, in_function);
-        const unsigned element = element_bytes(module.text(variable.type));
+        const unsigned element = nvptx::element_bytes(module.text(variable.type));
         if (declarator.initialiser.count && (element == 0 || element > 8))
             throw Error(fmt::format("'{}' of type {} cannot have an initial value", module.text(declarator.name),
                                     module.text(variable.type)),

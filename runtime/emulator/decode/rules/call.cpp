@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "codegen/ptx/text/layout.hpp"
 #include "runtime/emulator/decode/rules/calls.hpp"
 
 namespace ikat::emulator {
@@ -29,7 +30,7 @@ Signature signature_of(const nvptx::Module& module, const nvptx::Function& funct
     Signature signature;
     const auto place = [&](const nvptx::Variable& variable, std::vector<Signature::Slot>& slots) {
         constexpr std::uint64_t most = 1 << 16;
-        const std::uint64_t bytes = variable_bytes(module, variable, variable.declarators.front());
+        const std::uint64_t bytes = nvptx::variable_bytes(module, variable, variable.declarators.front());
         if (bytes > most) throw Error(fmt::format("a parameter of over {} bytes", most), "pass large data by pointer");
         slots.push_back({signature.bytes, std::max(1u, std::uint32_t(bytes))});
         signature.bytes += std::uint32_t(rounded_up(slots.back().bytes, slot_alignment));
@@ -90,7 +91,7 @@ void copy_local(Lowering& code, Place from, Place to, std::uint64_t bytes) {
 Binding formal(Lowering& code, const nvptx::Variable& variable, const nvptx::Operand& actual) {
     const auto& declarator = variable.declarators.front();
     if (code.module.text(variable.space) == ".reg") {
-        const auto width = std::uint8_t(element_bytes(code.module.text(variable.type)));
+        const auto width = std::uint8_t(nvptx::element_bytes(code.module.text(variable.type)));
         return {.value = code.new_value(code.module.text(variable.type) == ".pred" ? 0 : width == 8 ? 8 : 4, width)};
     }
     if (const Binding* const binding = variable_of(code, actual)) return *binding;
