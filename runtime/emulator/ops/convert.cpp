@@ -6,6 +6,8 @@
 // after foreach_target
 #include "runtime/emulator/ops/lanes.inl"
 
+#include <cmath>
+
 HWY_BEFORE_NAMESPACE();
 namespace ikat::emulator {
 namespace HWY_NAMESPACE {
@@ -93,6 +95,10 @@ IKAT_HANDLER(convert_any) {
             if (op->x & RoundToIntegral) x = to_integral(x, rounding);
         To r = sem::convert<To>(x, rounding, op->x & SaturateResult);
         if (op->x & FlushSubnormals) r = flushed(r);
+        if constexpr (std::is_same_v<To, float> && std::is_same_v<From, double>)  // see FlushedProduct
+            if (op->x & FlushSubnormals && std::abs(r) == 0x1p-126f &&
+                std::abs(sem::convert<To>(x * 0x1p24, rounding, false)) < 0x1p-102f)
+                r = std::copysign(0.0f, r);
         if (op->x & (ReluResult | FiniteResult)) r = limited(r, op->x);
         d[i] = to_cell<To>(r);
     }

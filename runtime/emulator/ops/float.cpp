@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floating-point arithmetic in f16, bf16, f32, f64 and packed f16 and bf16. Rounding to nearest is the loop over the
 // scalar line; the other roundings set the host's rounding mode around it, once per warp instruction. `.ftz` flushes
-// operands and result to a zero of their sign, as a separate step.
+// operands and result to a zero of their sign, as a separate step: a result that is subnormal, or would be below the
+// least normal number if it were rounded to 24 bits as a larger one is (seen on an H200).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/emulator/ops/float.cpp"
 #include <hwy/foreach_target.h>
@@ -9,6 +10,7 @@
 #include "runtime/emulator/ops/lanes.inl"
 
 #include <cfenv>
+#include <cmath>
 
 HWY_BEFORE_NAMESPACE();
 namespace ikat::emulator {
@@ -27,6 +29,20 @@ struct Flushed {
     template <class... T>
     static HWY_INLINE auto apply(T... operands) {
         return flush(F::apply(flush(operands)...));
+    }
+};
+
+/// Of a product or a quotient, which alone can be rounded up to the least normal number: where it is that, or less, it
+/// is computed once more at 2^24 times the size, for which the operands are small enough.
+template <class F>
+struct FlushedProduct {
+    template <class... T>
+    static HWY_INLINE float apply(float a, float b, T... c) {
+        a = flush(a), b = flush(b);
+        const float result = F::apply(a, b, flush(c)...);
+        const float larger = F::apply(a * 0x1p24f, b, (flush(c) * 0x1p24f)...);
+        const bool is_tiny = std::abs(result) <= 0x1p-126f && std::abs(larger) < 0x1p-102f;
+        return is_tiny ? std::copysign(0.0f, result) : flush(result);
     }
 };
 
@@ -99,11 +115,12 @@ Handler with_mode(Rounding rounding) {
         return map3<F, T, T, T, T>;
 }
 
-template <class F, class T, int Operands, bool Rounds>
+template <class F, class T, int Operands, bool Rounds, bool IsProduct = false>
 Handler with_flush(bool ftz, Rounding rounding) {
     if (!Rounds) rounding = Rounding::Nearest;
     if constexpr (!std::is_same_v<T, double>)
         if (ftz) {
+            if constexpr (IsProduct) return with_mode<FlushedProduct<F>, T, Operands>(rounding);
             if constexpr (Rounds) return with_mode<Flushed<F>, T, Operands>(rounding);
             return with_mode<Flushed<F>, T, Operands>(Rounding::Nearest);
         }
@@ -118,8 +135,8 @@ Handler for_number(Op op, bool ftz, Rounding rounding) {
     switch (op) {
         case Op::Add: return with_flush<M<sem::Add, T>, T, 2, true>(ftz, rounding);
         case Op::Sub: return with_flush<M<sem::Sub, T>, T, 2, true>(ftz, rounding);
-        case Op::Mul: return with_flush<M<sem::Mul, T>, T, 2, true>(ftz, rounding);
-        case Op::Fma: return with_flush<M<sem::Fma, T>, T, 3, true>(ftz, rounding);
+        case Op::Mul: return with_flush<M<sem::Mul, T>, T, 2, true, true>(ftz, rounding);
+        case Op::Fma: return with_flush<M<sem::Fma, T>, T, 3, true, true>(ftz, rounding);
         case Op::Neg: return with_flush<M<sem::Neg, T>, T, 1, false>(ftz, rounding);
         case Op::Abs: return with_flush<M<sem::Abs, T>, T, 1, false>(ftz, rounding);
         case Op::Min: return with_flush<M<sem::Min, T>, T, 2, false>(ftz, rounding);
@@ -131,7 +148,7 @@ Handler for_number(Op op, bool ftz, Rounding rounding) {
 template <class T>
 Handler for_wide_number(Op op, bool ftz, Rounding rounding) {
     switch (op) {
-        case Op::Div: return with_flush<M<sem::Div, T>, T, 2, true>(ftz, rounding);
+        case Op::Div: return with_flush<M<sem::Div, T>, T, 2, true, true>(ftz, rounding);
         case Op::Sqrt: return with_flush<M<sem::Sqrt, T>, T, 1, true>(ftz, rounding);
         case Op::Rcp: return with_flush<M<sem::Rcp, T>, T, 1, true>(ftz, rounding);
         case Op::Rsqrt: return with_flush<M<sem::Rsqrt, T>, T, 1, false>(ftz, rounding);
