@@ -131,13 +131,24 @@ void Legaliser::become_convert(Inst inst, Type to, Type from) {
 
 // ---- fields of bits
 
-/// The position and the length of a bit field count modulo 256, and constants must be below 256.
+/// The position and the length of a bit field count modulo 256, and constants must be below 256. In the fields of 64
+/// bits that ptxas makes of several instructions, they count in full (seen in its code for sm_90): there, others are
+/// masked.
 void Legaliser::shorten_counts(Inst inst, std::uint32_t first) {
+    const bool is_wide = ir::bits(fn_[inst].type) == 64;
     for (std::uint32_t i = first; i < first + 2; ++i) {
-        const Instruction* const count = walk_.defined_by(walk_.operand(fn_.result(inst), i), Op::Const);
-        if (!count || count->attribute < 256) continue;
-        const Value shorter = walk_.constant(Type::U32, count->attribute & 255, fn_[inst].where);
-        fn_.operands(inst)[i] = shorter;
+        const Location where = fn_[inst].where;
+        const Value count = walk_.operand(fn_.result(inst), i);
+        if (const Instruction* const number = walk_.defined_by(count, Op::Const)) {
+            if (number->attribute < 256) continue;
+            const Value shorter = walk_.constant(Type::U32, number->attribute & 255, where);
+            fn_.operands(inst)[i] = shorter;
+        } else if (is_wide) {
+            const Value mask = walk_.constant(Type::U32, 255, where);
+            const Value shorter =
+                walk_.make({.op = Op::And, .type = Type::U32, .where = where}, {count, mask}, Type::U32);
+            fn_.operands(inst)[i] = shorter;
+        }
     }
     walk_.keep(inst);
 }
