@@ -237,8 +237,9 @@ void Gemm::choose() {
     const bool is_by_wgmma = options_.path == GemmPath::wgmma ||
                              (options_.path == GemmPath::chosen && problem.empty() && m() > 128 && n() >= 128);
     if (is_by_wgmma) {
-        const bool reads = options_.beta != 0 || options_.bias || options_.residual || !is_aligned(C_);
-        kernel_.step = reads ? Step::Cluster : Step::Boxes;
+        // A box is stored by 16 bytes, also where a row ends in the middle of them.
+        const bool is_stored_alone = options_.beta == 0 && !options_.bias && !options_.residual && access_of(C_) == 16;
+        kernel_.step = is_stored_alone ? Step::Boxes : Step::Cluster;
         const bool is_wide = ir::info(A_.type).bytes == 2 && cluster_tiles(TileSize::large) >= busy / 2;
         if (kernel_.tile == TileSize::chosen) kernel_.tile = is_wide ? TileSize::large : TileSize::medium;
         kernel_.access = {};
