@@ -89,19 +89,20 @@ constexpr unsigned element_bits(MatrixProduct::Element element) {
 /// The metadata of a sparse a, by what each row has: chunks, of which so many elements are kept.
 struct SparseRows {
     unsigned kept, chunks;
+    bool is_narrow;  // elements of 8 or 4 bits
 
     static constexpr SparseRows of(const MatrixProduct& product) {
         const unsigned bits = element_bits(product.a), kept = bits == 32 ? 1 : bits == 4 ? 4 : 2;
-        return {kept, product.k_blocks * (128 / bits) / (2 * kept)};
+        return {kept, product.k_blocks * (128 / bits) / (2 * kept), bits < 16};
     }
-    /// The lane and the lowest bit of the 4 bits of a chunk. Of 4 and 8 chunks, a register has 4 of two rows, 8 rows
-    /// apart; of 16, it has 8 of one.
+    /// The lane and the lowest bit of the 4 bits of a chunk. A register has 8 chunks of one row if elements are narrow
+    /// (of rows of 8 chunks this was seen on an H200), otherwise 4 of each of two rows, 8 rows apart.
     struct Place {
         unsigned lane, bit;
     };
     constexpr Place place(unsigned row, unsigned chunk, unsigned selector) const {
         const unsigned quad = row % 8 * 4, lower = row / 8;
-        if (chunks == 16) return {quad + chunk / 8 * 2 + lower, chunk % 8 * 4};
+        if (is_narrow) return {quad + 2 * (selector + chunk / 8) + lower, chunk % 8 * 4};
         const unsigned thread = chunks == 4 ? selector : 2 * selector + chunk / 4;
         return {quad + thread, 16 * lower + chunk % 4 * 4};
     }

@@ -52,9 +52,6 @@ void take_metadata(Lowering& code, const Modifiers& modifiers, Operands operands
     product.is_sparse = true;
     product.is_ordered = modifiers.has(Modifier::SpOrderedMetadata);
     const SparseRows rows = SparseRows::of(product);
-    const unsigned bits = element_bits(product.a);
-    if (bits < 16 && rows.chunks < 16)
-        code.unsupported("which thread holds the metadata of which rows is not known for its shape");
     const nvptx::Operand& selector = operands[5];
     if (selector.kind != nvptx::Operand::Kind::Integer || selector.value >= rows.selectors())
         code.refuse(FaultCode::WrongImmediate,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // mma.sp: products with a sparse a. The elements that a thread holds are those of the formulas of the PTX ISA, "Matrix
 // Fragments for sparse mma.m16n8k16 with .f16 and .bf16 types" and so on; its figures of the metadata are told here as
-// lists of who holds what, one for each shape. (tests/foreign/cutlass_sparse.cu has the larger shapes by CUTLASS.)
+// lists of who holds what, one for each shape; that of the smaller shapes of 8-bit and 4-bit integers is what an H200
+// does. (tests/foreign/cutlass_sparse.cu has the larger shapes by CUTLASS.)
 #include <algorithm>
 #include <functional>
 #include <random>
@@ -29,6 +30,7 @@ Place by_two(bool is_lower, int chunk, int s) {
     if (chunk < 4) return {2 * s, (is_lower ? 16 : 0) + 4 * chunk};
     return {2 * s + 1, (is_lower ? 16 : 0) + 4 * (chunk - 4)};
 }
+Place by_pair(bool is_lower, int chunk, int s) { return {(s == 1 ? 2 : 0) + (is_lower ? 1 : 0), 4 * chunk}; }
 Place by_all(bool is_lower, int chunk, int) {
     if (chunk < 8) return {is_lower ? 1 : 0, 4 * chunk};
     return {is_lower ? 3 : 2, 4 * (chunk - 8)};
@@ -45,10 +47,17 @@ std::vector<Form> forms() {
     all.push_back({"m16n8k8", "tf32", "tf32", "f32", 8, 4, by_one});
     all.push_back({"m16n8k16", "tf32", "tf32", "f32", 16, 2, by_two});
     for (const std::string a : {"s8", "u8"})
-        for (const std::string b : {"s8", "u8"}) all.push_back({"m16n8k64", a, b, "s32", 64, 1, by_all});
+        for (const std::string b : {"s8", "u8"}) {
+            all.push_back({"m16n8k32", a, b, "s32", 32, 2, by_pair});
+            all.push_back({"m16n8k64", a, b, "s32", 64, 1, by_all});
+        }
     for (const std::string a : {"e4m3", "e5m2"})
         for (const std::string b : {"e4m3", "e5m2"}) all.push_back({"m16n8k64", a, b, "f32", 64, 1, by_all});
-    for (const std::string a : {"s4", "u4"}) all.push_back({"m16n8k128", a, "s4", "s32", 128, 1, by_all});
+    for (const std::string a : {"s4", "u4"})
+        for (const std::string b : {"s4", "u4"}) {
+            all.push_back({"m16n8k64", a, b, "s32", 64, 2, by_pair});
+            all.push_back({"m16n8k128", a, b, "s32", 128, 1, by_all});
+        }
     return all;
 }
 
@@ -195,7 +204,8 @@ TEST_CASE("products with a sparse matrix by a warp") {
 
 TEST_CASE("metadata of sparse matrices without a meaning") {
     const Form halves{"m16n8k32", "f16", "f16", "f32", 32, 2, by_two},
-        words{"m16n8k8", "tf32", "tf32", "f32", 8, 4, by_one}, bytes{"m16n8k64", "s8", "s8", "s32", 64, 1, by_all};
+        words{"m16n8k8", "tf32", "tf32", "f32", 8, 4, by_one}, bytes{"m16n8k64", "s8", "s8", "s32", 64, 1, by_all},
+        fewer_bytes{"m16n8k32", "s8", "s8", "s32", 32, 2, by_pair};
     for (const std::uint32_t twice : {0x44404444u, 0x44445444u, 0xa4444444u, 0x444444f4u})
         for (const bool ordered : {true, false})
             CHECK_THAT(product({halves, 1, ordered}, twice, 7),
@@ -203,15 +213,16 @@ TEST_CASE("metadata of sparse matrices without a meaning") {
     CHECK_THAT(product({halves, 0, true}, 0x44444441, 5), contains("sparse-metadata: "));
     CHECK_THAT(product({bytes, 0}, 0x14444444, 31), contains("sparse-metadata: ") && contains("thread (31,0,0)"));
     CHECK_THAT(product({words, 3}, 0x4444444c, 3), contains("sparse-metadata: "));
+    CHECK_THAT(product({fewer_bytes, 1}, 0xf4444444, 26), contains("sparse-metadata: ") && contains("thread (26,0,0)"));
     // of a thread that is not selected
     CHECK(product({halves, 1}, 0, 5) == "");
     CHECK(product({words, 3}, 0, 2) == "");
-    // selectors, and shapes of which the ISA has the metadata as a figure only
+    CHECK(product({fewer_bytes, 1}, 0, 25) == "");
+    // selectors
     CHECK_THAT(product({halves, 2}), contains("wrong-immediate: ") && contains("from 0 to 1"));
     CHECK_THAT(product({words, 4}), contains("from 0 to 3"));
     CHECK_THAT(product({bytes, 1}), contains("from 0 to 0"));
-    const Form unknown{"m16n8k32", "s8", "s8", "s32", 32, 2, by_two};
-    CHECK_THAT(product({unknown, 0}), contains("not-emulated: ") && contains("holds the metadata of which rows"));
+    CHECK_THAT(product({fewer_bytes, 2}), contains("from 0 to 1"));
 }
 
 }  // namespace ikat::tests::sparse
