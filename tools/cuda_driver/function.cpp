@@ -100,7 +100,7 @@ CUresult get_parameter(const char* function, CUfunction handle, std::size_t inde
         const Function& of = its.functions.at(handle);
         const auto parameters = of.module->program().parameters(of.entry);
         require(index < parameters.size());
-        if (offset) *offset = parameters[index].offset;
+        if (offset) *offset = offsets_on(its.target, parameters)[index];
         if (bytes) *bytes = parameters[index].bytes;
     });
 }
@@ -150,6 +150,19 @@ unsigned blocks_per_multiprocessor(const nvptx::Target& target, std::uint64_t st
     return occupancy(target,
                      {.threads = threads, .registers = 0, .shared_bytes = std::uint32_t(static_shared + shared)})
         .blocks;
+}
+
+std::vector<std::size_t> offsets_on(const nvptx::Target& target,
+                                    std::span<const emulator::Program::Parameter> parameters) {
+    const std::size_t base = nvptx::parameter_base(target);
+    std::vector<std::size_t> out;
+    std::size_t end = base;
+    for (const auto& each : parameters) {
+        end = (end + each.alignment - 1) / each.alignment * each.alignment;
+        out.push_back(end - base);
+        end += each.bytes;
+    }
+    return out;
 }
 
 API(cuFuncGetAttribute, int* value, CUfunction_attribute which, CUfunction function) {

@@ -28,6 +28,7 @@ CUresult result_of(const Error& finding) {
         case FaultCode::BlockNotStarted: return CUDA_ERROR_ILLEGAL_ADDRESS;
         case FaultCode::Misaligned: return CUDA_ERROR_MISALIGNED_ADDRESS;
         case FaultCode::WrongSpace: return CUDA_ERROR_INVALID_ADDRESS_SPACE;
+        case FaultCode::BulkPlace: return CUDA_ERROR_ILLEGAL_INSTRUCTION;
         case FaultCode::FullStack: return CUDA_ERROR_HARDWARE_STACK_ERROR;
         case FaultCode::NoFunction: return CUDA_ERROR_INVALID_PC;
         case FaultCode::AssertionFailed:
@@ -86,13 +87,13 @@ void check_resources(const Driver& its, const Function& function, const emulator
                       fmt::format("the device holds {} at once", most));
 }
 
-/// The bytes of all parameters, at their offsets.
-std::vector<std::byte> pack(const Function& function, void** parameters, void** extra) {
-    const std::size_t bytes = function.facts.parameter_bytes;
-    std::vector<std::byte> out(bytes);
+/// The bytes of all parameters, at their offsets. In a buffer they are where the device has them.
+std::vector<std::byte> pack(const nvptx::Target& target, const Function& function, void** parameters, void** extra) {
+    std::vector<std::byte> out(function.facts.parameter_bytes);
+    const std::vector<emulator::Program::Parameter> all = function.module->program().parameters(function.entry);
     if (parameters) {
         require(!extra);
-        for (const auto& declared : function.module->program().parameters(function.entry)) {
+        for (const auto& declared : all) {
             const void* const given = *parameters++;
             require(given);
             std::memcpy(out.data() + declared.offset, given, declared.bytes);
@@ -107,13 +108,16 @@ std::vector<std::byte> pack(const Function& function, void** parameters, void** 
             if (key == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[1];
             if (key == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *static_cast<std::size_t*>(extra[1]);
         }
+        const std::vector<std::size_t> offsets = offsets_on(target, all);
+        const std::size_t bytes = all.empty() ? 0 : offsets.back() + all.back().bytes;
         constexpr std::size_t most_padding = 15;  // a struct of the parameters may end with some
         if (size < bytes || size > bytes + most_padding)
             refuse(CUDA_ERROR_INVALID_VALUE,
                    fmt::format("'{}' takes {} bytes of parameters, not {}", function.entry, bytes, size));
         require(buffer || bytes == 0);
-        if (bytes) std::memcpy(out.data(), buffer, bytes);
-    } else if (bytes) {
+        for (std::size_t i = 0; i < all.size(); ++i)
+            std::memcpy(out.data() + all[i].offset, static_cast<const std::byte*>(buffer) + offsets[i], all[i].bytes);
+    } else if (!out.empty()) {
         refuse(CUDA_ERROR_INVALID_VALUE, fmt::format("'{}' takes parameters, and the launch has none", function.entry));
     }
     return out;
@@ -145,7 +149,7 @@ CUresult launch(const char* name, CUfunction handle, emulator::Launch asked, CUs
         if (home && home != context.id) refuse(CUDA_ERROR_INVALID_HANDLE);
         for (const CUevent event : extras.events)
             if (event_at(its, event).context != context.id) refuse(CUDA_ERROR_INVALID_HANDLE);
-        const std::vector<std::byte> packed = pack(function, parameters, extra);
+        const std::vector<std::byte> packed = pack(its.target, function, parameters, extra);
         asked.entry = function.entry;
         asked.parameters = packed;
         if (!names_cluster(asked)) asked.cluster = function.cluster;

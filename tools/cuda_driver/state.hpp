@@ -220,6 +220,9 @@ inline CUfunction function_of(CUkernel kernel) { return reinterpret_cast<CUfunct
 /// How many blocks of a function fit. What registers it needs on a device is not known here: they are left out.
 unsigned blocks_per_multiprocessor(const nvptx::Target& target, std::uint64_t static_shared, unsigned threads,
                                    std::size_t dynamic_shared);
+/// Where the parameters of an entry are in one buffer: each aligned as in the constant bank of the device.
+std::vector<std::size_t> offsets_on(const nvptx::Target& target,
+                                    std::span<const emulator::Program::Parameter> parameters);
 
 /// Says on standard error what a call was refused for.
 void complain(const char* function, const std::string& reason, const std::string& hint);

@@ -335,6 +335,10 @@ constexpr FeatureInfo feature_table[] = {
 
 std::span<const Target> targets() { return target_table; }
 
+std::uint32_t parameter_base(const Target& target) {
+    return target.number >= 100 ? 0x380 : target.number >= 90 ? 0x210 : 0x160;
+}
+
 bool is_architecture(std::string_view name) {
     static constexpr std::string_view others[] = {
         "sm_10",   "sm_11",  "sm_12",   "sm_13",   "sm_20",  "sm_21",   "sm_30",   "sm_32",   "sm_35",

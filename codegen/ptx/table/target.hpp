@@ -44,6 +44,11 @@ const Target& target(std::string_view name);
 /// As above, or nullptr.
 const Target* find_target(std::string_view name);
 
+/// The byte of the constant bank at which the parameters of a kernel begin. Where the driver takes parameters in one
+/// piece, each is aligned as it is there: one of 64 bytes' alignment is at byte 48 of them on sm_90, if it is the
+/// first.
+std::uint32_t parameter_base(const Target& target);
+
 /// Whether there is such an architecture, even if ikat generates no PTX for it: sm_52.
 bool is_architecture(std::string_view name);
 /// Whether PTX ever had this version.

@@ -57,7 +57,7 @@ struct Launch {
 struct KernelParameter {
     std::string name;
     std::string type;  // ".u64"
-    std::size_t offset, bytes;
+    std::size_t offset, bytes, alignment;
 };
 
 /// Counts of a finished launch.

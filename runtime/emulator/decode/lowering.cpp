@@ -294,8 +294,8 @@ void Lowering::run(const nvptx::Function& entry) {
         const std::uint64_t offset = offsets[i], bytes = nvptx::variable_bytes(module, variable, declarator);
         define(declarator.name,
                {.kind = Binding::Kind::Memory, .space = Space::Param, .address = offset, .bytes = bytes});
-        kernel.parameters.push_back(
-            {std::string(module.text(declarator.name)), std::string(module.text(variable.type)), offset, bytes});
+        kernel.parameters.push_back({std::string(module.text(declarator.name)), std::string(module.text(variable.type)),
+                                     offset, bytes, nvptx::variable_alignment(module, variable)});
         kernel.parameter_bytes = offset + bytes;
     }
     return_label = ~0u;

@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
 #include <filesystem>
+#include <vector>
 
 #include "tests/catch.hpp"
 #include "tests/unit/cuda_driver/said.hpp"
@@ -38,6 +40,37 @@ TEST_CASE("a launch takes its parameters from pointers or from a buffer") {
     CHECK(launch_packed(4) == CUDA_ERROR_INVALID_VALUE);
     CHECK(launch_packed(24) == CUDA_ERROR_INVALID_VALUE);
     CHECK(launch(kernel) == CUDA_ERROR_INVALID_VALUE);  // no parameters at all
+}
+
+TEST_CASE("in a buffer, parameters are where the device has them") {
+    const OwnContext own;
+    // ptxas has them there for sm_90, behind the 0x210 bytes at the start of a kernel's constant bank.
+    constexpr std::size_t offsets[] = {0, 48, 240, 248}, sizes[] = {4, 128, 4, 8};
+    const CUfunction kernel =
+        function(load(".param .u32 n, .param .align 64 .b8 a[128], .param .align 128 .b8 b[4], .param .u64 p",
+                      ".reg .b64 %d; .reg .b32 %r<4>; ld.param.u32 %r0, [n]; ld.param.u32 %r1, [a+4];"
+                      "ld.param.u32 %r2, [b]; ld.param.u64 %d, [p]; add.u32 %r0, %r0, %r1;"
+                      "add.u32 %r0, %r0, %r2; st.global.u32 [%d], %r0;"));
+    for (std::size_t i = 0; i < 4; ++i) {
+        std::size_t offset = 0, bytes = 0;
+        CHECK(call("cuFuncGetParamInfo", kernel, i, &offset, &bytes) == CUDA_SUCCESS);
+        CHECK((offset == offsets[i] && bytes == sizes[i]));
+    }
+    CUdeviceptr out = 0;
+    call("cuMemAlloc_v2", &out, std::size_t{4});
+    const unsigned n = 1, a[32] = {0, 20}, b = 300;
+    std::vector<std::byte> buffer(256);
+    const void* const values[] = {&n, a, &b, &out};
+    for (std::size_t i = 0; i < 4; ++i) std::memcpy(buffer.data() + offsets[i], values[i], sizes[i]);
+    std::size_t bytes = buffer.size();
+    void* extra[] = {reinterpret_cast<void*>(CU_LAUNCH_PARAM_BUFFER_POINTER), buffer.data(),
+                     reinterpret_cast<void*>(CU_LAUNCH_PARAM_BUFFER_SIZE), &bytes,
+                     reinterpret_cast<void*>(CU_LAUNCH_PARAM_END)};
+    CHECK(call("cuLaunchKernel", kernel, 1u, 1u, 1u, 1u, 1u, 1u, 0u, CUstream(nullptr), static_cast<void**>(nullptr),
+               &extra[0]) == CUDA_SUCCESS);
+    unsigned result = 0;
+    call("cuMemcpyDtoH_v2", static_cast<void*>(&result), out, std::size_t{4});
+    CHECK(result == 321);
 }
 
 TEST_CASE("a launch takes what was set before, as in the first versions of CUDA") {
