@@ -175,6 +175,30 @@ TEST_CASE("launch: parameters are passed as one block of bytes") {
     CHECK(fake.log() == "cuCtxSynchronize\ncuModuleUnload\n");  // it may be running
 }
 
+TEST_CASE("launch: parameters that are aligned to more than 16 bytes are passed one by one") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    const char* const ptx =
+        ".version 8.0\n.target sm_90\n.address_size 64\n"
+        ".visible .entry add(.param .u32 n, .param .align 64 .b8 map[128], .param .u64 p) { ret; }\n"
+        ".visible .entry none() { ret; }\n";
+    const ModuleHandle module = device->load({ptx, "a.ptx"});
+    std::array<std::uint8_t, 200> parameters{};
+    parameters[0] = 1, parameters[64] = 2, parameters[192] = 3;
+    fake.log();
+    device->launch(module, {"add", {{1}, {1}}, std::as_bytes(std::span(parameters))}, default_stream);
+    CHECK_THAT(fake.log(), contains("cuLaunchKernel 1 1 1 1 1 1 0 0 parameters 1 2 3\n"));
+    device->launch(module, {"none", {{1}, {1}}}, default_stream);
+    CHECK_THAT(fake.log(), contains("cuLaunchKernel 1 1 1 1 1 1 0 0\n"));
+    CHECK_THAT(
+        message_of([&] {
+            device->launch(module, {"add", {{1}, {1}}, std::as_bytes(std::span(parameters)).first(72)}, default_stream);
+        }),
+        contains("entry 'add' takes 200 bytes of parameters, not 72"));
+    CHECK_THAT(fake.log(), !contains("cuLaunchKernel"));
+    device->unload(module);
+}
+
 TEST_CASE("launch: large dynamic shared memory is asked for first, too much is refused") {
     const FakeCuda fake;
     const auto device = fake.open();

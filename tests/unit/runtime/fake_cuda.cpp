@@ -200,7 +200,10 @@ Result cuFuncSetAttribute(Function, FunctionAttribute which, int value) {
 Result cuLaunchKernel(Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                       unsigned block_z, unsigned shared, Stream stream, void** parameters, void** extra) {
     std::string bytes;
-    if (parameters) bytes = "parameters";
+    if (parameters) {  // of three parameters, as the test has them
+        bytes = "parameters";
+        for (int i = 0; i < 3; ++i) bytes += ' ' + std::to_string(*static_cast<const unsigned char*>(parameters[i]));
+    }
     if (extra) {
         // {BUFFER_POINTER, data, BUFFER_SIZE, &size, END}
         if (number(extra[0]) != 1 || number(extra[2]) != 2 || extra[4]) return Result::InvalidValue;
