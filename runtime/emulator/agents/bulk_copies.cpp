@@ -88,14 +88,15 @@ void BulkCopies::write_piece(const Copy& store, const Image& image, const Tensor
     const std::uint64_t offset = piece.address - view.base;
     if (view.bytes < piece.bytes || offset > view.bytes - piece.bytes)  // it has been freed
         throw error_about(store, FaultCode::OutOfBounds, nullptr, piece.address, std::uint32_t(piece.bytes));
+    const std::uint64_t bytes = std::min(piece.bytes + piece.tail, view.bytes - offset);
     if (store.form.reduces) {
         if (view.bits && !written::all(view.bits, offset, piece.bytes))
             store.by->report(
                 error_about(store, FaultCode::Unwritten, nullptr, piece.address, std::uint32_t(piece.bytes)));
-        return reduce(store, view.host + offset, image.bytes.data() + piece.place, piece.bytes);
+        return reduce(store, view.host + offset, image.bytes.data() + piece.place, bytes);
     }
-    std::memcpy(view.host + offset, image.bytes.data() + piece.place, piece.bytes);
-    if (view.bits) written::copy(view.bits, offset, image.written.data(), piece.place, piece.bytes);
+    std::memcpy(view.host + offset, image.bytes.data() + piece.place, bytes);
+    if (view.bits) written::copy(view.bits, offset, image.written.data(), piece.place, bytes);
 }
 
 void BulkCopies::reduce(const Copy& copy, std::byte* to, const std::byte* from, std::size_t bytes) const {

@@ -106,7 +106,10 @@ struct BulkCopies::Start {
         if (!box) ranges.push_back({.address = other(), .bytes = bytes()});
         if (box)
             box->each_piece([&](const TensorBox::Piece& piece) {
-                ranges.push_back({.address = piece.address, .bytes = std::uint32_t(piece.bytes)});
+                const View view = view_of(*w, Space::Global, piece.address);
+                const std::uint64_t left = view.bytes - (piece.address - view.base);
+                const std::uint64_t bytes = std::min(piece.bytes + piece.tail, std::max(left, piece.bytes));
+                ranges.push_back({.address = piece.address, .bytes = std::uint32_t(bytes)});
                 return true;
             });
         return ranges;
@@ -190,13 +193,17 @@ bool BulkCopies::find_box(const Start& start, Copy& copy) {
     std::array<std::int32_t, 5> at{};
     for (unsigned i = 0; i < dimensions; ++i) at[i] = start.coordinate(i);
     const bool is_moved = start.form.kind != BulkForm::Kind::Prefetch;
-    auto box = std::make_shared<TensorBox>(*map, at, is_moved ? start.shared() : 0);
+    auto box =
+        std::make_shared<TensorBox>(*map, at, is_moved ? start.shared() : 0, start.form.kind == BulkForm::Kind::Store);
     const std::uint32_t row = box_row_bytes(*map),
                         span = map->swizzle == MapSwizzle::None ? row : unit << int(map->swizzle);
     if (row != span)
         return wrong(fmt::format("rows of {} bytes, swizzled by {}: where they go is not known", row, span));
     if (start.form.reduces && !select_reducer(start.form.atomic, element_type(map->type)))
         return wrong("this reduction has no elements of its type");
+    if (block_.finding = box->problem(); is_moved && !block_.finding.empty())
+        return start.wrong(FaultCode::BulkPlace, Space::Global, map->address, row,
+                           start.form.kind == BulkForm::Kind::Store);
     const Memory::State& memory = block_.launch_state().memory;
     if (memory.find(map->address).bytes == 0)
         return start.wrong(FaultCode::OutOfBounds, Space::Global, map->address, row, false);
@@ -325,6 +332,11 @@ bool BulkCopies::start_store(const Start& start, Copy& copy) {
             unwritten = unwritten_word(plain, piece.place, piece.bytes);
             return !unwritten;
         });
+        const bool passes = copy.box->each_piece([&](const TensorBox::Piece& piece) {
+            return piece.tail == 0 || start.passes(FaultCode::BulkTail, Space::Global, piece.address + piece.bytes,
+                                                   std::uint32_t(piece.tail), true);
+        });
+        if (!passes) return false;
         if (unwritten) unwritten = copy.box->swizzled(*unwritten);
     } else {
         const auto target = start.range(Space::Global, start.other(), bytes, true);

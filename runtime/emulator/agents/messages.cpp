@@ -155,6 +155,10 @@ bool BulkCopies::describe(Diagnostic& diagnostic, const Fault& fault, std::strin
                 return fmt::format("a bulk copy to global memory of {} {}, which nothing has written",
                                    plural(fault.bytes, "byte"), at());
             case FaultCode::BulkMap: return fmt::format("a tensor map at 0x{:x}: {}", fault.address, block_.finding);
+            case FaultCode::BulkPlace: return block_.finding;
+            case FaultCode::BulkTail:
+                return fmt::format("a store of a box also changes {} {}, behind a row of the tensor",
+                                   plural(fault.bytes, "byte"), at());
             case FaultCode::MapChange: return fmt::format("a change of the tensor map {}: {}", at(), block_.finding);
             case FaultCode::BulkBarrier:
                 return fmt::format("the barrier of a bulk copy is {}, not where the bytes go", at());

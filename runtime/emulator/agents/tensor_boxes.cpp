@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/emulator/agents/tensor_boxes.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -8,7 +10,7 @@ namespace ikat::emulator {
 
 namespace {
 
-constexpr std::uint64_t part = 16;  // bytes that a swizzle keeps together
+constexpr std::uint64_t part = 16;  // bytes that a swizzle keeps together, and that are stored together
 
 std::uint64_t span_of(MapSwizzle swizzle) { return swizzle == MapSwizzle::None ? 0 : part << int(swizzle); }
 
@@ -20,14 +22,25 @@ ir::Type element_type(MapType type) {
     return types[int(type)];
 }
 
-TensorBox::TensorBox(const TensorMap& map, const std::array<std::int32_t, 5>& at, std::uint64_t shared)
-    : map_(map), at_(at), shared_(shared) {
+TensorBox::TensorBox(const TensorMap& map, const std::array<std::int32_t, 5>& at, std::uint64_t shared, bool is_stored)
+    : map_(map), at_(at), is_stored_(is_stored), shared_(shared) {
     row_bytes_ = box_row_bytes(map);
     for (std::uint32_t i = 0; i < map.rank; ++i) {
         const std::uint32_t stride = i == 0 ? 1 : map.element_strides[i];
         counts_[i] = (map.box[i] + stride - 1) / stride;
         if (i > 0) rows_ *= counts_[i];
     }
+}
+
+std::string TensorBox::problem() const {
+    const std::int64_t offset = std::int64_t(at_[0]) * element_bytes(map_.type);
+    if (offset % std::int64_t(part))
+        return fmt::format("a box begins at byte {} of the rows of its tensor, which is no multiple of {}", offset,
+                           part);
+    const auto* const negative = std::find_if(at_.begin(), at_.begin() + map_.rank, [](auto c) { return c < 0; });
+    if (!is_stored_ || negative == at_.begin() + map_.rank) return {};
+    return fmt::format("a box that is stored begins at {} of dimension {} of its tensor, before the first element",
+                       *negative, negative - at_.begin());
 }
 
 std::optional<TensorBox::Piece> TensorBox::piece_of(std::uint64_t row,
@@ -42,8 +55,9 @@ std::optional<TensorBox::Piece> TensorBox::piece_of(std::uint64_t row,
                        end = std::min(at_[0] + std::int64_t(counts_[0]), std::int64_t(map_.extents[0]));
     if (first >= end) return {};
     const std::uint64_t bytes = element_bytes(map_.type);
+    const std::uint64_t taken = std::uint64_t(end - first) * bytes;
     return Piece{address + std::uint64_t(first) * bytes, row * row_bytes_ + std::uint64_t(first - at_[0]) * bytes,
-                 std::uint64_t(end - first) * bytes};
+                 taken, is_stored_ ? (part - taken % part) % part : 0};
 }
 
 std::optional<TensorBox::Piece> TensorBox::outside(const Memory::State& memory) const {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The box of a tensor that a bulk copy moves (PTX ISA, tensors in tile mode): a row of it after the other in shared
 // memory, innermost dimension first, then its 16-byte parts exchanged as the map's swizzle says. Elements outside of
-// the tensor are filled in on the way to shared memory, and left out on the way back.
+// the tensor are filled in on the way to shared memory, and left out on the way back, but for those that share 16 bytes
+// with the end of a row: an H200 writes these, too. It ends kernels whose boxes begin within 16 bytes of a row, and
+// that store one from before the tensor.
 #pragma once
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "codegen/ir/type.hpp"
 #include "runtime/emulator/agents/image.hpp"
@@ -20,7 +23,10 @@ ir::Type element_type(MapType type);
 class TensorBox {
 public:
     /// The box whose first element is `at`, at this address in shared memory.
-    TensorBox(const TensorMap& map, const std::array<std::int32_t, 5>& at, std::uint64_t shared);
+    TensorBox(const TensorMap& map, const std::array<std::int32_t, 5>& at, std::uint64_t shared, bool is_stored);
+
+    /// Why a device does not copy it; "" if it does.
+    std::string problem() const;
 
     const TensorMap& map() const { return map_; }
     /// In shared memory.
@@ -33,6 +39,7 @@ public:
         std::uint64_t address = 0;  // in global memory
         std::uint64_t place = 0;    // in the box, before it is swizzled
         std::uint64_t bytes = 0;
+        std::uint64_t tail = 0;  // what a store writes behind it, to the end of 16 bytes
     };
     /// Calls f(piece) for each, until it returns false. Whether none did.
     template <class F>
@@ -61,7 +68,8 @@ private:
     void fill(Image& image) const;
 
     TensorMap map_;
-    std::array<std::int32_t, 5> at_{};       // the first element
+    std::array<std::int32_t, 5> at_{};  // the first element
+    bool is_stored_ = false;
     std::uint64_t shared_ = 0;               // its address there
     std::array<std::uint32_t, 5> counts_{};  // of elements that are taken
     std::uint64_t rows_ = 1, row_bytes_ = 0;

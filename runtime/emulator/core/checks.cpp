@@ -63,6 +63,7 @@ Check check_of(FaultCode code) {
         case FaultCode::CopyOverwritten:
         case FaultCode::CopySourceChanged:
         case FaultCode::BulkAtExit: return Check::Copies;
+        case FaultCode::BulkTail: return Check::BoxTails;
         case FaultCode::CopyAtExit: return Check::CopiesAtExit;
         case FaultCode::BulkNotVisible:
         case FaultCode::ProductNotVisible: return Check::ProxyFences;

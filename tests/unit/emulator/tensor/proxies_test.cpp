@@ -163,15 +163,13 @@ TEST_CASE("a bulk copy reads or overwrites global memory that its block has writ
     }
     // the other half of a word at the edge of a box
     const emulator::TensorMap halves{.type = emulator::MapType::U16, .rank = 1, .extents = {63}, .box = {64}};
-    for (const std::string& copy : {boxes_out, std::regex_replace(boxes_in, std::regex("512"), "128")}) {
-        const auto beside = [&](int at) {
-            return codes(
-                with_tile(ready + meet + "@%p1 st.global.u16 [%d2+" + std::to_string(at) + "], 1;" + meet + copy),
-                nullptr, halves);
-        };
-        CHECK(beside(126) == std::vector<std::string>(12));
-        CHECK(beside(120) == std::vector<std::string>(12, "bulk-not-visible"));
-    }
+    const std::string copy = std::regex_replace(boxes_in, std::regex("512"), "128");
+    const auto beside = [&](int at) {
+        return codes(with_tile(ready + meet + "@%p1 st.global.u16 [%d2+" + std::to_string(at) + "], 1;" + meet + copy),
+                     nullptr, halves);
+    };
+    CHECK(beside(126) == std::vector<std::string>(12));
+    CHECK(beside(120) == std::vector<std::string>(12, "bulk-not-visible"));
     // what a bulk copy has overwritten is no ordinary write any more
     check_fine(with_tile(write + "st.global.u32 [%d3], %r1;" + fence + meet + store + meet + load));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bulk copies of boxes of tensors (PTX ISA, cp.async.bulk.tensor in tile mode): their places in shared memory, element
 // by element, and what is found about them.
+#include <algorithm>
 #include <bit>
 
 #include "runtime/emulator/agents/tensor_map.hpp"
@@ -118,7 +119,16 @@ Map encoded(Machine& machine, Tensor& of) {
     return emulator::encode(of.map);
 }
 
-void check_load(const TensorMap& description, const std::array<int, 5>& at) {
+/// The nearest place before it at which a box may begin: at 16 bytes of a row, and if it is stored, in the tensor.
+std::array<int, 5> allowed(const TensorMap& map, std::array<int, 5> at, bool is_stored) {
+    const int parts = 16 / int(emulator::element_bytes(map.type));
+    at[0] = (at[0] + parts * 4096) / parts * parts - parts * 4096;
+    for (int& each : at) each = is_stored ? std::max(each, 0) : each;
+    return at;
+}
+
+void check_load(const TensorMap& description, const std::array<int, 5>& wanted) {
+    const std::array<int, 5> at = allowed(description, wanted, false);
     for (const std::uint32_t seed : seeds) {
         Machine machine;
         machine.options.seed = seed;
@@ -141,17 +151,23 @@ void check_load(const TensorMap& description, const std::array<int, 5>& at) {
     }
 }
 
-void check_store(const TensorMap& description, const std::array<int, 5>& at) {
+/// Rows are stored to the end of 16 bytes, also where they end before.
+void check_store(const TensorMap& description, const std::array<int, 5>& wanted) {
+    const std::array<int, 5> at = allowed(description, wanted, true);
     for (const std::uint32_t seed : seeds) {
         Machine machine;
         machine.options.seed = seed;
+        machine.options.checks.set(emulator::Check::BoxTails, emulator::Action::Off);
         Tensor x = tensor(description);
         const Map map = encoded(machine, x);
         std::vector<std::uint8_t> tile(16384), expected = x.bytes;
         for (std::size_t i = 0; i < tile.size(); ++i) tile[i] = std::uint8_t(i * 7 + i / 256);
         const std::uint32_t size = emulator::element_bytes(x.map.type);
-        const std::uint32_t bytes = each_element(x.map, at, [&](std::uint32_t place, std::int64_t to) {
-            for (std::uint32_t k = 0; to >= 0 && k < size; ++k) expected[std::size_t(to) + k] = tile[place + k];
+        TensorMap stored = x.map;
+        stored.extents[0] = (stored.extents[0] * size + 15) / 16 * 16 / size;
+        const std::uint32_t bytes = each_element(stored, at, [&](std::uint32_t place, std::int64_t to) {
+            for (std::uint32_t k = 0; to >= 0 && std::size_t(to) < expected.size() && k < size; ++k)
+                expected[std::size_t(to) + k] = tile[place + k];
         });
         const auto y = machine.buffer("y", tile);
         machine.run(with_map(words(from_y, bytes) + ready + store(x.map.rank)), {.block = {128, 1, 1}}, map, y, at[0],
@@ -331,11 +347,11 @@ TEST_CASE("a multicast of a box reaches all blocks that the mask names") {
         const Map map = encoded(machine, x);
         const auto y = machine.buffer("y", std::vector<std::uint8_t>(4 * 16384));
         machine.run(with_map(cast + words(to_y, 1024) + meet, ".reqnctapercluster 4, 1, 1"),
-                    {.grid = {4, 1, 1}, .block = {128, 1, 1}}, map, y, 6, 0, 0, 0, 0);
+                    {.grid = {4, 1, 1}, .block = {128, 1, 1}}, map, y, 8, 0, 0, 0, 0);
         const auto got = machine.get<std::uint8_t>(y, 4 * 16384);
         bool all = true;
         for (std::size_t i = 0; i < 4 * 1024; ++i) {
-            const std::size_t row = i % 1024 / 128, from = row * x.map.strides[0] + 24 + i % 128;
+            const std::size_t row = i % 1024 / 128, from = row * x.map.strides[0] + 32 + i % 128;
             all &= got[i / 1024 * 16384 + i % 1024] == x.bytes[from];
         }
         CHECK(all);
@@ -417,15 +433,40 @@ TEST_CASE("alignment, bounds and counted bytes of boxes") {
     CHECK_THAT(at(swizzled, "64"), contains("misaligned: ") && contains("128 bytes are needed"));
     CHECK_THAT(at(matrix(), "16256"), contains("out-of-bounds: ") && contains("'tile'"));
     // the whole box is counted, also what is outside
-    CHECK(finding(matrix(), load(2, 1024), 90, 39) == ": no failure");
-    CHECK_THAT(finding(matrix(), load(2, 1000), 90, 39),
+    CHECK(finding(matrix(), load(2, 1024), 88, 39) == ": no failure");
+    CHECK_THAT(finding(matrix(), load(2, 1000), 88, 39),
                contains("deadlock: ") && contains("24 bytes more than are expected"));
     CHECK_THAT(finding(matrix(), load(2, 1040)), contains("deadlock: ") && contains("lacks 16 bytes"));
     // of what is stored, all words must have been written
     CHECK_THAT(finding(matrix(), store(2)), contains("bulk-unwritten: "));
-    CHECK(finding(matrix(), "@%p1 st.shared.u32 [tile], 7;" + ready + store(2), 99, 39) == ": no failure");
-    CHECK_THAT(finding(matrix(), "@%p1 st.shared.u32 [tile], 7;" + ready + store(2), 98, 39),
-               contains("bulk-unwritten: "));
+    const std::string four = "@%p1 st.shared.v4.u32 [tile], {%r1, %r1, %r1, %r1};" + ready + store(2);
+    CHECK(finding(matrix(), four, 96, 39) == ": no failure");
+    CHECK_THAT(finding(matrix(), four, 92, 39), contains("bulk-unwritten: "));
+}
+
+TEST_CASE("boxes that a device does not copy, or copies with more than is in the tensor") {
+    const std::string stored = words(from_y, 1024) + ready + store(2),
+                      added = words(from_y, 1024) + ready + store(2, ".add");
+    CHECK_THAT(finding(matrix(), load(2, 1024), 3, 0),
+               contains("bulk-place: ") && contains("a box begins at byte 12 of the rows of its tensor") &&
+                   contains("CUDA_ERROR_ILLEGAL_INSTRUCTION"));
+    for (const std::string& body : {stored, added}) {
+        CHECK_THAT(finding(matrix(), body, 3, 0), contains("bulk-place: "));
+        CHECK_THAT(
+            finding(matrix(), body, 0, -1),
+            contains("bulk-place: ") && contains("a box that is stored begins at -1 of dimension 1 of its tensor"));
+        CHECK(finding(matrix(), body, 96, 39) == ": no failure");
+    }
+    CHECK(finding(matrix(), load(2, 1024), -4, -1) == ": no failure");
+    TensorMap narrow = matrix();
+    narrow.extents[0] = 98;
+    CHECK(finding(narrow, load(2, 1024), 96, 0) == ": no failure");
+    CHECK(finding(narrow, stored, 0, 0) == ": no failure");  // the box ends before the row
+    for (const std::string& body : {stored, added})
+        CHECK_THAT(finding(narrow, body, 96, 0),
+                   contains("bulk-tail: ") &&
+                       contains("a store of a box also changes 8 bytes at offset 392 of buffer 'x'") &&
+                       contains("behind a row of the tensor") && contains("box-tails=off"));
 }
 
 TEST_CASE("a box in flight is left alone") {
