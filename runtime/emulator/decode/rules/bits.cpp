@@ -74,12 +74,22 @@ void bfind(Lowering& code, Modifiers& modifiers, Operands operands) {
     code.finish(d);
 }
 
+/// The position or the length of a field. It counts modulo 256, as the ISA has it; in 64 bits, which ptxas makes of
+/// several instructions, in full.
+VReg field_count(Lowering& code, const nvptx::Operand& operand, Type type) {
+    const VReg count = code.source(operand, Type::U32);
+    if (ir::bits(type) != 64 || operand.kind == nvptx::Operand::Kind::Integer) return count;
+    const VReg least = code.temporary(4);
+    code.apply(select_integer(Op::Min, Type::U32), least, {count, code.constant(255, 4)});
+    return least;
+}
+
 void bfe(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Type type = modifiers.take_type().value_or(Type::Pred);
     const Result d = code.result(operands[0], type);
     code.apply(
         select_integer(Op::ExtractBits, type), d.at,
-        {code.source(operands[1], type), code.source(operands[2], Type::U32), code.source(operands[3], Type::U32)});
+        {code.source(operands[1], type), field_count(code, operands[2], type), field_count(code, operands[3], type)});
     code.finish(d);
 }
 
@@ -87,7 +97,7 @@ void bfi(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Type type = modifiers.take_type().value_or(Type::Pred);
     const Result d = code.result(operands[0], type);
     const VReg a = code.source(operands[1], type), b = code.source(operands[2], type);
-    const VReg position = code.source(operands[3], Type::U32), length = code.source(operands[4], Type::U32);
+    const VReg position = field_count(code, operands[3], type), length = field_count(code, operands[4], type);
     code.emit(select_integer(Op::InsertBits, type), D, A | B | C | X,
               {index(d.at), index(a), index(b), index(position), index(length)});
     code.finish(d);
