@@ -214,6 +214,7 @@ TEST_CASE("launch: large dynamic shared memory is asked for first, too much is r
                }),
                contains("needs 232449 bytes of shared memory per block (1024 static, 231425 dynamic)"));
     CHECK_THAT(fake.log(), !contains("cuLaunchKernel"));
+    device->unload(module);
 }
 
 TEST_CASE("launch: a missing entry") {
@@ -222,6 +223,7 @@ TEST_CASE("launch: a missing entry") {
     const ModuleHandle module = device->load({"text", "a.ptx"});
     fake.fail("cuModuleGetFunction", 500);
     CHECK_THAT(message_of([&] { device->launch(module, {"add", {}}, default_stream); }), contains("no entry 'add'"));
+    device->unload(module);
 }
 
 TEST_CASE("launch: a failed kernel is reported where the host waits, by name") {
@@ -234,6 +236,7 @@ TEST_CASE("launch: a failed kernel is reported where the host waits, by name") {
     CHECK_THAT(message, contains("kernel 'add', launched last, failed: CUDA_ERROR_ILLEGAL_ADDRESS"));
     CHECK_THAT(message, contains("IKAT_DEVICE=emulator"));
     CHECK_THROWS_AS(device->synchronize(default_stream), KernelError);
+    device->unload(module);
 }
 
 TEST_CASE("PTX that the driver rejects: its log, our line and the kernel's line") {
