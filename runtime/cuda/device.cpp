@@ -220,11 +220,13 @@ void Device::fill(std::uint64_t to, std::span<const std::byte> element, std::siz
 
 /// Whether a parameter may be aligned to more than 16 bytes: the map of a tensor, say.
 bool has_wide_parameters(std::string_view ptx) {
-    constexpr std::string_view mark = ".param .align ";
-    for (auto at = ptx.find(mark); at != ptx.npos; at = ptx.find(mark, at)) {
-        at += mark.size();
+    constexpr std::string_view space = ".param", align = ".align";
+    const auto skip = [&](std::size_t at) { return std::min(ptx.find_first_not_of(" \t\r\n", at), ptx.size()); };
+    for (auto at = ptx.find(space); at != ptx.npos; at = ptx.find(space, at)) {
+        at = skip(at + space.size());
+        if (!ptx.substr(at).starts_with(align)) continue;
         std::uint32_t alignment = 0;
-        std::from_chars(ptx.data() + at, ptx.data() + ptx.size(), alignment);
+        std::from_chars(ptx.data() + skip(at + align.size()), ptx.data() + ptx.size(), alignment);
         if (alignment > 16) return true;
     }
     return false;

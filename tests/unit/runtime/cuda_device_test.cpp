@@ -180,7 +180,7 @@ TEST_CASE("launch: parameters that are aligned to more than 16 bytes are passed 
     const auto device = fake.open();
     const char* const ptx =
         ".version 8.0\n.target sm_90\n.address_size 64\n"
-        ".visible .entry add(.param .u32 n, .param .align 64 .b8 map[128], .param .u64 p) { ret; }\n"
+        ".visible .entry add(.param .u32 n, .param\t.align  64 .b8 map[128], .param .u64 p) { ret; }\n"
         ".visible .entry none() { ret; }\n";
     const ModuleHandle module = device->load({ptx, "a.ptx"});
     std::array<std::uint8_t, 200> parameters{};
