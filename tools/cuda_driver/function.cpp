@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codegen/report/occupancy.hpp"
+#include "runtime/emulator/core/variables.hpp"
 #include "tools/cuda_driver/state.hpp"
 
 namespace ikat::cuda_driver {
@@ -158,7 +159,7 @@ std::vector<std::size_t> offsets_on(const nvptx::Target& target,
     std::vector<std::size_t> out;
     std::size_t end = base;
     for (const auto& each : parameters) {
-        end = (end + each.alignment - 1) / each.alignment * each.alignment;
+        end = emulator::rounded_up(end, each.alignment);
         out.push_back(end - base);
         end += each.bytes;
     }

@@ -107,8 +107,8 @@ struct BulkCopies::Start {
         if (box)
             box->each_piece([&](const TensorBox::Piece& piece) {
                 const View view = view_of(*w, Space::Global, piece.address);
-                const std::uint64_t left = view.bytes - (piece.address - view.base);
-                const std::uint64_t bytes = std::min(piece.bytes + piece.tail, std::max(left, piece.bytes));
+                const std::uint64_t bytes =
+                    std::min(piece.bytes + piece.tail, view.bytes - (piece.address - view.base));
                 ranges.push_back({.address = piece.address, .bytes = std::uint32_t(bytes)});
                 return true;
             });

@@ -37,10 +37,11 @@ std::string TensorBox::problem() const {
     if (offset % std::int64_t(part))
         return fmt::format("a box begins at byte {} of the rows of its tensor, which is no multiple of {}", offset,
                            part);
-    const auto* const negative = std::find_if(at_.begin(), at_.begin() + map_.rank, [](auto c) { return c < 0; });
-    if (!is_stored_ || negative == at_.begin() + map_.rank) return {};
-    return fmt::format("a box that is stored begins at {} of dimension {} of its tensor, before the first element",
-                       *negative, negative - at_.begin());
+    for (std::uint32_t i = 0; i < map_.rank; ++i)
+        if (is_stored_ && at_[i] < 0)
+            return fmt::format(
+                "a box that is stored begins at {} of dimension {} of its tensor, before the first element", at_[i], i);
+    return {};
 }
 
 std::optional<TensorBox::Piece> TensorBox::piece_of(std::uint64_t row,
