@@ -127,6 +127,84 @@ $loop: @!%p3 st.shared.u32 [%r4], %r10; <bar.sync 0;|> @%p3 ld.shared.u32 %r11, 
 
 }  // namespace
 
+// Loads with one base are noted by one op before the first of them.
+constexpr Twins grouped_twins[] = {
+    {"the second of three loads with one base",
+     R"(setp.eq.u32 %p3, %r3, 0; @!%p3 bra $store;
+    ld.shared.u32 %r9, [%r4]; ld.shared.u32 %r10, [%r4+512]; ld.shared.u32 %r11, [%r4+256]; bra $end;
+$store: st.shared.u32 [%r4+<640|384>], %r1;)",
+     64, "ld.shared.u32 %r10, [%r4+512]"},
+    {"... the last one",
+     R"(setp.eq.u32 %p3, %r3, 0; @!%p3 bra $store;
+    ld.shared.u32 %r9, [%r4+512]; mul.lo.u32 %r12, %r9, 3; ld.shared.u32 %r10, [%r4+256]; ld.shared.u32 %r11, [%r4]; bra $end;
+$store: st.shared.u32 [%r4<|-128>], %r1;)",
+     64, "ld.shared.u32 %r11, [%r4]"},
+    {"the base changes between",
+     R"(setp.eq.u32 %p3, %r3, 0; mov.u32 %r10, %r4; @!%p3 bra $store;
+    ld.shared.u32 %r9, [%r10]; add.u32 %r10, %r10, 1024; ld.shared.u32 %r9, [%r10+256]; bra $end;
+$store: st.shared.u32 [%r4+<128|1152>], %r1;)",
+     64, "ld.shared.u32 %r9, [%r10+256]"},
+    {"a barrier is between",
+     R"(setp.eq.u32 %p3, %r3, 0; setp.eq.u32 %p4, %r3, 1; ld.shared.u32 %r9, [%r4]; @%p4 st.shared.u32 [%r4+384], %r1;
+    <bar.sync 0;|> ld.shared.u32 %r10, [%r4+512];)",
+     64, "ld.shared.u32 %r10, [%r4+512]"},
+    {"some lanes alone load the second",
+     R"(setp.eq.u32 %p3, %r3, 0; setp.ge.u32 %p4, %r2, <16|15>; @!%p3 bra $store;
+    ld.shared.u32 %r9, [%r4]; @%p4 ld.shared.u32 %r10, [%r4+512]; bra $end;
+$store: @!%p4 st.shared.u32 [%r4+384], %r1; setp.eq.u32 %p5, %r2, 15; @%p5 st.shared.u32 [%r4+384], %r1;)",
+     64, "ld.shared.u32 %r10, [%r4+512]"},
+    {"the warp stores between them, what another one does, too",
+     R"(setp.eq.u32 %p3, %r3, 0; @!%p3 bra $store;
+    ld.shared.u32 %r9, [%r4]; st.shared.u32 [%r4+512], %r1; ld.shared.u32 %r10, [%r4+512]; bra $end;
+$store: st.shared.u32 [%r4+<640|384>], %r1;)",
+     64},
+};
+
+// Where warps write the same lines, words are looked at.
+constexpr Twins column_twins[] = {
+    {"warps write columns of a tile, and two of them one",
+     R"(shr.u32 %r8, %r3, <0|1>; mad.lo.u32 %r8, %r8, 4, %r5; mad.lo.u32 %r8, %r2, 128, %r8; st.shared.u32 [%r8], %r1;)",
+     128, "a race: a store and a store of 4 bytes"},
+    {"... and the first row of all is one of the two",
+     R"(shr.u32 %r8, %r3, <0|1>; mad.lo.u32 %r8, %r8, 4, %r5; mad.lo.u32 %r8, %r2, 128, %r8; st.shared.u32 [%r8], %r1;)",
+     64, "a race: a store and a store of 4 bytes"},
+    {"columns of halves of a word",
+     R"(shr.u32 %r8, %r3, <0|1>; mad.lo.u32 %r8, %r8, 2, %r5; mad.lo.u32 %r8, %r2, 128, %r8; st.shared.u16 [%r8], %r1;)",
+     128, "a race: a store and a store of 2 bytes"},
+    {"lanes write words from the last to the first, and two of them one",
+     "sub.u32 %r8, 31, %r2; and.b32 %r8, %r8, <-1|-2>; mad.lo.u32 %r8, %r8, 4, %r5; st.shared.u32 [%r8], %r1;", 32,
+     "a race: a store and a store of 4 bytes"},
+    {"a column is read that another warp has written",
+     R"(mad.lo.u32 %r8, %r3, 4, %r5; mad.lo.u32 %r8, %r2, 128, %r8; st.shared.u32 [%r8], %r1; <bar.sync 0;|>
+    xor.b32 %r9, %r3, 1; mad.lo.u32 %r8, %r9, 4, %r5; mad.lo.u32 %r8, %r2, 128, %r8; ld.shared.u32 %r9, [%r8];)",
+     128, "a race: a load and a store of 4 bytes"},
+    {"columns are written again behind a barrier, and before it",
+     R"(mad.lo.u32 %r8, %r3, 4, %r5; mad.lo.u32 %r8, %r2, 128, %r8; st.shared.u32 [%r8], %r1; <bar.sync 0;|>
+    xor.b32 %r9, %r3, 1; mad.lo.u32 %r8, %r9, 4, %r5; mad.lo.u32 %r8, %r2, 128, %r8; st.shared.u32 [%r8], %r1;)"},
+};
+
 TEST_CASE("races between warps of a block, and their right twins") {
     for (const Twins& each : shared_twins) check(each);
+    for (const Twins& each : grouped_twins) check(each);
+    for (const Twins& each : column_twins) check(each);
+}
+
+TEST_CASE("loads that are noted together by a warp that has loaded what nobody has written") {
+    // Both warps run the checked code from the first load on.
+    const std::string body =
+        R"(ld.shared.u32 %r8, [tile+2048]; st.shared.u32 [%r4], %r1; st.shared.u32 [%r4+512], %r1; bar.sync 0;
+    setp.eq.u32 %p3, %r3, 0; @!%p3 bra $store;
+    ld.shared.u32 %r8, [tile+2048]; ld.shared.u32 %r9, [%r4]; mul.lo.u32 %r8, %r8, 3; ld.shared.u32 %r10, [%r4+512]; mul.lo.u32 %r8, %r8, 3;
+    ld.shared.u32 %r11, [%r4+256]; bra $end;
+$store: st.shared.u32 [%r4+<640|384>], %r1;)";
+    for (const std::uint64_t seed : {0u, 1u, 2u, 3u}) {
+        ikat::tests::Machine machine;
+        machine.options.seed = seed;
+        machine.options.checks.set(ikat::emulator::Check::SharedRaces, ikat::emulator::Action::Error);
+        const auto x = machine.buffer("x", std::vector<std::uint32_t>(1024));
+        const ikat::emulator::Launch launch{.block = {64, 1, 1}};
+        CHECK(machine.failure(module_of(ikat::tests::twin(body.c_str(), true)), launch, x, x) == "no failure");
+        const std::string said = machine.failure(module_of(ikat::tests::twin(body.c_str(), false)), launch, x, x);
+        CHECK_THAT(said, ikat::tests::contains("ld.shared.u32 %r10, [%r4+512]"));
+    }
 }

@@ -157,6 +157,10 @@ public:
     virtual void before_access([[maybe_unused]] Lowering& code, [[maybe_unused]] const MemoryAccess& access) const {}
     virtual void before_op([[maybe_unused]] Lowering& code, [[maybe_unused]] Micro& op) const {}
     virtual void after_op([[maybe_unused]] Lowering& code, [[maybe_unused]] const Micro& op) const {}
+    /// All ops have been emitted; of these, control enters at the first alone and leaves behind the last. Ops of the
+    /// tool may be changed or dropped.
+    virtual void after_block([[maybe_unused]] Lowering& code, [[maybe_unused]] std::uint32_t begin,
+                             [[maybe_unused]] std::uint32_t end) const {}
 
     /// A launch begins, in which the tool has this slot. Without a LaunchTool it is told nothing.
     virtual std::unique_ptr<LaunchTool> of([[maybe_unused]] LaunchState& launch,

@@ -29,13 +29,16 @@ public:
 
     void run() {
         find_blocks();
+        for (const BasicBlock& block : blocks_) lowering_.tell_tools_of_block(block.begin, block.end);
         order_blocks();
         find_unassigned_reads();
         const std::vector<Interval> live = intervals();
         assign_slots(live);
+        op_of_.assign(micros_.size(), 0);
         reserve_ops(micros_.size() + blocks_.size());
         for (std::size_t i = 0; i < order_.size(); ++i)
             emit_block(order_[i], i + 1 < order_.size() ? order_[i + 1] : nowhere);
+        list_groups();
         resolve_targets();
         if (!kernel_.is_checked()) join_runs(), join_products_and_sums();
     }
@@ -269,6 +272,8 @@ private:
         block.op = std::uint32_t(kernel_.code.size());
         for (std::uint32_t i = block.begin; i < block.end; ++i) {
             const Micro& micro = micros_[i];
+            op_of_[i] = std::uint32_t(kernel_.code.size());
+            if (micro.dropped) continue;
             std::array<std::uint32_t, 6> f = micro.fields;
             each_field(std::uint8_t(micro.reads | micro.writes), [&](unsigned k) { f[k] = offsets_[f[k]]; });
             if (micro.list.count) f[0] = list_operands(micro.list);
@@ -277,6 +282,7 @@ private:
             if (micro.flow == Flow::Jump || micro.flow == Flow::Branch)
                 targets_.push_back({std::uint32_t(kernel_.code.size()), block_at(micro.label)});
             if (micro.flow == Flow::Table) tables_.push_back({std::uint32_t(kernel_.code.size()), i});
+            if (micro.grouped.count) groups_.push_back(i);
             if (micro.flow == Flow::Call) f[4] = list_kept(i);
             if (i > 0 && micros_[i - 1].flow == Flow::Call) f[4] = list_kept(i - 1);
             const std::uint8_t effects = effects_of(micro.info) | (micro.flow == Flow::Next ? NoEffect : Branches);
@@ -340,6 +346,20 @@ private:
         return at;
     }
 
+    void list_groups() {
+        const auto plain = [&](std::uint32_t op) { return kernel_.is_checked() ? kernel_.plain_of[op] : op; };
+        for (const std::uint32_t group : groups_) {
+            const std::uint32_t op = op_of_[group];
+            kernel_.code[op].d = std::uint32_t(kernel_.lists.size());
+            kernel_.lists.push_back(micros_[group].grouped.count);
+            for (std::uint32_t i = 0; i < micros_[group].grouped.count; ++i) {
+                const GroupedOp& each = lowering_.grouped[micros_[group].grouped.first + i];
+                const std::uint32_t at = op_of_[each.micro];
+                kernel_.lists.insert(kernel_.lists.end(), {std::uint32_t(each.offset), at - op, plain(at) - plain(op)});
+            }
+        }
+    }
+
     void resolve_targets() {
         kernel_.entry = blocks_[0].op;
         for (const Lowering::Root& root : lowering_.roots)
@@ -355,10 +375,11 @@ private:
     }
 
     const std::vector<Micro>& micros_;
-    const Lowering& lowering_;
+    Lowering& lowering_;
     DecodedKernel& kernel_;
     std::vector<BasicBlock> blocks_;
-    std::vector<std::uint32_t> block_of_, order_, offsets_;
+    std::vector<std::uint32_t> block_of_, order_, offsets_, groups_;
+    std::vector<std::uint32_t> op_of_;  // by micro
     std::vector<std::pair<std::uint32_t, std::uint32_t>> targets_, tables_;
     std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> kept_;  // by micro of a call: values
     std::unordered_map<std::uint32_t, std::uint32_t> lists_of_calls_;

@@ -34,6 +34,12 @@ struct VRegInfo {
     Special special{};
 };
 
+/// An op that another one of its block, before it, is about, too: its micro, and its offset from the other's address.
+struct GroupedOp {
+    std::int32_t offset = 0;
+    std::uint32_t micro = 0;
+};
+
 /// Where control continues after a micro-op.
 enum class Flow : std::uint8_t { Next, Jump, Branch, Table, Call, End };
 
@@ -53,10 +59,15 @@ struct Micro {
     bool apart = false;                  // destinations must not share a slot with sources
     bool first = false;                  // of its instruction, for counting
     bool checks = false;                 // a tool's check of the next one, whose fields it reads; it has none itself
+    bool dropped = false;                // a tool's, of which nothing is left
     bool counts = false;                 // y is the number of instructions since the last that counts
     Flow flow = Flow::Next;
     std::uint32_t label = 0;  // of Jump and Branch; first of Table
     std::uint32_t targets = 0;
+    struct {
+        std::uint32_t first = 0, count = 0;
+    } grouped{};  // in Lowering::grouped: the ops that a tool's is about. Field d is their index in the kernel's lists:
+                  // their number; for each the offset, and how far on its op is, here and in the plain code
     const nvptx::Instruction* instruction = nullptr;
     MicroInfo info{};
 };
@@ -186,11 +197,13 @@ public:
     std::uint32_t new_label();
     void place_label(std::uint32_t label) { labels[label] = std::uint32_t(micros.size()); }
     void tell_tools(const AddressOperand& at, MemoryAccess access);
+    void tell_tools_of_block(std::uint32_t begin, std::uint32_t end);
     std::uint32_t asked = 0;  // the slot of the tool that is asked
 
     // ---- values
     std::vector<VRegInfo> values;
     std::vector<VReg> listed;  // of operand lists
+    std::vector<GroupedOp> grouped;
 
     VReg new_value(std::uint8_t slot, std::uint8_t width);
     VReg temporary(std::uint8_t slot) { return new_value(slot, slot); }

@@ -59,6 +59,11 @@ Micro& Lowering::emit(Micro micro) {
     return micros[at];
 }
 
+void Lowering::tell_tools_of_block(std::uint32_t begin, std::uint32_t end) {
+    for (asked = 0; asked < tools_.size(); ++asked)
+        if (tools_[asked]) tools_[asked]->after_block(*this, begin, end);
+}
+
 OperandList Lowering::list(std::span<const VReg> results, std::span<const VReg> sources) {
     const OperandList list{std::uint32_t(listed.size()), std::uint32_t(results.size()),
                            std::uint32_t(results.size() + sources.size())};

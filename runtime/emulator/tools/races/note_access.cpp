@@ -8,6 +8,7 @@
 
 namespace ikat::emulator::races {
 bool note_lanes(const MicroOp* op, Warp* w, const std::byte* frame, std::uint32_t mask);
+bool note_group_lanes(const MicroOp* op, Warp* w, const std::byte* frame, std::uint32_t mask);
 }  // namespace ikat::emulator::races
 
 HWY_BEFORE_NAMESPACE();
@@ -19,6 +20,11 @@ HWY_NOINLINE IKAT_HANDLER(note_any) {
     IKAT_NEXT;
 }
 
+HWY_NOINLINE IKAT_HANDLER(note_any_of_group) {
+    if (!races::note_group_lanes(op, w, frame, mask)) return nullptr;
+    IKAT_NEXT;
+}
+
 /// Whether no two lanes have a byte in common, as far as is seen at once: each is behind the one before it.
 HWY_INLINE bool are_apart(const std::uint32_t* a, std::uint32_t bytes) {
     std::uint32_t overlaps = 0;
@@ -27,12 +33,12 @@ HWY_INLINE bool are_apart(const std::uint32_t* a, std::uint32_t bytes) {
 }
 
 /// By all or some lanes, to shared memory, at addresses of 32 bits.
-template <bool writes>
+template <bool writes, bool is_group>
 IKAT_HANDLER(note_row) {
+    constexpr Handler otherwise = is_group ? note_any_of_group : note_any;
     const std::uint32_t lanes = mask & op->b, bytes = op->c >> 20;
     const auto* const a = lanes_at<std::uint32_t>(frame, op->a);
-    if (HWY_UNLIKELY(!lanes || (writes && (lanes != all_lanes || !are_apart(a, bytes)))))
-        return note_any(op, w, frame, mask);
+    if (HWY_UNLIKELY(!lanes)) return otherwise(op, w, frame, mask);
     const hn::ScalableTag<std::uint32_t> v;
     const auto some = hn::Set(v, a[std::countr_zero(lanes)]);
     const auto at_lane = [&](unsigned i) HWY_ATTR {
@@ -43,15 +49,18 @@ IKAT_HANDLER(note_row) {
     for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v)))
         low = hn::Min(low, at_lane(i)), high = hn::Max(high, at_lane(i));
     const std::uint32_t first = hn::GetLane(hn::MinOfLanes(v, low));
-    const std::uint64_t span = std::uint64_t{hn::GetLane(hn::MaxOfLanes(v, high)) - first} + bytes;
+    const std::uint64_t span = std::uint64_t{hn::GetLane(hn::MaxOfLanes(v, high)) - first} + (is_group ? op->y : bytes);
     const std::uint32_t address = first + op->x;
     const View& view = w->windows[int(Space::Shared)].at(address);
     const std::uint64_t at = address - view.base;
-    if (HWY_UNLIKELY(!inside(view, at, span))) return note_any(op, w, frame, mask);
+    if (HWY_UNLIKELY(!inside(view, at, span))) return otherwise(op, w, frame, mask);
+    races::BlockRaces& races = races::races_of(w, op->c & 255);
+    const races::RowOf of{w, op, view, at, std::uint32_t(span), lanes, bytes};
     races::Phase::Row* const row =
-        races::races_of(w, op->c & 255)
-            .keep(*w, op, lanes, view, at, std::uint32_t(span), bytes, writes, (op->c >> 12 & 1) != 0);
-    if (HWY_UNLIKELY(!row)) return note_any(op, w, frame, mask);
+        writes ? races.keep_store(of, lanes == all_lanes && are_apart(a, bytes),
+                                  [&](unsigned lane) HWY_ATTR { return a[lane] - first; })
+               : races.keep_loads(of, (op->c >> 12 & 1) != 0, is_group ? w->lists + op->d : races::LoadGroup::one);
+    if (HWY_UNLIKELY(!row)) return otherwise(op, w, frame, mask);
     const auto base = hn::Set(v, first);
     const hn::Rebind<std::uint16_t, decltype(v)> half;
     for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v)))
@@ -59,7 +68,10 @@ IKAT_HANDLER(note_row) {
     IKAT_NEXT;
 }
 
-Handler choose_note(bool is_row, bool writes) { return !is_row ? note_any : writes ? note_row<true> : note_row<false>; }
+Handler choose_note(bool is_row, bool writes) {
+    return !is_row ? note_any : writes ? note_row<true, false> : note_row<false, false>;
+}
+Handler choose_note_group() { return note_row<false, true>; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace ikat::emulator
@@ -69,12 +81,17 @@ HWY_AFTER_NAMESPACE();
 namespace ikat::emulator {
 namespace {
 HWY_EXPORT(choose_note);
+HWY_EXPORT(choose_note_group);
 }  // namespace
 
 namespace races {
 
 // Separate from the handlers, whose last calls are jumps only if no address of their locals escapes.
-bool note_lanes(const MicroOp* op, Warp* w, const std::byte* frame, std::uint32_t mask) {
+
+namespace {
+
+/// `op` says what is accessed, by `by`.
+bool note_by(const MicroOp* by, const MicroOp* op, Warp* w, const std::byte* frame, std::uint32_t mask) {
     const AccessForm form = AccessForm::of(op->c);
     std::uint64_t addresses[warp_size];
     std::uint32_t shared = 0, global = 0;
@@ -89,7 +106,7 @@ bool note_lanes(const MicroOp* op, Warp* w, const std::byte* frame, std::uint32_
         addresses[lane] = is_shared ? address & (window_bytes - 1) : address;
         (is_shared ? shared : global) |= 1u << lane;
     }
-    const LaneAccess how{.op = op,
+    const LaneAccess how{.op = by,
                          .w = w,
                          .frame = frame,
                          .lanes = shared | global,
@@ -104,10 +121,24 @@ bool note_lanes(const MicroOp* op, Warp* w, const std::byte* frame, std::uint32_
            (!global || races.access_global(how, addresses, global));
 }
 
-Handler select_note_access(const AccessForm& form) {
-    const bool is_row = form.space == Space::Shared && !form.is_wide && !form.is_strong;
-    return HWY_DYNAMIC_DISPATCH(choose_note)(is_row, form.direction != Direction::Read);
+}  // namespace
+
+bool note_lanes(const MicroOp* op, Warp* w, const std::byte* frame, std::uint32_t mask) {
+    return note_by(op, op, w, frame, mask);
 }
+
+bool note_group_lanes(const MicroOp* op, Warp* w, const std::byte* frame, std::uint32_t mask) {
+    MicroOp one = *op;
+    return LoadGroup(w->lists + op->d).each([&](const LoadGroup::Load& load) {
+        one.x = op->x + load.offset;
+        return note_by(op + load.distance, &one, w, frame, mask);
+    });
+}
+
+Handler select_note_access(const AccessForm& form) {
+    return HWY_DYNAMIC_DISPATCH(choose_note)(form.is_row(), form.direction != Direction::Read);
+}
+Handler select_note_group() { return HWY_DYNAMIC_DISPATCH(choose_note_group)(); }
 
 }  // namespace races
 }  // namespace ikat::emulator

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The accesses of a block to its shared memory between two barriers of all its threads, if these alone order warps. As
 // nearly all are reads, or of bytes that nobody else accesses in this phase, they are only written down. A bit for each
-// line of 128 bytes says whether a later one may race with them; if so, the shadow is told of them first. What is left
-// at the barrier is ordered before all that comes.
+// line of 128 bytes says whether a later one may race with them; if so, the shadow is told of them first. Where warps
+// write the same lines, a bit for each word says the same. What is left at the barrier is ordered before all that
+// comes.
 //
 //     store   lines 0 to 31                        kept
 //     barrier                                      forgotten
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "runtime/emulator/core/warp.hpp"
@@ -22,11 +24,37 @@
 
 namespace ikat::emulator::races {
 
+/// Loads with one base that are noted together, as the kernel's lists have them: how many, and of each its distance
+/// from the first byte of all, and from the op that notes them: in this code, and in the plain one.
+class LoadGroup {
+public:
+    explicit LoadGroup(const std::uint32_t* list) : list_(list) {}
+    /// An access by itself.
+    static constexpr std::uint32_t one[] = {1, 0, 0, 0};
+
+    struct Load {
+        std::uint32_t offset = 0, distance = 0, plain_distance = 0;
+    };
+    std::uint32_t size() const { return list_[0]; }
+    /// Until f(load) is false; then it is.
+    template <class F>
+    bool each(F f) const {
+        for (const std::uint32_t *at = list_ + 1, *const end = at + std::size_t{3} * size(); at != end; at += 3)
+            if (!f(Load{at[0], at[1], at[2]})) return false;
+        return true;
+    }
+
+private:
+    const std::uint32_t* list_;
+};
+
 class Phase {
 public:
-    /// Accesses by lanes of a warp with an op, each of `count` bytes: from `first` plus the lane's distance on.
+    /// Accesses by lanes of a warp with an op, or several, each of `count` bytes: from `first` plus the distances of
+    /// lane and load on.
     struct Row {
         alignas(32) std::array<std::uint16_t, warp_size> distances{};
+        LoadGroup loads{LoadGroup::one};
         std::uint32_t first = 0;  // byte of the block's memory
         std::uint32_t count = 0;
         std::uint32_t lanes = 0;
@@ -45,14 +73,26 @@ public:
         return meets(from, to, [&](std::size_t i) { return rows_written_[i] | (writes ? rows_read_[i] : 0); });
     }
     /// To write down another one. nullptr: it may race with something of this phase, or there are too many.
-    Row* add(std::uint32_t from, std::uint32_t to, bool writes) {
-        if (is_full() || meets(from, to, [&](std::size_t i) {
-                return rows_written_[i] | written_[i] | (writes ? rows_read_[i] | read_[i] : 0);
-            }))
+    Row* add_read(std::uint32_t from, std::uint32_t to) {
+        if (is_full() || meets(from, to, [&](std::size_t i) { return rows_written_[i] | written_[i]; })) return nullptr;
+        mark(rows_read_, from, to);
+        return new_row();
+    }
+    /// ... a write of lanes, each of `count` bytes from the first plus its distance on. `are_apart`: no two of them
+    /// have a byte in common.
+    template <class Distance>
+    Row* add_write(std::uint32_t from, std::uint32_t to, std::uint32_t lanes, std::uint32_t count, bool are_apart,
+                   Distance distance) {
+        if (is_full() || meets(from, to, [&](std::size_t i) { return written_[i] | rows_read_[i] | read_[i]; }))
             return nullptr;
-        mark(writes ? rows_written_ : rows_read_, from, to);
-        if (!rows_) rows_ = std::make_unique_for_overwrite<Row[]>(most_rows);
-        return &rows_[count_++];
+        if (has_words_ || !are_apart || meets(from, to, [&](std::size_t i) { return rows_written_[i]; })) {
+            begin_words();
+            const bool is_filled = are_apart && to - from == count * unsigned(std::popcount(lanes));
+            const auto place = [&](unsigned lane) { return from + distance(lane); };
+            if (is_filled ? take_words(from, to) != 0 : !take_words(lanes, count, place)) return nullptr;
+        }
+        mark(rows_written_, from, to);
+        return new_row();
     }
     /// The shadow has been told of accesses to bytes ...
     void mark(std::uint32_t from, std::uint32_t to, bool writes) { mark(writes ? written_ : read_, from, to); }
@@ -70,7 +110,7 @@ public:
     /// The shadow has been told of them.
     void forget_rows() {
         for (std::size_t i = 0; i < read_.size(); ++i) read_[i] |= rows_read_[i], written_[i] |= rows_written_[i];
-        count_ = 0, rows_read_.fill(0), rows_written_.fill(0);
+        count_ = 0, rows_read_.fill(0), rows_written_.fill(0), has_words_ = false;
     }
 
     /// All threads have met. is_known(agent, lanes, stamp): whether they know what an agent has done.
@@ -85,6 +125,39 @@ public:
     void start() { clear(), behind_.clear(); }
 
 private:
+    Row* new_row() {
+        if (!rows_) rows_ = std::make_unique_for_overwrite<Row[]>(most_rows);
+        return &rows_[count_++];
+    }
+    /// Takes the words of each lane's access. False if one has been taken before, also by a lane of the same access.
+    template <class Place>
+    bool take_words(std::uint32_t lanes, std::uint32_t count, Place place) {
+        std::uint32_t taken = 0;
+        for (; lanes; lanes &= lanes - 1) {
+            const std::uint32_t byte = place(unsigned(std::countr_zero(lanes)));
+            taken |= take_words(byte, byte + count);
+        }
+        return !taken;
+    }
+    /// Not 0 if one has been taken before.
+    std::uint32_t take_words(std::uint32_t from, std::uint32_t to) {
+        const std::uint32_t first = from / 4, last = (to - 1) / 4;
+        std::uint32_t taken = 0;
+        for (std::uint32_t i = first / 32; i <= last / 32; ++i) {
+            const std::uint32_t words =
+                (i == first / 32 ? ~0u << first % 32 : ~0u) & (i == last / 32 ? ~0u >> (31 - last % 32) : ~0u);
+            taken |= std::exchange(words_written_[i], words_written_[i] | words) & words;
+        }
+        return taken;
+    }
+    /// From now on, words are looked at.
+    void begin_words() {
+        if (std::exchange(has_words_, true)) return;
+        words_written_.assign(most_bytes / line, 0);
+        for (const Row& row : rows())
+            if (row.writes) take_words(row.lanes, row.count, [&](unsigned lane) { return row.byte(lane); });
+    }
+
     static constexpr std::uint32_t line = 128;
     using Lines = std::array<std::uint64_t, most_bytes / line / 64>;
     struct Work {
@@ -118,14 +191,16 @@ private:
         each_word(first, last, [&](std::size_t word, std::uint64_t bits) { lines[word] |= bits; });
     }
     void clear() {
-        count_ = 0;
+        count_ = 0, has_words_ = false;
         for (Lines* const lines : {&rows_read_, &rows_written_, &read_, &written_}) lines->fill(0);
     }
 
     std::unique_ptr<Row[]> rows_;
     std::size_t count_ = 0;
     Lines rows_read_{}, rows_written_{};  // by what is written down
-    Lines read_{}, written_{};            // by what the shadow has been told
+    bool has_words_ = false;
+    std::vector<std::uint32_t> words_written_;  // ... of each line, once they are looked at
+    Lines read_{}, written_{};                  // by what the shadow has been told
     std::vector<Work> behind_;
 };
 

@@ -114,6 +114,9 @@ bool BlockRaces::access(const AgentAccess& access) {
     for (const AgentAccess::Range& range : access.ranges) {
         const unsigned lane = first_of(rest);
         if (is_copy) rest &= rest - 1;
+        if (is_global && reads && launch_.facts.blocks_are_apart &&
+            launch_.global.is_settled(range.address, range.bytes))
+            continue;
         Knower by = order.knower(warp, lane);
         if (is_product) by.lanes = all_lanes;
         Found found{.now = context, .is_behind = true};
@@ -171,9 +174,14 @@ bool BlockRaces::access_global(const LaneAccess& how, const std::uint64_t* addre
     if (!launch_.facts.everywhere) return true;
     if (is_over()) return counts_.unchecked += unsigned(std::popcount(lanes)), true;
     counts_.global += unsigned(std::popcount(lanes));
+    std::uint32_t there = lanes;
+    if (launch_.facts.blocks_are_apart && how.direction == Direction::Read && !how.is_strong)
+        for (std::uint32_t rest = lanes; rest; rest &= rest - 1)
+            if (launch_.global.is_settled(addresses[first_of(rest)], how.bytes)) there &= ~(rest & -rest);
+    if (!there) return true;
     const Context context = context_of(how, lanes);
     const Contexts::Id id = launch_.contexts.number(context);
-    for (std::uint32_t rest = lanes; rest; rest &= rest - 1) {
+    for (std::uint32_t rest = there; rest; rest &= rest - 1) {
         const unsigned lane = first_of(rest);
         const Knower by = order_.knower(how.w->index, lane);
         const auto found_one = [&](const WideShadow::Conflict& conflict) {
@@ -200,20 +208,26 @@ void BlockRaces::complete(const Meeting& at, bool of_all) {
 
 /// Tells the shadow of what has been written down. None of it races with the rest.
 void BlockRaces::look_at_rows() {
-    for (const Phase::Row& row : phase_.rows()) {
-        std::array<std::uint32_t, warp_size> places;
-        for (unsigned lane = 0; lane < warp_size; ++lane) places[lane] = row.byte(lane);
-        Access now{
-            .stamp = row.stamp, .op = row.op, .agent = row.warp, .writes = row.writes, .is_of_all = row.is_of_all};
-        for (std::uint32_t rest = access_known(places.data(), row.warp, row.lanes, row.count, now); rest;
-             rest &= rest - 1) {
-            const unsigned lane = first_of(rest);
-            now.lanes = 1u << lane;
-            touch(now, order_.knower(row.warp, lane), places[lane], row.count,
-                  [](const Shadow::Conflict&) { return true; });
-        }
-    }
+    for (const Phase::Row& row : phase_.rows())
+        row.loads.each([&](const LoadGroup::Load& load) { return look_at(row, load), true; });
     phase_.forget_rows();
+}
+
+void BlockRaces::look_at(const Phase::Row& row, const LoadGroup::Load& load) {
+    std::array<std::uint32_t, warp_size> places;
+    for (unsigned lane = 0; lane < warp_size; ++lane) places[lane] = row.byte(lane) + load.offset;
+    Access now{.stamp = row.stamp,
+               .op = row.op + load.plain_distance,
+               .agent = row.warp,
+               .writes = row.writes,
+               .is_of_all = row.is_of_all};
+    for (std::uint32_t rest = access_known(places.data(), row.warp, row.lanes, row.count, now); rest;
+         rest &= rest - 1) {
+        const unsigned lane = first_of(rest);
+        now.lanes = 1u << lane;
+        touch(now, order_.knower(row.warp, lane), places[lane], row.count,
+              [](const Shadow::Conflict&) { return true; });
+    }
 }
 
 /// Accesses to words, of which all that matters is known to all lanes of the warp. The lanes of others, of which

@@ -29,6 +29,7 @@ struct Facts {
     bool exact = false;       // threads are ordered by more than all meeting at a barrier
     bool everywhere = false;  // all memory is looked at
     bool in_clusters = false;
+    bool blocks_are_apart = false;  // nothing orders them
 };
 
 class LaunchRaces final : public LaunchTool {
@@ -77,6 +78,17 @@ struct LaneAccess {
     bool stores(unsigned lane, std::uint64_t offset, std::uint64_t bytes, const std::byte* are) const;
 };
 
+/// Plain accesses of lanes of a warp to shared memory.
+struct RowOf {
+    const Warp* w = nullptr;
+    const MicroOp* op = nullptr;
+    const View& view;
+    std::uint64_t at = 0;    // where in the view they begin
+    std::uint32_t span = 0;  // from there to the end of the last one
+    std::uint32_t lanes = 0;
+    std::uint32_t bytes = 0;  // of each
+};
+
 class BlockRaces final : public BlockTool {
 public:
     BlockRaces(ThreadBlock& block, LaunchRaces& launch, std::size_t slot)
@@ -117,19 +129,28 @@ public:
     bool access_global(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes);
     /// What plain accesses of lanes to bytes of a view are written down in, if they cannot race with others that are
     /// and need nothing else; their distances from the first one are left to the caller. Otherwise nullptr.
-    Phase::Row* keep(const Warp& warp, const MicroOp* op, std::uint32_t lanes, const View& view, std::uint64_t at,
-                     std::uint32_t span, std::uint32_t bytes, bool writes, bool is_of_all) {
-        if (!has_phases_ || order_.is_spent() || (writes && order_.has_locations()) || span > Phase::most_distance ||
-            view.bits == block_.reserved_written().data())
-            return nullptr;
-        const auto from = std::uint32_t(byte_of(view.bits, at));
-        Phase::Row* const row = phase_.add(from, from + span, writes);
+    Phase::Row* keep_loads(const RowOf& of, bool is_of_all, const std::uint32_t* loads) {
+        if (!may_keep(of)) return nullptr;
+        const std::uint32_t from = first_byte(of);
+        Phase::Row* const row = phase_.add_read(from, from + of.span);
         if (!row) return nullptr;
-        counts_.shared += unsigned(std::popcount(lanes));
-        row->first = from, row->count = bytes, row->lanes = lanes;
-        row->op = plain_index_of(&warp, op), row->stamp = order_.stamp_of(warp.index),
-        row->warp = std::uint8_t(warp.index);
-        row->writes = writes, row->is_of_all = is_of_all;
+        write_down(*row, of, from);
+        row->loads = LoadGroup(loads);
+        counts_.shared += unsigned(std::popcount(of.lanes)) * row->loads.size();
+        row->writes = false, row->is_of_all = is_of_all;
+        return row;
+    }
+    /// `distance(lane)` is what the caller then fills in.
+    template <class Distance>
+    Phase::Row* keep_store(const RowOf& of, bool are_apart, Distance distance) {
+        if (!may_keep(of) || order_.has_locations()) return nullptr;
+        const std::uint32_t from = first_byte(of);
+        Phase::Row* const row = phase_.add_write(from, from + of.span, of.lanes, of.bytes, are_apart, distance);
+        if (!row) return nullptr;
+        write_down(*row, of, from);
+        row->loads = LoadGroup(LoadGroup::one);
+        counts_.shared += unsigned(std::popcount(of.lanes));
+        row->writes = true, row->is_of_all = false;
         return row;
     }
     /// Memory is given back to the heap.
@@ -153,6 +174,16 @@ private:
     std::size_t byte_of(const std::uint8_t* bits, std::uint64_t offset) const {
         return 8 * std::size_t(bits - written_) + offset;
     }
+    bool may_keep(const RowOf& of) const {
+        return has_phases_ && !order_.is_spent() && of.span <= Phase::most_distance &&
+               of.view.bits != block_.reserved_written().data();
+    }
+    std::uint32_t first_byte(const RowOf& of) const { return std::uint32_t(byte_of(of.view.bits, of.at)); }
+    void write_down(Phase::Row& row, const RowOf& of, std::uint32_t from) {
+        row.first = from, row.count = of.bytes, row.lanes = of.lanes;
+        row.op = plain_index_of(of.w, of.op), row.stamp = order_.stamp_of(of.w->index);
+        row.warp = std::uint8_t(of.w->index);
+    }
     template <class F>
     bool touch(const Access& access, const Knower& by, std::size_t byte, std::uint32_t bytes, F f);
     bool is_in_flight(const Context& access, std::uint32_t lanes) const;
@@ -161,6 +192,7 @@ private:
     std::uint32_t access_known(const std::uint32_t* places, unsigned warp, std::uint32_t lanes, std::uint32_t bytes,
                                Access now);
     void look_at_rows();
+    void look_at(const Phase::Row& row, const LoadGroup::Load& load);
     /// If an access to bytes may race with one of them, or there is no room for more.
     void look_at_rows_if(std::uint32_t from, std::uint32_t to, bool writes) {
         if (phase_.is_full() || phase_.rows_may_race(from, to, writes)) look_at_rows();

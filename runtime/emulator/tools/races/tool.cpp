@@ -73,6 +73,15 @@ bool is_otherwise(const nvptx::Module& module, const nvptx::Instruction& instruc
     }
 }
 
+/// Whether it may order threads of different blocks, unless these are a cluster.
+bool orders_blocks(const nvptx::Module& module, const nvptx::Instruction& instruction) {
+    using enum nvptx::Opcode;
+    const nvptx::Opcode opcode = instruction.opcode;
+    const bool is_of_block =
+        opcode == Bar || opcode == Barrier || opcode == Mbarrier || opcode == Wgmma || opcode == Cp;
+    return !is_of_block && is_otherwise(module, instruction);
+}
+
 class Finder final : public Tool {
 public:
     Finder(std::string_view name, bool everywhere) : name_(name), everywhere_(everywhere) {}
@@ -113,13 +122,22 @@ public:
                                  how.acquires * 1u + how.releases * 2u + how.of_access * 4u}});
     }
 
+    void after_block(Lowering& code, std::uint32_t begin, std::uint32_t end) const override {
+        races::join_notes(code, begin, end);
+    }
+
     std::unique_ptr<LaunchTool> of(LaunchState& launch, std::size_t slot) const override {
-        const auto orders = [&](const nvptx::Instruction* each) { return each && is_otherwise(launch.module, *each); };
+        const auto any = [&](auto f) {
+            return std::ranges::any_of(launch.kernel.instructions,
+                                       [&](const nvptx::Instruction* each) { return each && f(launch.module, *each); });
+        };
+        const bool in_clusters = launch.kernel.blocks_in_cluster() > 1;
         return std::make_unique<races::LaunchRaces>(
             launch,
-            races::Facts{.exact = std::ranges::any_of(launch.kernel.instructions, orders),
+            races::Facts{.exact = any(is_otherwise),
                          .everywhere = everywhere_,
-                         .in_clusters = launch.kernel.blocks_in_cluster() > 1},
+                         .in_clusters = in_clusters,
+                         .blocks_are_apart = !in_clusters && !any(orders_blocks)},
             slot);
     }
 

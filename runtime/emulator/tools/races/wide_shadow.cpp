@@ -56,8 +56,15 @@ Contexts::Id Contexts::with(Id id, Id more, const Knower& by) {
 }
 
 Contexts::Id Contexts::grow(Id rest, Id context) {
-    const Set before = rest & is_set ? sets_[rest & ~is_set] : Set{.are_strong = is_strong(contexts_[rest])};
-    sets_.push_back({rest, context, before.count + 1, before.are_strong && is_strong(contexts_[context])});
+    const auto is_plain = [](const Context& each) { return !each.writes && !each.is_strong; };
+    const Context &now = contexts_[context], &last = contexts_[rest & is_set ? sets_[rest & ~is_set].context : rest];
+    const Set before =
+        rest & is_set ? sets_[rest & ~is_set] : Set{.are_strong = is_strong(last), .are_plain = is_plain(last)};
+    Set set{rest, context, before.count + 1};
+    set.are_strong = before.are_strong && is_strong(now);
+    set.are_plain = before.are_plain && is_plain(now);
+    set.are_of_blocks = set.are_plain && (before.are_of_blocks || last.block != now.block);
+    sets_.push_back(set);
     return Id(sets_.size() - 1) | is_set;
 }
 

@@ -61,6 +61,8 @@ public:
     bool are_fine(Id id, const Context& now) const {
         return (id & is_set) && sets_[id & ~is_set].are_strong && is_strong(now);
     }
+    /// Whether these are plain reads, of at least two blocks.
+    bool are_of_blocks(Id id) const { return (id & is_set) && sets_[id & ~is_set].are_of_blocks; }
     static bool is_strong(const Context& context) { return context.is_strong && context.scope >= Scope::Device; }
     static bool subsumes(const Context& now, const Context& before) {
         return (now.writes || !before.writes) && (!now.is_strong || before.is_strong);
@@ -76,6 +78,8 @@ private:
         Id rest = 0, context = 0;
         std::uint32_t count = 1;
         bool are_strong = false;  // all of them, for the whole device
+        bool are_plain = false;   // reads, all of them
+        bool are_of_blocks = false;
     };
     Id grow(Id rest, Id context);
     const LaunchOrder& order_;
@@ -89,6 +93,19 @@ class WideShadow {
 public:
     explicit WideShadow(Contexts& contexts) : contexts_(contexts) {}
     void clear() { pages_.clear(), last_ = nullptr, last_number_ = ~std::uint64_t{0}; }
+    /// Where nothing orders blocks: whether a plain read changes nothing, because two blocks have read all of it and
+    /// nobody has written it. Whoever does later races with one of the two.
+    bool is_settled(std::uint64_t address, std::uint32_t bytes) {
+        for (const std::uint64_t end = address + bytes; address < end;) {
+            const Page& page = page_of(address);
+            const std::uint64_t until = std::min(end, ((address >> page_bits) + 1) << page_bits);
+            const std::size_t last = page.cell_at(until - 1);
+            for (std::size_t i = page.cell_at(address); i <= last; ++i)
+                if (page.cells[i].write || !contexts_.are_of_blocks(page.cells[i].read)) return false;
+            address = until;
+        }
+        return true;
+    }
     /// What is known of these bytes is forgotten.
     void forget(std::uint64_t address, std::uint64_t bytes);
 
@@ -111,7 +128,7 @@ public:
             if (fine < page.shift) page.split(fine);
             const std::uint64_t of_cell = std::uint64_t{1} << page.shift;
             for (; address < until; address += of_cell) {
-                Cell& cell = page.cells[address % (std::uint64_t{1} << page_bits) >> page.shift];
+                Cell& cell = page.cells[page.cell_at(address)];
                 if (touch(cell, context, now, lane, by, found)) continue;
                 found.address = address;
                 found.bytes = of_cell;
@@ -132,6 +149,7 @@ private:
     struct Page {
         int shift = 2;  // bytes of a cell
         std::vector<Cell> cells = std::vector<Cell>(1 << (page_bits - 2));
+        std::size_t cell_at(std::uint64_t address) const { return address % (std::uint64_t{1} << page_bits) >> shift; }
         void split(int smaller);
     };
     Page& page_of(std::uint64_t address);
