@@ -40,15 +40,32 @@ std::string with_tile(std::string body, const std::string& made = "fence.mbarrie
 
 const emulator::TensorMap whole{.type = emulator::MapType::U32, .rank = 1, .extents = {128}, .box = {128}};
 
-/// The code of what is found with each seed, in one cluster of the blocks.
+/// Twelve seeds, twelve with priorities, and each word alone.
+const std::vector<emulator::Schedule>& orders() {
+    static const std::vector<emulator::Schedule> all = [] {
+        using enum emulator::Schedule::Turns;
+        std::vector<emulator::Schedule> made;
+        for (const auto turns : {BySeed, Priorities})
+            for (std::uint32_t seed = 0; seed < 12; ++seed) made.push_back({.seed = seed, .turns = turns});
+        for (const std::string word : {"lanes", "moved-shared", "any-leader", "ascending", "descending", "priorities",
+                                       "early", "late", "missed-waits", "starved-block", "any-blocks"})
+            made.push_back(emulator::read_schedule("1," + word).value());
+        return made;
+    }();
+    return all;
+}
+/// A code for each of them.
+std::vector<std::string> in_all(const std::string& code) { return std::vector(orders().size(), code); }
+
+/// The code of what is found in each order, in one cluster of the blocks.
 std::vector<std::string> codes(const std::string& text, std::string* said = nullptr,
                                emulator::TensorMap description = whole, std::uint32_t blocks = 1,
                                bool check_barriers = true) {
     std::vector<std::string> all;
-    for (std::uint32_t seed = 0; seed < 12; ++seed) {
+    for (const emulator::Schedule& order : orders()) {
         Machine machine;
-        machine.options.seed = seed;
-        machine.check_registers(seed % 3 == 2);
+        static_cast<emulator::Schedule&>(machine.options) = order;
+        machine.check_registers(order.seed % 3 == 2);
         if (!check_barriers) machine.options.checks.set(emulator::Check::BarrierFences, emulator::Action::Off);
         const auto x = machine.buffer("x", std::vector<std::uint32_t>(128, 5));
         const auto y = machine.buffer("y", std::vector<std::uint32_t>(128, 7));
@@ -56,7 +73,7 @@ std::vector<std::string> codes(const std::string& text, std::string* said = null
         const auto map = encode(description);
         const std::string text_of =
             machine.failure(text, {.grid = {blocks, 1, 1}, .block = {128, 1, 1}, .cluster = {blocks, 1, 1}}, map, x, y);
-        INFO("seed " << seed << ": " << text_of);
+        INFO(to_string(order) << ": " << text_of);
         CHECK((machine.code.empty() || machine.code == "bulk-not-visible" || machine.code == "copy-not-visible" ||
                machine.code == "bulk-barrier-not-fenced" || machine.code == "cluster-barrier-not-fenced"));
         if (said && !machine.code.empty()) *said = text_of;
@@ -65,11 +82,11 @@ std::vector<std::string> codes(const std::string& text, std::string* said = null
     return all;
 }
 
-void check_fine(const std::string& text) { CHECK(codes(text) == std::vector<std::string>(12)); }
-/// What every seed finds.
+void check_fine(const std::string& text) { CHECK(codes(text) == in_all("")); }
+/// What every order finds.
 std::string found_by_all(const std::string& text, const std::string& code = "bulk-not-visible") {
     std::string said;
-    CHECK(codes(text, &said) == std::vector<std::string>(12, code));
+    CHECK(codes(text, &said) == in_all(code));
     return said;
 }
 /// Some orders of the warps show it.
@@ -118,7 +135,8 @@ TEST_CASE("a bulk copy reads or overwrites shared memory that ordinary instructi
 }
 
 TEST_CASE("a third thread fences what it has met before it meets who copies") {
-    const std::string others = "and.b32 %r9, %r1, 0xffffffdf; setp.ne.u32 %p3, %r9, 0; @%p3 " + write + "@%p3 " + fence;
+    const std::string others =
+        "and.b32 %r9, %r1, 0xffffffdf; setp.ne.u32 %p3, %r9, 0; @%p3 " + write + "@%p3 " + fence + meet;
     const std::string by_one = "@%p1 st.shared.u32 [%r4], 9; @%p1 st.shared.u32 [tile], 9;\n";
     const auto with = [&](const std::string& between) { return with_tile(others + by_one + between + store); };
     check_fine(with(meet + "@%p2 " + fence + meet));
@@ -168,8 +186,8 @@ TEST_CASE("a bulk copy reads or overwrites global memory that its block has writ
         return codes(with_tile(ready + meet + "@%p1 st.global.u16 [%d2+" + std::to_string(at) + "], 1;" + meet + copy),
                      nullptr, halves);
     };
-    CHECK(beside(126) == std::vector<std::string>(12));
-    CHECK(beside(120) == std::vector<std::string>(12, "bulk-not-visible"));
+    CHECK(beside(126) == in_all(""));
+    CHECK(beside(120) == in_all("bulk-not-visible"));
     // what a bulk copy has overwritten is no ordinary write any more
     check_fine(with_tile(write + "st.global.u32 [%d3], %r1;" + fence + meet + store + meet + load));
 }
@@ -187,7 +205,7 @@ TEST_CASE("a barrier that has been made is fenced before a bulk copy of its bloc
             contains(".mbarrier::complete_tx::bytes [tile], [%d2], 512, [bar];") &&
             contains("note: the write, by block (0,0,0) thread (0,0,0): @%p0 mbarrier.init.shared.b64 [bar], 1;") &&
             contains("no-barrier-fences"));
-    CHECK(codes(with_tile(copy, meet), nullptr, whole, 1, false) == std::vector<std::string>(12));
+    CHECK(codes(with_tile(copy, meet), nullptr, whole, 1, false) == in_all(""));
     // by the thread that has made it, by that which copies, and by another that meets both
     check_fine(with_tile(copy, "@%p0 " + init + meet));
     check_fine(with_tile(copy, fence + meet));
