@@ -151,9 +151,8 @@ public:
     virtual bool watches([[maybe_unused]] const DecodedKernel& kernel) const { return true; }
 
     /// While a kernel is decoded, in code order; they may call Lowering::put, whose ops find the tool in the slot
-    /// Lowering::asked. An instruction is about to access global,
-    /// shared or generic memory with one or several ops; an op is about to be emitted, whose handler may still be
-    /// replaced, or has been.
+    /// Lowering::asked. An instruction is about to access global, shared or generic memory with one or several ops; an
+    /// op is about to be emitted, whose handler may still be replaced, or has been, if it does not lead elsewhere.
     virtual void before_access([[maybe_unused]] Lowering& code, [[maybe_unused]] const MemoryAccess& access) const {}
     virtual void before_op([[maybe_unused]] Lowering& code, [[maybe_unused]] Micro& op) const {}
     virtual void after_op([[maybe_unused]] Lowering& code, [[maybe_unused]] const Micro& op) const {}

@@ -303,9 +303,10 @@ void Lowering::run(const nvptx::Function& entry) {
     callers.push_back(&entry);
     body(entry);
     current = nullptr;
-    Micro& end = emit({end_lanes, {OwnOp::End}}, 0, 0, {});  // a body may end without ret
+    Micro end = micro_of({end_lanes, {OwnOp::End}});  // a body may end without ret
     end.flow = Flow::End;
     end.counts = true;
+    emit(end);
     lower_functions(*this);
 }
 

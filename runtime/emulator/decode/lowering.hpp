@@ -75,6 +75,12 @@ struct Micro {
 /// One that does that, without operands.
 inline Micro micro_of(const Behaviour& behaviour) { return {.run = behaviour.run, .info = behaviour.info}; }
 
+/// Ops that have to be directly before and behind another: one that does its work, too, and goes on behind it; one that
+/// it comes back to.
+struct Neighbours {
+    std::optional<Micro> before{}, behind{};
+};
+
 /// The operands of an instruction. Accessing a missing one ends the lowering of the instruction.
 struct MissingOperand {};
 class Operands {
@@ -184,9 +190,10 @@ public:
     /// Of an op that accesses memory, x is the offset from the address, unless it is a value.
     Micro& emit(const Behaviour& behaviour, std::uint8_t writes, std::uint8_t reads,
                 std::array<std::uint32_t, 6> fields);
-    Micro& emit(Micro micro);
+    /// Tools are told of the op and not of its neighbours, and have no ops between them.
+    Micro& emit(Micro micro, const Neighbours& neighbours = {});
     OperandList list(std::span<const VReg> results, std::span<const VReg> sources);
-    /// Emits a tool's op, of which other tools are not told.
+    /// Emits a tool's op, of which other tools are not told; a check directly before the op that they are told of.
     void put(Micro micro);
     /// d = behaviour(sources...), lane by lane
     void apply(const Behaviour& behaviour, VReg d, std::initializer_list<VReg> sources, std::uint32_t x = 0);
@@ -257,6 +264,7 @@ public:
 
 private:
     void append(const Micro& micro);
+    void append_neighbour(Micro micro);
     void open_scope(std::span<const nvptx::Statement> statements, const nvptx::Function& function);
     void declare(const nvptx::Variable& variable);
     void declare_registers(const nvptx::Variable& variable);
@@ -273,7 +281,8 @@ private:
     std::uint64_t dynamic_place(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator);
     KnownModifiers known_modifiers_;
     const std::unique_ptr<Rules> rules_;
-    Tools tools_;  // by slot; nullptr: it has nothing to do here
+    Tools tools_;                 // by slot; nullptr: it has nothing to do here
+    std::optional<Micro> check_;  // a tool's, of the op that is being emitted
     Scope module_scope_;
     std::unordered_map<const nvptx::Variable::Declarator*, Binding> shared_of_functions_;  // one for all inlined copies
     using Names = std::unordered_set<nvptx::Name>;

@@ -45,17 +45,20 @@ Micro& Lowering::emit(const Behaviour& behaviour, std::uint8_t writes, std::uint
     return emit({.run = behaviour.run, .fields = fields, .reads = reads, .writes = writes, .info = behaviour.info});
 }
 
-Micro& Lowering::emit(Micro micro) {
+Micro& Lowering::emit(Micro micro, const Neighbours& neighbours) {
     if (!micro.run) unsupported("this combination of operation and type is not supported");
     if (micro.info.access.bytes && !(micro.reads & X)) micro.info.access.offset = std::int32_t(micro.fields[4]);
     if (kernel.has_products) touch_products(*this, micro);
     for (asked = 0; asked < tools_.size(); ++asked)
         if (tools_[asked]) tools_[asked]->before_op(*this, micro);
+    if (neighbours.before) append_neighbour(*neighbours.before);
+    if (check_) append(*std::exchange(check_, {}));
     micro.first = std::exchange(first, false);
     append(micro);
     const std::size_t at = micros.size() - 1;
+    if (neighbours.behind) append_neighbour(*neighbours.behind);
     for (asked = 0; asked < tools_.size(); ++asked)
-        if (tools_[asked] && micro.flow == Flow::Next) tools_[asked]->after_op(*this, micro);
+        if (tools_[asked] && micros.back().flow == Flow::Next) tools_[asked]->after_op(*this, micro);
     return micros[at];
 }
 
@@ -74,6 +77,14 @@ OperandList Lowering::list(std::span<const VReg> results, std::span<const VReg> 
 
 void Lowering::put(Micro micro) {
     if (micro.info.operation == OwnOp::Unknown) micro.info.operation = OwnOp::Watch;
+    if (!micro.checks) return append(micro);
+    IKAT_ASSERT(!check_, "two tools check the same op");
+    check_ = micro;
+}
+
+void Lowering::append_neighbour(Micro micro) {
+    if (kernel.is_checked() && micro.info.checked) micro.run = micro.info.checked;
+    micro.first = std::exchange(first, false);
     append(micro);
 }
 
@@ -101,19 +112,22 @@ void Lowering::count_here() {
 }
 
 void Lowering::jump_to(std::uint32_t label) {
-    Micro& micro = emit({jump, {OwnOp::Branch}}, 0, 0, {});
+    Micro micro = micro_of({jump, {OwnOp::Branch}});
     micro.flow = Flow::Jump;
     micro.label = label;
     micro.counts = true;
+    emit(micro);
 }
 
 void Lowering::branch_to(std::uint32_t label, VReg predicate, bool unless, bool uniform) {
     constexpr Handler handlers[2][2] = {{branch_if, branch_if_uniform}, {branch_unless, branch_unless_uniform}};
-    Micro& micro = emit({handlers[unless][uniform], {.operation = OwnOp::Branch, .use = DefinedUse::Branch}}, 0, A,
-                        {0, index(predicate)});
+    Micro micro = micro_of({handlers[unless][uniform], {.operation = OwnOp::Branch, .use = DefinedUse::Branch}});
+    micro.fields = {0, index(predicate)};
+    micro.reads = A;
     micro.flow = Flow::Branch;
     micro.label = label;
     micro.counts = true;
+    emit(micro);
 }
 
 // ---- operands

@@ -61,10 +61,11 @@ private:
     Told arrived_;  // lanes
 };
 
+constexpr const char* counted[] = {"lanes meet", "lanes store", "lanes before a shuffle", "lanes behind a shuffle"};
+
 /// Counts the lanes that execute it: d is the tool's slot, x which count it is.
 const MicroOp* count_lanes(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
-    static_cast<ToyBlock&>(*w->tools[op->d]).told()[op->x ? "lanes store" : "lanes meet"] +=
-        unsigned(std::popcount(mask));
+    static_cast<ToyBlock&>(*w->tools[op->d]).told()[counted[op->x]] += unsigned(std::popcount(mask));
     IKAT_NEXT;
 }
 
@@ -77,9 +78,11 @@ public:
         const auto& access = op.info.access;
         if (access.bytes && access.direction == Direction::Write && access.space == emulator::Space::Shared)
             code.put({.run = count_lanes, .fields = {code.asked, 0, 0, 0, 1}});
+        if (op.info.synchronises.exchanges_in_warp) code.put({.run = count_lanes, .fields = {code.asked, 0, 0, 0, 2}});
     }
     void after_op(emulator::Lowering& code, const emulator::Micro& op) const override {
         if (op.info.synchronises.meets_warp) code.put({.run = count_lanes, .fields = {code.asked}});
+        if (op.info.synchronises.exchanges_in_warp) code.put({.run = count_lanes, .fields = {code.asked, 0, 0, 0, 3}});
     }
     std::unique_ptr<emulator::LaunchTool> of(emulator::LaunchState&, std::size_t) const override {
         struct OfLaunch final : emulator::LaunchTool {
@@ -95,6 +98,16 @@ public:
 
 private:
     Told& told_;
+};
+
+/// Adds an op that does nothing before and behind each.
+class Everywhere final : public emulator::Tool {
+public:
+    std::string_view name() const override { return "everywhere"; }
+    void before_op(emulator::Lowering& code, emulator::Micro&) const override { code.put({.run = emulator::nothing}); }
+    void after_op(emulator::Lowering& code, const emulator::Micro&) const override {
+        code.put({.run = emulator::nothing});
+    }
 };
 
 const std::string text = tests::kernel(R"(
@@ -160,4 +173,40 @@ TEST_CASE("several tools watch a launch, each as if it were alone, and none of t
     for (emulator::LaunchTraffic* const each : {&alone, &beside})
         for (auto& buffer : each->buffers) buffer.address = 0;
     CHECK(alone == beside);
+}
+
+TEST_CASE("a tool's ops are not skipped, wherever it has them, and change nothing") {
+    const std::string functions = R"(.func (.reg .u32 r) factorial(.reg .u32 n) { .reg .u32 %m; .reg .pred %p;
+    setp.lt.u32 %p, n, 2; mov.u32 r, 1; @%p ret; sub.u32 %m, n, 1; call (r), factorial, (%m); mul.lo.u32 r, r, n; ret; }
+)";
+    const std::string begin = R"(mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 1;
+    ld.param.u64 %d1, [p0]; mul.wide.u32 %d2, %r1, 4; add.u64 %d1, %d1, %d2; ld.param.u64 %d3, [p1];
+)";
+    const std::string shuffles = "shfl.sync.down.b32 %r1, %r1, 1, 0x101f, -1; shfl.sync.bfly.b32 %r1, %r1, 2, 31, -1;",
+                      calls = "and.b32 %r3, %r1, 7; call (%r1), factorial, (%r3);",
+                      branches = "@%p1 add.u32 %r1, %r1, 5; @%p1 bra $on; neg.s32 %r1, %r1; $on:",
+                      table = "$to: .branchtargets $a, $b; brx.idx %r2, $to; $a: add.u32 %r1, %r1, 5; $b:";
+    // makes the warp go on in the checked code
+    const std::string unwritten = "ld.global.u32 %r9, [%d3]; setp.eq.u32 %p2, %r9, 0;\n",
+                      end = "selp.u32 %r9, 1, 2, %p2; st.global.u32 [%d1], %r1; ret;";
+    for (const std::string& body : {shuffles, calls, branches, table})
+        for (const std::string& load : {std::string("setp.eq.u32 %p2, %r1, 0;\n"), unwritten})
+            for (const unsigned threads : {32u, 48u, 64u}) {
+                INFO(load << body << threads);
+                const std::string all = tests::kernel(begin + load + body + end, functions);
+                const auto run = [&](const std::vector<std::shared_ptr<const emulator::Tool>>& tools) {
+                    Machine machine;
+                    machine.options.tools = tools;
+                    const auto x = machine.buffer("x", std::vector<std::uint32_t>(64, 3));
+                    const auto y = machine.empty<std::uint32_t>("y", 1);
+                    machine.run(all, {.block = {threads, 1, 1}}, x, y, y, 0u);
+                    return std::pair(machine.get<std::uint32_t>(x, 64), machine.statistics.warp_instructions);
+                };
+                const auto plain = run({});
+                CHECK(run({std::make_shared<Everywhere>()}) == plain);
+                Told told;
+                CHECK(run({std::make_shared<Toy>(told)}) == plain);
+                CHECK(told["lanes before a shuffle"] == (body == shuffles ? 2 * threads : 0));
+                CHECK(told["lanes behind a shuffle"] == told["lanes before a shuffle"]);
+            }
 }

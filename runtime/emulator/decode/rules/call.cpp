@@ -224,11 +224,13 @@ void call_at(Lowering& code, VReg target, std::uint32_t function, const Signatur
     }
     const MicroInfo of_call{
         .operation = Op::Call, .effects = Changes, .use = DefinedUse::Call, .checked = call_lanes_checked};
-    Micro& call = code.emit({call_lanes, of_call}, 0, A, {0, index(target), signature.bytes, function});
+    Micro call = micro_of({call_lanes, of_call});
+    call.fields = {0, index(target), signature.bytes, function};
+    call.reads = A;
     call.flow = Flow::Call;
     call.counts = true;
-    code.emit({restore_lanes, {.operation = OwnOp::Frame, .effects = Changes, .checked = restore_lanes_checked}}, 0, 0,
-              {});
+    const MicroInfo of_restore{.operation = OwnOp::Frame, .effects = Changes, .checked = restore_lanes_checked};
+    code.emit(call, {.behind = micro_of({restore_lanes, of_restore})});
     const VReg returned = code.temporary(8);
     code.emit({read_frame, {OwnOp::Frame}}, D, 0, {index(returned)});
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -268,8 +270,8 @@ void lower_function(Lowering& code, const nvptx::Function& function, std::uint32
     code.callers.assign(1, &function);
 
     code.place_label(label);
-    code.emit({enter_frame, of_frame}, D, 0, {index(code.stack_pointer)});
-    const std::size_t entered = code.micros.size() - 1;
+    const Micro& enter = code.emit({enter_frame, of_frame}, D, 0, {index(code.stack_pointer)});
+    const auto entered = std::size_t(&enter - code.micros.data());
     std::vector<std::pair<VReg, Signature::Slot>> results_in_registers;
     Lowering::Scope formals;
     const auto bind = [&](const nvptx::Variable& variable, Signature::Slot slot, bool is_result) {
@@ -297,10 +299,11 @@ void lower_function(Lowering& code, const nvptx::Function& function, std::uint32
     code.place_label(code.return_label);
     for (const auto& [value, slot] : results_in_registers)
         store_local(code, value, slot.bytes, {code.stack_pointer, slot.offset});
-    Micro& end = code.emit(
-        {return_lanes, {.operation = OwnOp::Return, .effects = Changes, .checked = return_lanes_checked}}, 0, 0, {});
+    Micro end =
+        micro_of({return_lanes, {.operation = OwnOp::Return, .effects = Changes, .checked = return_lanes_checked}});
     end.flow = Flow::End;
     end.counts = true;
+    code.emit(end);
     code.micros[entered].fields[4] = std::uint32_t(rounded_up(code.frame_used, slot_alignment));
 }
 

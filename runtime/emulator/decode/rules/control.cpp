@@ -27,12 +27,14 @@ void brx(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (!table || table->kind != Binding::Kind::Table) code.unsupported("its .branchtargets list is not visible here");
     const Operands targets = code.module.operands(table->targets);
     const VReg selector = code.source(operands[0], Type::U32);
-    Micro& micro =
-        code.emit({branch_table, {.operation = OwnOp::Branch, .use = DefinedUse::Branch}}, 0, A, {0, index(selector)});
+    Micro micro = micro_of({branch_table, {.operation = OwnOp::Branch, .use = DefinedUse::Branch}});
+    micro.fields = {0, index(selector)};
+    micro.reads = A;
     micro.flow = Flow::Table;
     micro.counts = true;
     micro.label = std::uint32_t(code.table_labels.size());
     micro.targets = std::uint32_t(targets.size());
+    code.emit(micro);
     for (const nvptx::Operand& target : targets) {
         const Binding* const binding = code.find(target.name);
         if (!binding || binding->kind != Binding::Kind::Label) code.unsupported("a branch target is not visible here");
@@ -41,9 +43,10 @@ void brx(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void end_thread(Lowering& code, Modifiers&, Operands) {
-    Micro& micro = code.emit({end_lanes, {OwnOp::End}}, 0, 0, {});
+    Micro micro = micro_of({end_lanes, {OwnOp::End}});
     micro.flow = Flow::End;
     micro.counts = true;
+    code.emit(micro);
 }
 
 void ret(Lowering& code, Modifiers& modifiers, Operands operands) {

@@ -51,15 +51,22 @@ void shfl(Lowering& code, Modifiers& modifiers, Operands operands) {
         const VRegInfo& info = code.values[index(value)];
         return info.kind == VRegInfo::Kind::Constant ? std::optional(std::uint32_t(info.bits)) : std::nullopt;
     };
-    if (literal(b) && literal(c) && literal(members) == all_lanes)
-        code.emit(select_known_shuffle(), D | C, A,
-                  {index(d.at), index(a), number_of_sources(code, *mode, *literal(b), *literal(c)), index(p.at)})
-            .counts = true;
-    else
+    Micro shuffle = micro_of(select_shuffle(*mode));
+    shuffle.fields = {index(d.at), index(a), index(b), index(c), index(members), index(p.at)};
+    shuffle.writes = D | Y;
+    shuffle.reads = A | B | C | X;
+    shuffle.apart = true;
+    Neighbours neighbours;
+    if (literal(b) && literal(c) && literal(members) == all_lanes) {
+        Micro& known = neighbours.before.emplace(micro_of(select_known_shuffle()));
+        known.fields = {index(d.at), index(a), number_of_sources(code, *mode, *literal(b), *literal(c)), index(p.at)};
+        known.writes = D | C;
+        known.reads = A;
+        known.counts = true;
+    } else {
         code.count_here();
-    code.emit(select_shuffle(*mode), D | Y, A | B | C | X,
-              {index(d.at), index(a), index(b), index(c), index(members), index(p.at)})
-        .apart = true;
+    }
+    code.emit(shuffle, neighbours);
     code.finish(d);
 }
 
