@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "runtime/emulator/emulator.hpp"
+#include "runtime/emulator/host/program.hpp"
 
 using namespace ikat;
 

@@ -9,7 +9,7 @@
 
 #include "codegen/ptx/check/check.hpp"
 #include "codegen/ptx/text/module.hpp"
-#include "runtime/emulator/emulator.hpp"
+#include "runtime/emulator/host/program.hpp"
 
 namespace ikat::tests {
 

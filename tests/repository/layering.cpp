@@ -51,8 +51,8 @@ constexpr Layer layers[] = {
     {"emulator's agents", "runtime/emulator/agents/", {"emulator's machine"}},
     {"emulator's decode", "runtime/emulator/decode/", {"emulator's agents"}},
     {"emulator's tools", "runtime/emulator/tools/", {"emulator's decode"}},
-    {"emulator's host", "runtime/emulator/host/", {"emulator"}},
-    {"emulator", "runtime/emulator/", {"emulator's tools"}},
+    {"emulator's host", "runtime/emulator/host/", {"emulator's tools"}},
+    {"", "runtime/emulator/"},  // outside of its rooms
     {"runtime", "runtime/", {"dsl", "pipeline", "report", "emulator's host"}},
     {"stdlib", "stdlib/", {"runtime"}},
     {"include", "include/", {"stdlib", "tools"}},

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/emulator/emulator.hpp"
+#include "runtime/emulator/host/program.hpp"
 
 namespace ikat::emulator {
 

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/emulator/emulator.hpp"
 #include "runtime/emulator/host/ids.hpp"
+#include "runtime/emulator/host/program.hpp"
 
 namespace ikat::emulator {
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "runtime/emulator/emulator.hpp"
+#include "runtime/emulator/host/program.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/cuda_driver/said.hpp"
 #include "tests/unit/cuda_driver/stand_in.hpp"

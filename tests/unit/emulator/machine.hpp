@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/emulator/emulator.hpp"
+#include "runtime/emulator/host/program.hpp"
 #include "tests/catch.hpp"
 
 namespace ikat::tests {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A module ready to run: its variables placed in memory, its kernels decoded on first use.
+#include "runtime/emulator/host/program.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "runtime/emulator/core/wording.hpp"
 #include "runtime/emulator/decode/decode.hpp"
 #include "runtime/emulator/decode/vector_registers.hpp"
-#include "runtime/emulator/emulator.hpp"
 #include "runtime/emulator/machine/block.hpp"
 #include "runtime/emulator/machine/messages.hpp"
 #include "runtime/emulator/ops/handlers.hpp"

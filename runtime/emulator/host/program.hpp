@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU emulator: runs parsed PTX text and checks it while it runs. This is its entire interface; host/ makes devices
-// with streams of it.
+// A program of the CPU emulator: parsed PTX text, which runs and is checked while it runs. Devices with streams
+// (host_device.hpp) are made of programs.
 // Always checked: accesses out of bounds, misaligned or after free; the use of uninitialised memory; barriers that
 // exited or diverged threads cannot reach; deadlock; endless loops. A finding stops the launch and is thrown as an
 // Error that names buffer, offset, block, thread, PTX line and, if a line table is given, the line of the kernel's
