@@ -18,6 +18,7 @@
 #include <atomic>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -28,6 +29,7 @@
 #include "runtime/emulator/core/device_memory.hpp"
 #include "runtime/emulator/core/faults.hpp"
 #include "runtime/emulator/core/host_memory.hpp"
+#include "runtime/emulator/core/saved_bytes.hpp"
 #include "runtime/emulator/core/written.hpp"
 
 namespace ikat::emulator {
@@ -141,12 +143,12 @@ struct Memory::State {
     /// The contents of all live buffers, taken while a launch may begin.
     struct Snapshot {
         struct Contents {
-            std::vector<std::byte> bytes;
-            std::vector<std::uint8_t> written;
+            std::shared_ptr<const SavedBytes> bytes, written;  // (the bits; nullptr if all have been)
         };
         std::map<std::uint64_t, Contents> buffers;  // by address
     };
-    Snapshot snapshot() const;
+    /// It refers to an earlier one for what is the same.
+    Snapshot snapshot(const Snapshot& before = {}) const;
     /// Makes them what they were. False if buffers have come or gone since; then nothing is changed.
     bool restore(const Snapshot& snapshot);
 

@@ -118,7 +118,7 @@ void run(Program& program, const Launch& launch, const HostOptions& asked, Origi
         const Memory::State::Running running(memory);  // nothing is written yet that a launch would find unwritten
         const Memory::State::Snapshot before = memory.snapshot();
         run_first();
-        const Memory::State::Snapshot after = memory.snapshot();
+        const Memory::State::Snapshot after = memory.snapshot(before);
         const Restored restored{memory, after};
         options.output = [](std::string_view) {};
         options.tools.clear();
