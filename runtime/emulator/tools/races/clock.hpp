@@ -44,6 +44,11 @@ public:
         return std::ranges::equal(other.agents_, agents_, std::ranges::less_equal()) &&
                std::ranges::all_of(other.lanes_, is_known);
     }
+    /// What the other knows, too, is left, but for what stands beside it.
+    void keep_common(const BlockClock& other) {
+        for (unsigned i = 0; i < most_agents; ++i) agents_[i] = std::min(agents_[i], other.agents_[i]);
+        lanes_.clear();
+    }
     void learn(unsigned agent, Stamp stamp) { agents_[agent] = std::max(agents_[agent], stamp); }
     void learn(unsigned agent, std::uint32_t lanes, Stamp stamp) {
         if (stamp <= agents_[agent]) return;
@@ -104,11 +109,13 @@ struct Knower {
     const Clock* clock = nullptr;
     const Clock* common = nullptr;  // what all lanes of the warp know
     std::uint64_t block = 0;
-    unsigned self = 0;  // the agent: they know what they have done themselves
+    unsigned self = 0;                 // the agent: they know what they have done themselves
+    const BlockClock* base = nullptr;  // what all warps of the block know, as far as it is kept
     std::uint32_t lanes = 0;
     unsigned copies = most_agents;  // the agent of their own copies, of which they know those up to a stamp
     Stamp awaited = 0;
 
+    bool is_known_to_all(unsigned agent, Stamp stamp) const { return base && stamp <= base->of(agent); }
     /// Any lane of the warp, in what it knows at least.
     Knower any_lane() const { return {.clock = common, .common = common, .block = block, .self = self}; }
     /// Of lanes of an agent of the own block those of which it is not known what they have done up to a stamp.

@@ -55,16 +55,24 @@ IKAT_HANDLER(note_row) {
     const std::uint64_t at = address - view.base;
     if (HWY_UNLIKELY(!inside(view, at, span))) return otherwise(op, w, frame, mask);
     races::BlockRaces& races = races::races_of(w, op->c & 255);
-    const races::RowOf of{w, op, view, at, std::uint32_t(span), lanes, bytes};
-    races::Phase::Row* const row =
-        writes ? races.keep_store(of, lanes == all_lanes && are_apart(a, bytes),
-                                  [&](unsigned lane) HWY_ATTR { return a[lane] - first; })
-               : races.keep_loads(of, (op->c >> 12 & 1) != 0, is_group ? w->lists + op->d : races::LoadGroup::one);
+    const races::RowOf of{.w = w,
+                          .op = op,
+                          .view = view,
+                          .at = at,
+                          .span = std::uint32_t(span),
+                          .lanes = lanes,
+                          .bytes = bytes,
+                          .writes = writes,
+                          .is_of_all = (op->c >> 12 & 1) != 0,
+                          .are_apart = writes && lanes == all_lanes && are_apart(a, bytes),
+                          .loads = is_group ? w->lists + op->d : races::LoadGroup::one};
+    races::Phase::Row* const row = races.new_row(of);
     if (HWY_UNLIKELY(!row)) return otherwise(op, w, frame, mask);
     const auto base = hn::Set(v, first);
     const hn::Rebind<std::uint16_t, decltype(v)> half;
     for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v)))
         hn::Store(hn::TruncateTo(half, hn::Sub(hn::Load(v, a + i), base)), half, row->distances.data() + i);
+    if (HWY_UNLIKELY(!races.keep(*row, of))) return otherwise(op, w, frame, mask);
     IKAT_NEXT;
 }
 

@@ -43,6 +43,7 @@ bool Order::start() {
     warps_.clear();
     for (std::size_t i = 0; i < block_.warps().size(); ++i) warps_.emplace_back(now_);
     ended_ = Clock(now_);
+    base_ = BlockClock(now_);
     agents_.assign(warps_.size(), {.is_warp = true, .stamp = now_ + 1});
     tick();
     behind_.clear();
@@ -80,6 +81,7 @@ Knower Order::knower(unsigned warp, unsigned lane) const {
             .common = &of.common,
             .block = block_.index(),
             .self = warp,
+            .base = keeps_base_ ? &base_ : nullptr,
             .lanes = 1u << lane,
             .copies = of.copies_agent,
             .awaited = of.awaited[lane]};
@@ -161,7 +163,11 @@ void Order::meet(const Warp& warp, std::uint32_t lanes) {
 
 void Order::exchange(const Warp& warp, std::uint32_t lanes) {
     OfAgent& agent = agents_[warp.index];
-    each_lane(lanes, [&](unsigned lane) { warps_[warp.index].exchanges[lane] = {lanes, agent.last}; });
+    OfWarp& of = warps_[warp.index];
+    if (lanes == all_lanes)
+        of.exchange_of_all = agent.last;
+    else
+        each_lane(lanes, [&](unsigned lane) { of.exchanges[lane] = {lanes, agent.last}; });
     if (agent.last == agent.stamp) agent.stamp = tick();
 }
 
@@ -209,7 +215,21 @@ void Order::complete(const Meeting& meeting, bool of_all) {
     }
     if (of_all) known.arrived.join(ended_);
     known.over = known.arrived;
+    known.leaving = of_all ? known.waiting : 0;
     known.waiting = 0;
+}
+
+/// What all lanes of all warps know.
+void Order::find_base() {
+    bool is_first = true;
+    for (std::size_t i = 0; i < warps_.size(); ++i) {
+        if (agents_[i].has_ended) continue;
+        if (is_first)
+            base_ = warps_[i].common;
+        else
+            base_.keep_common(warps_[i].common);
+        is_first = false;
+    }
 }
 
 void Order::leave(const Warp& warp, std::uint32_t lanes, const Meeting& meeting) {
@@ -220,13 +240,16 @@ void Order::leave(const Warp& warp, std::uint32_t lanes, const Meeting& meeting)
         agents_[warp.index].stamp = tick();
         return find_several(warp.index);
     }
-    const Known& known = at(meeting);
+    Known& known = at(meeting);
     if (meeting.kind == Meeting::Kind::Mbarrier && !is_all(warp, lanes))
         return each_lane(lanes, [&](unsigned lane) { clock_of(warp.index, lane).join(known.over); });
     of.common.join(known.over);
     for (auto& more : of.more)
         if (more) more->join(known.over);
     find_several(warp.index);
+    if (!keeps_base_ || !known.leaving) return;
+    known.leaving &= ~(std::uint64_t{1} << warp.index);
+    if (!known.leaving) find_base();
 }
 
 void Order::end_warp(const Warp& warp) {

@@ -66,7 +66,11 @@ enum class Behind : std::uint8_t {
 
 class Order {
 public:
-    Order(ThreadBlock& block, LaunchOrder& launch) : block_(block), launch_(launch) { launch.add(block, *this); }
+    /// `keeps_base`: what all warps know is kept, for Knower.
+    Order(ThreadBlock& block, LaunchOrder& launch, bool keeps_base)
+        : block_(block), launch_(launch), keeps_base_(keeps_base) {
+        launch.add(block, *this);
+    }
 
     /// A new block begins. True if stamps begin again, so that those of blocks before it mean nothing.
     bool start();
@@ -116,8 +120,9 @@ public:
                            std::uint64_t barrier);
     /// Whether a lane of a warp has exchanged values, since a stamp, with one of others.
     bool has_exchanged(unsigned warp, unsigned lane, std::uint32_t others, Stamp stamp) const {
-        const Exchange& last = warps_[warp].exchanges[lane];
-        return stamp <= last.stamp && (others & last.lanes);
+        const OfWarp& of = warps_[warp];
+        const Exchange& last = of.exchanges[lane];
+        return stamp <= of.exchange_of_all || (stamp <= last.stamp && (others & last.lanes));
     }
     /// Whether an access is a copy's write that is not over.
     bool is_in_flight(unsigned agent, Stamp stamp, std::uint32_t lanes) const;
@@ -160,7 +165,8 @@ private:
         std::uint32_t sees = 0;                                                      // lanes that have seen something
         std::array<std::pair<std::uint64_t, std::uint64_t>, warp_size> last_used{};  // from, to
         std::vector<KnownBlocks> refused;
-        std::array<Exchange, warp_size> exchanges{};  // the last one of each lane
+        std::array<Exchange, warp_size> exchanges{};  // the last one of each lane with some others
+        Stamp exchange_of_all = 0;                    // what came before the last one of all lanes
     };
     /// A warp, or who works behind instructions.
     struct OfAgent {
@@ -171,6 +177,7 @@ private:
     struct Known {
         Clock arrived, over;
         std::uint64_t waiting = 0;  // warps
+        std::uint64_t leaving = 0;  // ... which are all there are, and have not left
     };
     Stamp tick() {
         is_spent_ |= now_ == most_stamp;
@@ -182,6 +189,7 @@ private:
     void publish(const Warp& warp, std::uint32_t lanes, Clock& to);
     void publish_copies(unsigned warp, std::uint32_t lanes, bool is_all, Clock& to);
     void gather(const Warp& warp);
+    void find_base();
     void find_several(unsigned warp);
     Clock& clock_of(unsigned warp, unsigned lane);
     void remember(const Warp& warp, std::uint32_t lanes, const Synchronises& how);
@@ -201,6 +209,8 @@ private:
     std::unordered_map<std::uint64_t, Operation> operations_;  // that are not over, by key_of
     std::map<std::pair<Meeting::Kind, std::uint64_t>, Known> meetings_;
     Clock ended_;  // what warps knew that have ended
+    const bool keeps_base_;
+    BlockClock base_;
 };
 
 }  // namespace ikat::emulator::races

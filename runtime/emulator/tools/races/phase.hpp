@@ -64,6 +64,11 @@ public:
         bool writes = false, is_of_all = false;
 
         std::uint32_t byte(unsigned lane) const { return first + distances[lane]; }
+        /// Whether another one of the same warp is this once more.
+        bool is_again(const Row& other) const {
+            return op == other.op && warp == other.warp && stamp == other.stamp && first == other.first &&
+                   lanes == other.lanes && distances == other.distances;
+        }
     };
     static constexpr std::uint32_t most_distance = 0xffff;
     static constexpr std::size_t most_bytes = std::size_t{1} << 18, most_rows = 1 << 14;
@@ -72,27 +77,22 @@ public:
     bool rows_may_race(std::uint32_t from, std::uint32_t to, bool writes) const {
         return meets(from, to, [&](std::size_t i) { return rows_written_[i] | (writes ? rows_read_[i] : 0); });
     }
-    /// To write down another one. nullptr: it may race with something of this phase, or there are too many.
-    Row* add_read(std::uint32_t from, std::uint32_t to) {
-        if (is_full() || meets(from, to, [&](std::size_t i) { return rows_written_[i] | written_[i]; })) return nullptr;
-        mark(rows_read_, from, to);
-        return new_row();
+    /// To write down another one: its row, to be filled in; nullptr if there are too many.
+    Row* new_row() {
+        if (is_full()) return nullptr;
+        if (!rows_) rows_ = std::make_unique_for_overwrite<Row[]>(most_rows);
+        return &rows_[count_];
     }
-    /// ... a write of lanes, each of `count` bytes from the first plus its distance on. `are_apart`: no two of them
-    /// have a byte in common.
-    template <class Distance>
-    Row* add_write(std::uint32_t from, std::uint32_t to, std::uint32_t lanes, std::uint32_t count, bool are_apart,
-                   Distance distance) {
-        if (is_full() || meets(from, to, [&](std::size_t i) { return written_[i] | rows_read_[i] | read_[i]; }))
-            return nullptr;
-        if (has_words_ || !are_apart || meets(from, to, [&](std::size_t i) { return rows_written_[i]; })) {
-            begin_words();
-            const bool is_filled = are_apart && to - from == count * unsigned(std::popcount(lanes));
-            const auto place = [&](unsigned lane) { return from + distance(lane); };
-            if (is_filled ? take_words(from, to) != 0 : !take_words(lanes, count, place)) return nullptr;
-        }
-        mark(rows_written_, from, to);
-        return new_row();
+    /// The new row, whose accesses end before `to`, is written down. False: it may race with something of this phase.
+    /// `are_apart`: no two lanes have a byte in common.
+    bool keep(std::uint32_t to, bool are_apart) {
+        const Row& row = rows_[count_];
+        std::uint16_t& last = last_of(row);
+        if (last < count_ && rows_[last].is_again(row)) return true;
+        if (row.writes ? !is_free_to_write(row, to, are_apart) : !is_free_to_read(row, to)) return false;
+        mark(row.writes ? rows_written_ : rows_read_, row.first, to);
+        last = std::uint16_t(count_++);
+        return true;
     }
     /// The shadow has been told of accesses to bytes ...
     void mark(std::uint32_t from, std::uint32_t to, bool writes) { mark(writes ? written_ : read_, from, to); }
@@ -125,19 +125,27 @@ public:
     void start() { clear(), behind_.clear(); }
 
 private:
-    Row* new_row() {
-        if (!rows_) rows_ = std::make_unique_for_overwrite<Row[]>(most_rows);
-        return &rows_[count_++];
+    bool is_free_to_read(const Row& row, std::uint32_t to) const {
+        return !meets(row.first, to, [&](std::size_t i) { return rows_written_[i] | written_[i]; });
     }
-    /// Takes the words of each lane's access. False if one has been taken before, also by a lane of the same access.
-    template <class Place>
-    bool take_words(std::uint32_t lanes, std::uint32_t count, Place place) {
+    bool is_free_to_write(const Row& row, std::uint32_t to, bool are_apart) {
+        if (meets(row.first, to, [&](std::size_t i) { return written_[i] | rows_read_[i] | read_[i]; })) return false;
+        if (!has_words_ && are_apart && !meets(row.first, to, [&](std::size_t i) { return rows_written_[i]; }))
+            return true;
+        begin_words();
+        const bool is_filled = are_apart && to - row.first == row.count * unsigned(std::popcount(row.lanes));
+        return is_filled ? take_words(row.first, to) == 0 : take_words(row) == 0;
+    }
+    /// The last one of its warp and op, or of others.
+    std::uint16_t& last_of(const Row& row) { return last_[(row.warp * 64 + row.op) % last_.size()]; }
+    /// Takes the words of each lane. Not 0 if one has been taken before, also by a lane of the same row.
+    std::uint32_t take_words(const Row& row) {
         std::uint32_t taken = 0;
-        for (; lanes; lanes &= lanes - 1) {
-            const std::uint32_t byte = place(unsigned(std::countr_zero(lanes)));
-            taken |= take_words(byte, byte + count);
+        for (std::uint32_t rest = row.lanes; rest; rest &= rest - 1) {
+            const std::uint32_t byte = row.byte(unsigned(std::countr_zero(rest)));
+            taken |= take_words(byte, byte + row.count);
         }
-        return !taken;
+        return taken;
     }
     /// Not 0 if one has been taken before.
     std::uint32_t take_words(std::uint32_t from, std::uint32_t to) {
@@ -155,7 +163,7 @@ private:
         if (std::exchange(has_words_, true)) return;
         words_written_.assign(most_bytes / line, 0);
         for (const Row& row : rows())
-            if (row.writes) take_words(row.lanes, row.count, [&](unsigned lane) { return row.byte(lane); });
+            if (row.writes) take_words(row);
     }
 
     static constexpr std::uint32_t line = 128;
@@ -197,6 +205,7 @@ private:
 
     std::unique_ptr<Row[]> rows_;
     std::size_t count_ = 0;
+    std::array<std::uint16_t, 2048> last_{};
     Lines rows_read_{}, rows_written_{};  // by what is written down
     bool has_words_ = false;
     std::vector<std::uint32_t> words_written_;  // ... of each line, once they are looked at

@@ -54,17 +54,26 @@ bool BlockRaces::is_in_flight(const Context& access, std::uint32_t lanes) const 
 /// An access to bytes of the block's shared memory, from one on. Calls f(conflict) for each race, until it returns
 /// false.
 template <class F>
-bool BlockRaces::touch(const Access& access, const Knower& by, std::size_t byte, std::uint32_t bytes, F f) {
+bool BlockRaces::touch(const Access& access, const Knower& by, std::size_t byte, std::uint32_t bytes,
+                       Shadow::Memo* memo, F f) {
     const std::size_t end = byte + bytes;
     Access now = access;
+    const auto races = [&](std::size_t word, const Access& before) {
+        const unsigned both = now.bytes & before.bytes;
+        const std::size_t where = 4 * word + unsigned(std::countr_zero(both)) - byte;
+        return f(Shadow::Conflict{before, where, unsigned(std::popcount(both))});
+    };
     for (std::size_t at = byte; at < end;) {
-        const std::size_t first = at % 4, here = std::min(4 - first, end - at);
-        now.bytes = std::uint8_t(((1u << here) - 1) << first);
-        if (const Access* const before = shadow_.access(at / 4, now, by)) {
-            const unsigned both = now.bytes & before->bytes;
-            const std::size_t where = at - first + unsigned(std::countr_zero(both)) - byte;
-            if (!f(Shadow::Conflict{*before, where, unsigned(std::popcount(both))})) return false;
+        const std::size_t first = at % 4, here = std::min(4 - first, end - at), word = at / 4;
+        if (here == 4) {
+            now.bytes = Access::whole;
+            if (!shadow_.access_words(word, end / 4, now, by, memo, races)) return false;
+            at = end / 4 * 4;
+            continue;
         }
+        now.bytes = std::uint8_t(((1u << here) - 1) << first);
+        const Access* const before = shadow_.access(word, now, by);
+        if (before && !races(word, *before)) return false;
         at += here;
     }
     return true;
@@ -111,9 +120,11 @@ bool BlockRaces::access(const AgentAccess& access) {
     const Contexts::Id id = wide ? launch_.contexts.number(context) : 0;
     (is_global ? counts_.global : counts_.shared) += access.ranges.size();
     std::uint32_t rest = access.lanes;
+    Shadow::Memo memo;
+    WideShadow::Memo wide_memo;
     for (const AgentAccess::Range& range : access.ranges) {
         const unsigned lane = first_of(rest);
-        if (is_copy) rest &= rest - 1;
+        if (is_copy) rest &= rest - 1, memo = {}, wide_memo = {};  // each by its own lane
         if (is_global && reads && launch_.facts.blocks_are_apart &&
             launch_.global.is_settled(range.address, range.bytes))
             continue;
@@ -130,7 +141,7 @@ bool BlockRaces::access(const AgentAccess& access) {
                 return report(how, nullptr, is_global ? Space::Global : Space::Generic, at, conflict.bytes, found);
             };
             const std::uint64_t address = is_global ? range.address : range.place;
-            if (!wide->access(address, range.bytes, id, found.now.lanes, by, found_one)) return false;
+            if (!wide->access(address, range.bytes, id, found.now.lanes, by, wide_memo, found_one)) return false;
             continue;
         }
         const Access now{.stamp = operation.stamp,
@@ -151,7 +162,7 @@ bool BlockRaces::access(const AgentAccess& access) {
             look_at_rows_if(from, to, true);
             phase_.mark_behind(from, to, operation.agent, found.now.lanes, operation.stamp);
         }
-        if (!touch(now, by, byte, range.bytes, found_one)) return false;
+        if (!touch(now, by, byte, range.bytes, &memo, found_one)) return false;
     }
     return true;
 }
@@ -189,7 +200,8 @@ bool BlockRaces::access_global(const LaneAccess& how, const std::uint64_t* addre
             found.now.lanes = 1u << lane;
             return report(how, addresses, Space::Global, conflict.address, conflict.bytes, found);
         };
-        if (!launch_.global.access(addresses[lane], how.bytes, id, 1u << lane, by, found_one)) return false;
+        WideShadow::Memo memo;
+        if (!launch_.global.access(addresses[lane], how.bytes, id, 1u << lane, by, memo, found_one)) return false;
         if (how.is_strong)
             order_.use(*how.w, lane, addresses[lane], how.bytes, how.direction, how.scope);
         else if (context.writes)
@@ -225,7 +237,7 @@ void BlockRaces::look_at(const Phase::Row& row, const LoadGroup::Load& load) {
          rest &= rest - 1) {
         const unsigned lane = first_of(rest);
         now.lanes = 1u << lane;
-        touch(now, order_.knower(row.warp, lane), places[lane], row.count,
+        touch(now, order_.knower(row.warp, lane), places[lane], row.count, nullptr,
               [](const Shadow::Conflict&) { return true; });
     }
 }
@@ -298,7 +310,7 @@ bool BlockRaces::access_own(const LaneAccess& how, const std::uint64_t* addresse
             return is_in_flight(found.before, found.before_lanes) ||
                    report(how, addresses, Space::Shared, addresses[lane] + conflict.offset, conflict.bytes, found);
         };
-        if (!touch(now, order_.knower(how.w->index, lane), places[lane], how.bytes, found_one)) return false;
+        if (!touch(now, order_.knower(how.w->index, lane), places[lane], how.bytes, nullptr, found_one)) return false;
         note_location(how, lane, addresses[lane]);
     }
     return true;
@@ -326,7 +338,8 @@ bool BlockRaces::access_of_cluster(const LaneAccess& how, const std::uint64_t* a
                    report(how, addresses, Space::Shared, address + (conflict.address - place), conflict.bytes, found);
         };
         const Knower by = order_.knower(how.w->index, lane);
-        if (!its.wide_->access(place, how.bytes, id, 1u << lane, by, found_one)) return false;
+        WideShadow::Memo memo;
+        if (!its.wide_->access(place, how.bytes, id, 1u << lane, by, memo, found_one)) return false;
         note_location(how, lane, address);
     }
     return true;

@@ -87,6 +87,9 @@ struct RowOf {
     std::uint32_t span = 0;  // from there to the end of the last one
     std::uint32_t lanes = 0;
     std::uint32_t bytes = 0;  // of each
+    bool writes = false, is_of_all = false;
+    bool are_apart = false;  // no two lanes have a byte in common
+    const std::uint32_t* loads = LoadGroup::one;
 };
 
 class BlockRaces final : public BlockTool {
@@ -95,7 +98,7 @@ public:
         : block_(block),
           launch_(launch),
           alone_(block.launch_state()),
-          order_(block, launch.in_turn() ? launch.order : alone_),
+          order_(block, launch.in_turn() ? launch.order : alone_, launch.facts.exact),
           slot_(slot) {
         if (launch.facts.in_clusters) wide_.emplace(launch.contexts);
     }
@@ -127,31 +130,26 @@ public:
     /// the warp.
     bool access_shared(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes);
     bool access_global(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes);
-    /// What plain accesses of lanes to bytes of a view are written down in, if they cannot race with others that are
-    /// and need nothing else; their distances from the first one are left to the caller. Otherwise nullptr.
-    Phase::Row* keep_loads(const RowOf& of, bool is_of_all, const std::uint32_t* loads) {
-        if (!may_keep(of)) return nullptr;
-        const std::uint32_t from = first_byte(of);
-        Phase::Row* const row = phase_.add_read(from, from + of.span);
+    /// What plain accesses of lanes are written down in, if they need nothing else; else nullptr. Their distances from
+    /// the first one are left to the caller, who then keeps it.
+    Phase::Row* new_row(const RowOf& of) {
+        if (!has_phases_ || order_.is_spent() || of.span > Phase::most_distance ||
+            (of.writes && order_.has_locations()) || of.view.bits == block_.reserved_written().data())
+            return nullptr;
+        Phase::Row* const row = phase_.new_row();
         if (!row) return nullptr;
-        write_down(*row, of, from);
-        row->loads = LoadGroup(loads);
-        counts_.shared += unsigned(std::popcount(of.lanes)) * row->loads.size();
-        row->writes = false, row->is_of_all = is_of_all;
+        row->loads = LoadGroup(of.loads);
+        row->first = std::uint32_t(byte_of(of.view.bits, of.at)), row->count = of.bytes, row->lanes = of.lanes;
+        row->op = plain_index_of(of.w, of.op), row->stamp = order_.stamp_of(of.w->index);
+        row->warp = std::uint8_t(of.w->index);
+        row->writes = of.writes, row->is_of_all = of.is_of_all;
         return row;
     }
-    /// `distance(lane)` is what the caller then fills in.
-    template <class Distance>
-    Phase::Row* keep_store(const RowOf& of, bool are_apart, Distance distance) {
-        if (!may_keep(of) || order_.has_locations()) return nullptr;
-        const std::uint32_t from = first_byte(of);
-        Phase::Row* const row = phase_.add_write(from, from + of.span, of.lanes, of.bytes, are_apart, distance);
-        if (!row) return nullptr;
-        write_down(*row, of, from);
-        row->loads = LoadGroup(LoadGroup::one);
-        counts_.shared += unsigned(std::popcount(of.lanes));
-        row->writes = true, row->is_of_all = false;
-        return row;
+    /// False if they may race with others of the phase.
+    bool keep(const Phase::Row& row, const RowOf& of) {
+        if (!phase_.keep(row.first + of.span, of.are_apart)) return false;
+        counts_.shared += unsigned(std::popcount(of.lanes)) * row.loads.size();
+        return true;
     }
     /// Memory is given back to the heap.
     void forget_heap(std::uint64_t address);
@@ -174,18 +172,8 @@ private:
     std::size_t byte_of(const std::uint8_t* bits, std::uint64_t offset) const {
         return 8 * std::size_t(bits - written_) + offset;
     }
-    bool may_keep(const RowOf& of) const {
-        return has_phases_ && !order_.is_spent() && of.span <= Phase::most_distance &&
-               of.view.bits != block_.reserved_written().data();
-    }
-    std::uint32_t first_byte(const RowOf& of) const { return std::uint32_t(byte_of(of.view.bits, of.at)); }
-    void write_down(Phase::Row& row, const RowOf& of, std::uint32_t from) {
-        row.first = from, row.count = of.bytes, row.lanes = of.lanes;
-        row.op = plain_index_of(of.w, of.op), row.stamp = order_.stamp_of(of.w->index);
-        row.warp = std::uint8_t(of.w->index);
-    }
     template <class F>
-    bool touch(const Access& access, const Knower& by, std::size_t byte, std::uint32_t bytes, F f);
+    bool touch(const Access& access, const Knower& by, std::size_t byte, std::uint32_t bytes, Shadow::Memo* memo, F f);
     bool is_in_flight(const Context& access, std::uint32_t lanes) const;
     bool access_own(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes);
     bool access_of_cluster(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes);

@@ -55,20 +55,55 @@ void Shadow::put(std::size_t word) {
         }
         return;
     }
+    const std::uint32_t list = new_list();
+    lists_[list] = all_;
+    write_stamps_[word] = listed, write_whos_[word] = list;
+}
+
+std::uint32_t Shadow::new_list() {
     if (free_.empty()) {
-        free_.push_back(std::uint32_t(lists_.size()));
         lists_.emplace_back();
+        return std::uint32_t(lists_.size() - 1);
     }
-    lists_[free_.back()] = all_;
-    write_stamps_[word] = listed;
-    write_whos_[word] = free_.back();
+    const std::uint32_t list = free_.back();
     free_.pop_back();
+    return list;
+}
+
+void Shadow::begin(std::size_t word, Memo& memo, const Knower& by) const {
+    memo.is_known_ = false;
+    memo.before_ = is_listed(word) ? state_of(word) : without_known(state_of(word), by);
+    memo.list_before_ = is_listed(word) ? lists_[write_whos_[word]] : std::vector<Access>();
+}
+
+void Shadow::end(std::size_t word, Memo& memo) const {
+    memo.is_known_ = true;
+    memo.after_ = state_of(word);
+    memo.list_after_ = is_listed(word) ? lists_[write_whos_[word]] : std::vector<Access>();
+}
+
+bool Shadow::follows_with_list(std::size_t word, const Memo& memo, const Knower& by) {
+    const bool has_list = is_listed(word);
+    if (has_list != !memo.list_before_.empty()) return false;
+    const std::uint32_t list = has_list ? write_whos_[word] : 0;
+    if (has_list ? lists_[list] != memo.list_before_ : without_known(state_of(word), by) != memo.before_) return false;
+    if (memo.list_after_.empty()) {
+        lists_[list].clear();
+        free_.push_back(list);
+        set_state(word, memo.after_);
+    } else {
+        const std::uint32_t to = has_list ? list : new_list();
+        lists_[to] = memo.list_after_;
+        write_stamps_[word] = listed, write_whos_[word] = to;
+    }
+    return true;
 }
 
 const Access* Shadow::access_slowly(std::size_t word, const Access& now, const Knower& by) {
     take(word);
     const Access* race = nullptr;
     std::erase_if(all_, [&](const Access& before) {
+        if (by.is_known_to_all(before.agent, before.stamp)) return true;
         const bool is_known = !by.unknown(before.agent, before.lanes, before.stamp, before.is_of_all);
         if (!is_known && before.conflicts(now)) found_ = before, race = &found_;
         return is_known && now.subsumes(before);

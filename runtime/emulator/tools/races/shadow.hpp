@@ -26,6 +26,7 @@ struct Access {
 
     static constexpr std::uint8_t whole = 15;
 
+    bool operator==(const Access&) const = default;
     bool conflicts(const Access& other) const {
         return (bytes & other.bytes) && (writes || other.writes) && !(is_strong && other.is_strong);
     }
@@ -49,6 +50,31 @@ public:
     /// An access to a word. The access that it races with, or nullptr.
     const Access* access(std::size_t word, const Access& now, const Knower& by) {
         return access_known(word, now, *by.clock) ? nullptr : access_slowly(word, now, by);
+    }
+
+    /// What an access has made of a word: it makes the same of the next one that is like it.
+    class Memo {
+        friend Shadow;
+        struct State {
+            std::uint32_t write_stamp = 0, write_who = 0, read_stamp = 0, read_who = 0, read_lanes = 0;
+            bool operator==(const State&) const = default;
+        };
+        bool is_known_ = false;
+        State before_{}, after_{};
+        std::vector<Access> list_before_, list_after_;  // if it has one
+    };
+    /// An access to whole words, with a memo or without. Calls f(word, access) for each race, until it is false; then
+    /// this is.
+    template <class F>
+    bool access_words(std::size_t first, std::size_t last, const Access& now, const Knower& by, Memo* memo, F f) {
+        for (std::size_t word = first; word < last; ++word) {
+            if (memo && follows(word, *memo, by)) continue;
+            if (memo) begin(word, *memo, by);
+            const Access* const before = access(word, now, by);
+            if (before && !f(word, *before)) return false;
+            if (memo && !before) end(word, *memo);
+        }
+        return true;
     }
 
     /// The same if it is known to the clock alone that there is no race, as for most. Otherwise false, and nothing has
@@ -97,6 +123,36 @@ private:
                std::uint32_t(access.is_strong) << strong_at | std::uint32_t(access.agent) << agent_at |
                std::uint32_t(std::countr_zero(access.lanes)) % 32;
     }
+    using State = Memo::State;
+    State state_of(std::size_t word) const {
+        return {write_stamps_[word], write_whos_[word], read_stamps_[word], read_whos_[word], read_lanes_[word]};
+    }
+    void set_state(std::size_t word, const State& state) {
+        write_stamps_[word] = state.write_stamp, write_whos_[word] = state.write_who;
+        read_stamps_[word] = state.read_stamp, read_whos_[word] = state.read_who;
+        read_lanes_[word] = state.read_lanes;
+    }
+    bool is_listed(std::size_t word) const { return write_stamps_[word] == listed; }
+    std::uint32_t new_list();
+    /// Without what is known to all, which can race with nothing that follows.
+    static State without_known(State state, const Knower& by) {
+        const auto is_known = [&](std::uint32_t stamp, std::uint32_t who) {
+            return by.is_known_to_all(who >> agent_at & 63, stamp >> 4);
+        };
+        if (is_known(state.write_stamp, state.write_who)) state.write_stamp = state.write_who = 0;
+        if (is_known(state.read_stamp, state.read_who)) state.read_stamp = state.read_who = state.read_lanes = 0;
+        return state;
+    }
+    bool follows(std::size_t word, const Memo& memo, const Knower& by) {
+        if (!memo.is_known_) return false;
+        if (is_listed(word) || !memo.list_after_.empty()) return follows_with_list(word, memo, by);
+        if (without_known(state_of(word), by) != memo.before_) return false;
+        set_state(word, memo.after_);
+        return true;
+    }
+    bool follows_with_list(std::size_t word, const Memo& memo, const Knower& by);
+    void begin(std::size_t word, Memo& memo, const Knower& by) const;
+    void end(std::size_t word, Memo& memo) const;
     const Access* access_slowly(std::size_t word, const Access& now, const Knower& by);
     void take(std::size_t word);
     void put(std::size_t word);

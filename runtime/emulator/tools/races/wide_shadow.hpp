@@ -90,6 +90,12 @@ private:
 };
 
 class WideShadow {
+    struct Cell {
+        Contexts::Id write = 0, read = 0;
+        std::uint32_t write_lanes = 0, read_lanes = 0;  // of a single context
+        bool operator==(const Cell&) const = default;
+    };
+
 public:
     explicit WideShadow(Contexts& contexts) : contexts_(contexts) {}
     void clear() { pages_.clear(), last_ = nullptr, last_number_ = ~std::uint64_t{0}; }
@@ -114,11 +120,16 @@ public:
         std::uint32_t lanes = 0;  // of which it is one
         std::uint64_t address = 0, bytes = 0;
     };
+    /// What an access has made of a cell: it makes the same of the next one that is like it.
+    struct Memo {
+        bool is_known = false;
+        Cell before{}, after{};
+    };
     /// An access by one lane, with a context. Calls f(conflict) for each cell of it with a race, until one returns
     /// false; then this does.
     template <class F>
     bool access(std::uint64_t address, std::uint32_t bytes, Contexts::Id context, std::uint32_t lane, const Knower& by,
-                F f) {
+                Memo& memo, F f) {
         const Context now = contexts_[context];
         Conflict found;
         for (const std::uint64_t end = address + bytes; address < end;) {
@@ -129,7 +140,16 @@ public:
             const std::uint64_t of_cell = std::uint64_t{1} << page.shift;
             for (; address < until; address += of_cell) {
                 Cell& cell = page.cells[page.cell_at(address)];
-                if (touch(cell, context, now, lane, by, found)) continue;
+                if (memo.is_known && cell == memo.before) {
+                    cell = memo.after;
+                    continue;
+                }
+                memo.before = cell;
+                const std::uint64_t unsure_before = unsure;
+                const bool is_fine = touch(cell, context, now, lane, by, found);
+                memo.is_known = is_fine && unsure == unsure_before;
+                memo.after = cell;
+                if (is_fine) continue;
                 found.address = address;
                 found.bytes = of_cell;
                 if (!f(found)) return false;
@@ -141,10 +161,6 @@ public:
     std::uint64_t unsure = 0;
 
 private:
-    struct Cell {
-        Contexts::Id write = 0, read = 0;
-        std::uint32_t write_lanes = 0, read_lanes = 0;  // of a single context
-    };
     static constexpr int page_bits = 12;
     struct Page {
         int shift = 2;  // bytes of a cell
