@@ -347,7 +347,9 @@ void membar(Lowering& code, Modifiers& modifiers, Operands operands) {
     }
     how.shows_maps = is_of_maps;
     how.shows_barriers = modifiers.has(Modifier::MbarrierInit) || (how.scope > Scope::Block && !is_of_proxies);
-    if (modifiers.has(Modifier::Proxy) && modifiers.has(Modifier::Async)) {
+    if (modifiers.has(Modifier::AsyncGeneric)) {
+        how.shows_shared = true;
+    } else if (modifiers.has(Modifier::Proxy) && modifiers.has(Modifier::Async)) {
         how.shows_shared = !modifiers.has(Modifier::Global);
         how.shows_global = !modifiers.has(Modifier::SharedCta) && !modifiers.has(Modifier::SharedCluster);
     }

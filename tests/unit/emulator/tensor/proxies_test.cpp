@@ -121,6 +121,8 @@ TEST_CASE("a bulk copy reads or overwrites shared memory that ordinary instructi
                        contains("note: the write, by block (0,0,0) thread (0,0,0): st.shared.u32 [%r4], %r1;"));
         check_fine(with(write + fence + meet));
         check_fine(with(write + "fence.proxy.async.shared::cta;" + meet));
+        check_fine(with(write + "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;" + meet));
+        check_fine(with(write + meet + "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;"));
         check_fine(with(write + meet + fence));
         check_fine(with(write + meet + "@%p0 " + fence));
         CHECK_THAT(found_by_all(with(write + "fence.proxy.async.global; fence.acq_rel.cta;" + meet)),
@@ -174,6 +176,9 @@ TEST_CASE("a bulk copy reads or overwrites global memory that its block has writ
         check_fine(with(change + "fence.proxy.async.global;" + meet));
         check_fine(with(change + meet + "fence.proxy.async.global;"));
         CHECK_THAT(found_by_all(with(change + "fence.proxy.async.shared::cta;" + meet)), contains("buffer 'y'"));
+        CHECK_THAT(found_by_all(
+                       with(change + "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;" + meet)),
+                   contains("buffer 'y'"));
         CHECK_THAT(found_by_all(with("st.u32 [%d3], %r1;" + meet)), contains("st.u32 [%d3], %r1;"));
         CHECK_THAT(found_by_all(with("red.global.add.u32 [%d3], 1;" + meet)), contains("buffer 'y'"));
         check_fine(with("@%p0 st.global.u32 [%d1], 1;\n"));  // elsewhere
