@@ -135,6 +135,7 @@ struct Synchronises {
     // What a fence makes visible to copies and products, which access memory by the asynchronous proxy: ordinary
     // accesses of shared and global memory, barriers in shared memory that its thread has made, tensor maps.
     bool shows_shared = false, shows_global = false, shows_barriers = false, shows_maps = false;
+    bool shows_peers = false;  // shared memory of other blocks of the cluster, too
 };
 
 /// The numbers of float arithmetic that may give a NaN or an infinity for finite ones.

@@ -349,8 +349,10 @@ void membar(Lowering& code, Modifiers& modifiers, Operands operands) {
     how.shows_barriers = modifiers.has(Modifier::MbarrierInit) || (how.scope > Scope::Block && !is_of_proxies);
     if (modifiers.has(Modifier::AsyncGeneric)) {
         how.shows_shared = true;
+        how.shows_peers = modifiers.has(Modifier::Acquire);
     } else if (modifiers.has(Modifier::Proxy) && modifiers.has(Modifier::Async)) {
         how.shows_shared = !modifiers.has(Modifier::Global);
+        how.shows_peers = how.shows_shared && !modifiers.has(Modifier::SharedCta);
         how.shows_global = !modifiers.has(Modifier::SharedCta) && !modifiers.has(Modifier::SharedCluster);
     }
     std::optional<VReg> map;

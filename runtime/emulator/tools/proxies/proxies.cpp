@@ -157,6 +157,7 @@ bool Proxies::arrive_at_barrier(const AgentAccess& access) {
 }
 
 bool Proxies::describe(Diagnostic& diagnostic, const Fault& fault, std::string_view by) const {
+    if (!found_.by) return false;  // see races/fences.cpp
     const bool is_of_bulk = fault.code >= FaultCode::BulkNotVisible && fault.code <= FaultCode::ClusterBarrierNotFenced;
     if (!is_of_bulk && fault.code != FaultCode::ProductNotVisible && fault.code != FaultCode::CopyNotVisible)
         return false;

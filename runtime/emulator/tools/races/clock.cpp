@@ -35,4 +35,15 @@ KnownBlocks Clock::blocks(std::uint64_t own) const {
     return all;
 }
 
+void Clock::show(std::uint64_t own, unsigned by, unsigned agent, std::uint32_t lanes, Stamp stamp) {
+    const Blocks known = others_ ? *others_ : Blocks{};
+    const auto all = std::make_shared<Blocks>(known);
+    for (const auto& [block, clock] : known)
+        if (block < shown(0, 1)) (*all)[shown(block, by)] = clock;
+    const auto mine = std::make_shared<BlockClock>(*this);
+    mine->learn(agent, lanes, stamp);
+    (*all)[shown(own, by)] = mine;
+    others_ = all;
+}
+
 }  // namespace ikat::emulator::races

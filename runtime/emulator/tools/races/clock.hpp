@@ -76,6 +76,12 @@ private:
     std::vector<OfLanes> lanes_;
 };
 
+/// What a fence of proxies shows to the asynchronous proxy of what its thread knows: accesses of global memory, of the
+/// shared memory of the cluster, of that of its block of a rank.
+inline constexpr unsigned shows_global = 1, shows_shared = 2, shows_shared_of = 3;
+/// The number, among blocks, of what is known of one behind such a fence. 0: without.
+constexpr std::uint64_t shown(std::uint64_t block, unsigned by) { return block | std::uint64_t{by} << 56; }
+
 /// What is known of blocks, by their numbers. Nobody changes one that others may have; nullptr: nothing.
 using Blocks = std::map<std::uint64_t, std::shared_ptr<const BlockClock>>;
 using KnownBlocks = std::shared_ptr<const Blocks>;
@@ -94,6 +100,8 @@ public:
     void join(const KnownBlocks& blocks, std::uint64_t own);
     /// All of it, for clocks of other blocks.
     KnownBlocks blocks(std::uint64_t own) const;
+    /// By a fence, all that is known is shown, too, and what lanes of an agent have done themselves up to a stamp.
+    void show(std::uint64_t own, unsigned by, unsigned agent, std::uint32_t lanes, Stamp stamp);
     std::uint32_t unknown_of(std::uint64_t block, unsigned agent, std::uint32_t lanes, Stamp stamp) const {
         if (!others_) return lanes;
         const auto found = others_->find(block);

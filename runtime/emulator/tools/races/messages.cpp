@@ -53,7 +53,15 @@ std::string hint_inside(const LaunchState& state, const nvptx::Instruction& befo
 
 }  // namespace
 
+std::string BlockRaces::block_text(std::uint64_t block) const {
+    const auto& grid = block_.launch_state().launch.grid;
+    return "block " + tuple({std::uint32_t(block % grid[0]), std::uint32_t(block / grid[0] % grid[1]),
+                             std::uint32_t(block / grid[0] / grid[1])});
+}
+
 bool BlockRaces::describe(Diagnostic& diagnostic, const Fault& fault, std::string_view by) const {
+    if (unfenced_ && (fault.code == FaultCode::BulkNotVisible || fault.code == FaultCode::ProductNotVisible))
+        return describe_unfenced(diagnostic, fault, by), true;
     constexpr FaultCode codes[] = {FaultCode::SharedRace, FaultCode::Race, FaultCode::BenignRace,
                                    FaultCode::ShuffleRace};
     if (!found_ || std::ranges::find(codes, fault.code) == std::end(codes)) return false;
@@ -65,15 +73,7 @@ bool BlockRaces::describe(Diagnostic& diagnostic, const Fault& fault, std::strin
         const std::uint32_t lanes = is_same_warp ? before_lanes & ~now.lanes : before_lanes;
         whose = thread_text(block_, before.agent * warp_size + unsigned(std::countr_zero(lanes)) % warp_size);
     }
-    if (!is_same_block) {
-        const auto& grid = state.launch.grid;
-        whose =
-            fmt::format("block {} {}",
-                        tuple({std::uint32_t(before.block % grid[0]), std::uint32_t(before.block / grid[0] % grid[1]),
-                               std::uint32_t(before.block / grid[0] / grid[1])}),
-                        was_behind ? "" : whose);
-        if (was_behind) whose.pop_back();
-    }
+    if (!is_same_block) whose = was_behind ? block_text(before.block) : block_text(before.block) + " " + whose;
     const std::string where =
         bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block_);
     diagnostic.message = fmt::format(

@@ -93,6 +93,11 @@ public:
     /// ... and give each other values, which orders nothing.
     void exchange(const Warp& warp, std::uint32_t lanes);
     void fence(const Warp& warp, std::uint32_t lanes, const Synchronises& how);
+    /// Lanes execute a fence that shows what they know to the asynchronous proxy (clock.hpp).
+    void show(const Warp& warp, std::uint32_t lanes, unsigned by);
+    /// Of lanes of an agent those of which no fence has shown to any of a warp's what they have done up to a stamp.
+    std::uint32_t not_shown(unsigned warp, std::uint32_t to, unsigned by, std::uint64_t block, unsigned agent,
+                            std::uint32_t lanes, Stamp stamp) const;
     /// A lane is about to access a location, strongly: an atomic, or volatile or relaxed.
     void use(const Warp& warp, unsigned lane, std::uint64_t location, std::uint32_t bytes, Direction direction,
              Scope scope);

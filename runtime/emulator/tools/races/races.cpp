@@ -40,6 +40,7 @@ void BlockRaces::start() {
     if (order_.start() || shadow_.words() == 0)
         shadow_.clear(2 * block_.shared_written().size() + 4, launch_.facts.exact);
     if (wide_) wide_->clear();
+    has_peer_writes_ = false;
     has_phases_ = !wide_ && !launch_.facts.exact && 4 * shadow_.words() <= Phase::most_bytes;
     phase_.start();
     alone_.locations.clear();
@@ -119,6 +120,9 @@ bool BlockRaces::access(const AgentAccess& access) {
     WideShadow* const wide = is_global ? &launch_.global : wide_ ? &*wide_ : nullptr;
     const Contexts::Id id = wide ? launch_.contexts.number(context) : 0;
     (is_global ? counts_.global : counts_.shared) += access.ranges.size();
+    if (launch_.facts.has_proxies && access.by_async_proxy && (is_global || has_peer_writes_) &&
+        !is_behind_fences(access, *wide, order.knower(warp, first_of(access.lanes))))
+        return false;
     std::uint32_t rest = access.lanes;
     Shadow::Memo memo;
     WideShadow::Memo wide_memo;
@@ -337,6 +341,7 @@ bool BlockRaces::access_of_cluster(const LaneAccess& how, const std::uint64_t* a
             return its.is_in_flight(conflict.before, conflict.lanes) ||
                    report(how, addresses, Space::Shared, address + (conflict.address - place), conflict.bytes, found);
         };
+        its.has_peer_writes_ |= context.writes && &its != this;
         const Knower by = order_.knower(how.w->index, lane);
         WideShadow::Memo memo;
         if (!its.wide_->access(place, how.bytes, id, 1u << lane, by, memo, found_one)) return false;

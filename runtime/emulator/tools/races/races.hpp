@@ -30,6 +30,7 @@ struct Facts {
     bool everywhere = false;  // all memory is looked at
     bool in_clusters = false;
     bool blocks_are_apart = false;  // nothing orders them
+    bool has_proxies = false;       // what has been written may need fences of proxies between blocks
 };
 
 class LaunchRaces final : public LaunchTool {
@@ -121,11 +122,13 @@ public:
         order_.arrive_for(operation, lanes, at);
     }
     bool describe(Diagnostic& diagnostic, const Fault& fault, std::string_view by) const override;
-    void forget_finding() override { found_.reset(); }
+    void forget_finding() override { found_.reset(), unfenced_.reset(); }
 
     void meet(const Warp& warp, std::uint32_t lanes) { order_.meet(warp, lanes); }
     void exchange(const Warp& warp, std::uint32_t lanes) { order_.exchange(warp, lanes); }
     void fence(const Warp& warp, std::uint32_t lanes, const Synchronises& how) { order_.fence(warp, lanes, how); }
+    /// ... one of proxies, for what lanes know of memory of these kinds.
+    void show(const Warp& warp, std::uint32_t lanes, bool of_global, bool of_shared, bool of_peers);
     /// Lanes access memory at addresses in the window of shared memory, or at others. False after a finding that stops
     /// the warp.
     bool access_shared(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes);
@@ -167,6 +170,11 @@ private:
         return found.before.block == found.now.block && found.before.agent == found.now.agent && !found.is_behind &&
                !found.was_behind;
     }
+    /// An ordinary write of another block that no fence has shown.
+    struct Unfenced {
+        Context write{};
+        std::uint32_t lanes = 0;
+    };
     BlockRaces& races_of(const ThreadBlock& block) const { return static_cast<BlockRaces&>(*block.tool(slot_)); }
     bool is_over() const { return order_.is_spent() || launch_.contexts.is_full(); }
     std::size_t byte_of(const std::uint8_t* bits, std::uint64_t offset) const {
@@ -175,6 +183,14 @@ private:
     template <class F>
     bool touch(const Access& access, const Knower& by, std::size_t byte, std::uint32_t bytes, Shadow::Memo* memo, F f);
     bool is_in_flight(const Context& access, std::uint32_t lanes) const;
+    bool is_behind_fences(const AgentAccess& access, WideShadow& wide, const Knower& by);
+    std::optional<Unfenced> unfenced(const AgentAccess& access, const Knower& by, Contexts::Id writes,
+                                     std::uint32_t lanes) const;
+    bool report_unfenced(const AgentAccess& access, std::uint64_t address, std::uint64_t bytes,
+                         const Unfenced& unfenced);
+    void describe_unfenced(Diagnostic& diagnostic, const Fault& fault, std::string_view by) const;
+    /// "block (1,0,0)"
+    std::string block_text(std::uint64_t block) const;
     bool access_own(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes);
     bool access_of_cluster(const LaneAccess& how, const std::uint64_t* addresses, std::uint32_t lanes);
     std::uint32_t access_known(const std::uint32_t* places, unsigned warp, std::uint32_t lanes, std::uint32_t bytes,
@@ -204,7 +220,9 @@ private:
     Phase phase_;                     // of what the shadow has not been told
     Shadow shadow_;                   // of shared memory
     std::optional<WideShadow> wide_;  // ... that the other blocks of a cluster may use
+    bool has_peer_writes_ = false;    // ... and have stored to
     std::optional<Found> found_;
+    std::optional<Unfenced> unfenced_;
     RaceCounts counts_{};
 };
 

@@ -36,6 +36,13 @@ const MicroOp* note_fence(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte
     IKAT_NEXT;
 }
 
+/// Lanes execute a fence of proxies; d is the tool's slot; y: 1 for global memory, 2 for shared memory, 4 of the
+/// cluster.
+const MicroOp* note_shown(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
+    races_of(w, op->d).show(*w, mask, (op->y & 1) != 0, (op->y & 2) != 0, (op->y & 4) != 0);
+    IKAT_NEXT;
+}
+
 [[gnu::noinline]] void forget_lanes(const MicroOp* op, Warp* w, const std::byte* frame, std::uint32_t mask) {
     const auto* const addresses = reinterpret_cast<const std::uint64_t*>(frame + op->a);
     for (; mask; mask &= mask - 1) races_of(w, op->d).forget_heap(addresses[std::countr_zero(mask)]);
@@ -47,13 +54,16 @@ const MicroOp* note_free(const MicroOp* op, Warp* w, std::byte* frame, std::uint
     IKAT_NEXT;
 }
 
+bool has_any(const nvptx::Module& module, const nvptx::Instruction& instruction,
+             std::initializer_list<nvptx::Modifier> modifiers) {
+    return std::ranges::any_of(module.modifiers(instruction.modifiers), [&](nvptx::Name spelling) {
+        return std::ranges::find(modifiers, nvptx::spelled_modifier(module.text(spelling))) != modifiers.end();
+    });
+}
+
 /// Whether threads may be ordered otherwise than by meeting all of a block at barrier 0, or all of a warp.
 bool is_otherwise(const nvptx::Module& module, const nvptx::Instruction& instruction) {
-    const auto has = [&](std::initializer_list<nvptx::Modifier> any) {
-        return std::ranges::any_of(module.modifiers(instruction.modifiers), [&](nvptx::Name spelling) {
-            return std::ranges::find(any, nvptx::spelled_modifier(module.text(spelling))) != any.end();
-        });
-    };
+    const auto has = [&](std::initializer_list<nvptx::Modifier> any) { return has_any(module, instruction, any); };
     const auto is_literal = [](const nvptx::Operand& operand, std::uint64_t value) {
         return operand.kind == nvptx::Operand::Kind::Integer && (operand.value & ~std::uint32_t{0}) == value;
     };
@@ -73,13 +83,18 @@ bool is_otherwise(const nvptx::Module& module, const nvptx::Instruction& instruc
     }
 }
 
-/// Whether it may order threads of different blocks, unless these are a cluster.
+/// Whether by this threads may be ordered behind those of other blocks, unless these are a cluster.
 bool orders_blocks(const nvptx::Module& module, const nvptx::Instruction& instruction) {
-    using enum nvptx::Opcode;
-    const nvptx::Opcode opcode = instruction.opcode;
-    const bool is_of_block =
-        opcode == Bar || opcode == Barrier || opcode == Mbarrier || opcode == Wgmma || opcode == Cp;
-    return !is_of_block && is_otherwise(module, instruction);
+    using enum nvptx::Modifier;
+    const auto has = [&](std::initializer_list<nvptx::Modifier> any) { return has_any(module, instruction, any); };
+    switch (instruction.opcode) {
+        case nvptx::Opcode::Bar:
+        case nvptx::Opcode::Barrier:
+        case nvptx::Opcode::Mbarrier: return false;
+        case nvptx::Opcode::Membar: return true;
+        case nvptx::Opcode::Fence: return has({TensormapGeneric}) || !has({Proxy, MbarrierInit, Release});
+        default: return has({Acquire, AcqRel});
+    }
 }
 
 class Finder final : public Tool {
@@ -120,6 +135,10 @@ public:
             code.put({.run = note_fence,
                       .fields = {code.asked, 0, 0, 0, std::uint32_t(how.scope),
                                  how.acquires * 1u + how.releases * 2u + how.of_access * 4u}});
+        if (everywhere_ && (how.shows_shared || how.shows_global))
+            code.put({.run = note_shown,
+                      .fields = {code.asked, 0, 0, 0, 0,
+                                 how.shows_global * 1u + how.shows_shared * 2u + how.shows_peers * 4u}});
     }
 
     void after_block(Lowering& code, std::uint32_t begin, std::uint32_t end) const override {
@@ -127,18 +146,20 @@ public:
     }
 
     std::unique_ptr<LaunchTool> of(LaunchState& launch, std::size_t slot) const override {
+        const DecodedKernel& kernel = launch.kernel;
         const auto any = [&](auto f) {
-            return std::ranges::any_of(launch.kernel.instructions,
+            return std::ranges::any_of(kernel.instructions,
                                        [&](const nvptx::Instruction* each) { return each && f(launch.module, *each); });
         };
-        const bool in_clusters = launch.kernel.blocks_in_cluster() > 1;
-        return std::make_unique<races::LaunchRaces>(
-            launch,
-            races::Facts{.exact = any(is_otherwise),
-                         .everywhere = everywhere_,
-                         .in_clusters = in_clusters,
-                         .blocks_are_apart = !in_clusters && !any(orders_blocks)},
-            slot);
+        const bool in_clusters = kernel.blocks_in_cluster() > 1, are_apart = !in_clusters && !any(orders_blocks);
+        const bool meets_others = !are_apart && (kernel.has_bulk_copies || (in_clusters && kernel.has_products));
+        return std::make_unique<races::LaunchRaces>(launch,
+                                                    races::Facts{.exact = any(is_otherwise),
+                                                                 .everywhere = everywhere_,
+                                                                 .in_clusters = in_clusters,
+                                                                 .blocks_are_apart = are_apart,
+                                                                 .has_proxies = everywhere_ && meets_others},
+                                                    slot);
     }
 
 private:

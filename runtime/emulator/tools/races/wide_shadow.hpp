@@ -137,6 +137,7 @@ public:
             const std::uint64_t until = std::min(end, ((address >> page_bits) + 1) << page_bits);
             const int fine = std::min(std::countr_zero(address | until), page.shift);
             if (fine < page.shift) page.split(fine);
+            page.has_writes |= now.writes;
             const std::uint64_t of_cell = std::uint64_t{1} << page.shift;
             for (; address < until; address += of_cell) {
                 Cell& cell = page.cells[page.cell_at(address)];
@@ -157,6 +158,25 @@ public:
         }
         return true;
     }
+    /// Calls f(id, lanes, address, bytes) for what has written cells of these bytes last, for neighbours with the same
+    /// once, until one returns false; then this does.
+    template <class F>
+    bool each_write(std::uint64_t address, std::uint32_t bytes, F f) {
+        Cell last;
+        for (const std::uint64_t end = address + bytes; address < end;) {
+            const Page& page = page_of(address);
+            const std::uint64_t until = std::min(end, ((address >> page_bits) + 1) << page_bits),
+                                of_cell = std::uint64_t{1} << page.shift;
+            if (!page.has_writes) address = until;
+            for (; address < until; address = (address / of_cell + 1) * of_cell) {
+                const Cell& cell = page.cells[address % (std::uint64_t{1} << page_bits) >> page.shift];
+                if (cell.write == last.write && cell.write_lanes == last.write_lanes) continue;
+                last = cell;
+                if (cell.write && !f(cell.write, cell.write_lanes, address, of_cell - address % of_cell)) return false;
+            }
+        }
+        return true;
+    }
     /// Accesses of which it is not known whether they are ordered: only for some lanes of a set of accesses they are.
     std::uint64_t unsure = 0;
 
@@ -164,6 +184,7 @@ private:
     static constexpr int page_bits = 12;
     struct Page {
         int shift = 2;  // bytes of a cell
+        bool has_writes = false;
         std::vector<Cell> cells = std::vector<Cell>(1 << (page_bits - 2));
         std::size_t cell_at(std::uint64_t address) const { return address % (std::uint64_t{1} << page_bits) >> shift; }
         void split(int smaller);
