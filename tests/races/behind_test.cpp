@@ -82,8 +82,23 @@ $read: @%p2 ld.shared.u32 %r9, [tile]; @%p2 st.volatile.shared.u32 [tile+2048], 
      64, "", "copy-not-awaited"},
 };
 
+constexpr Twins by_words[] = {
+    {"a bulk store of words that two warps have read, and a third one has changed the last",
+     R"(setp.eq.u32 %p3, %r1, 96; shr.u32 %r10, %r1, 5; sub.u32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 2; mad.lo.u32 %r8, %r2, 4, %r5;
+    st.shared.u32 [%r4], %r1; fence.proxy.async; bar.sync 0;
+    @%p4 ld.volatile.shared.u32 %r9, [%r8]; @%p3 red.shared.add.u32 [tile+124], 1; @%p3 fence.proxy.async; <bar.sync 0;|>
+    @%p1 cp.async.bulk.global.shared::cta.bulk_group [%d2], [%r5], 128; @%p1 cp.async.bulk.commit_group;
+    @%p1 cp.async.bulk.wait_group 0;)",
+     128, "", "bulk-not-visible bulk-changed"},
+    {"a barrier of two warps behind one of all, and a third that reads what one of them has written",
+     R"(setp.eq.u32 %p3, %r3, 1; setp.lt.u32 %p4, %r3, 2; setp.eq.u32 %p5, %r3, 3; mad.lo.u32 %r8, %r2, 4, %r5; bar.sync 0;
+    @!%p4 bra $others; @%p3 st.shared.u32 [%r8], %r1; bar.sync 1, 64; ld.shared.u32 %r9, [%r8]; <bar.sync 0;|> bra $end;
+$others: <bar.sync 0;|> @%p5 ld.shared.u32 %r9, [%r8];)"},
+};
+
 }  // namespace
 
 TEST_CASE("races with what goes on behind an instruction, and their right twins") {
     for (const Twins& each : behind_twins) check(each);
+    for (const Twins& each : by_words) check(each);
 }

@@ -67,6 +67,10 @@ constexpr Twins fences_by_flags[] = {
             STORES "bar.sync 0; @!%p1 bra $end; <fence.proxy.async;|> fence.acq_rel.gpu; st.relaxed.gpu.global.u32 "
                    "[%d3], 1; bra $end; $reader: ld.relaxed.gpu.global.u32 %r9, [%d3]; setp.eq.u32 %p4, %r9, 0; "
                    "@%p4 bra $reader; fence.acq_rel.gpu; " LOADS),
+    between("a fence between that of the release and its flag", 2, 32,
+            STORES "bar.sync 0; @!%p1 bra $end; fence.acq_rel.gpu; <fence.proxy.async;|> st.relaxed.gpu.global.u32 "
+                   "[%d3], 1; <|fence.proxy.async;> bra $end; $reader: ld.relaxed.gpu.global.u32 %r9, [%d3]; "
+                   "setp.eq.u32 %p4, %r9, 0; @%p4 bra $reader; fence.acq_rel.gpu; " LOADS),
     between("a third block fences between the two", 3, 32,
             "setp.eq.u32 %p11, %r20, 1; @%p11 bra $third; " STORES RELEASES
             "$third: @!%p1 bra $end; <|fence.proxy.async;> $again: ld.acquire.gpu.global.u32 %r9, [%d3]; setp.eq.u32 "

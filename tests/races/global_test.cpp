@@ -273,6 +273,15 @@ $loop: @%p1 red.global.add.u32 [%d6], 1; add.u64 %d6, %d6, 4; add.u32 %r10, %r10
                      "fence.sc.gpu; $ready: bar.sync 0; ld.global.u32 %r9, [%d1];"),
 };
 
+// Several have read a word; what is kept of it is a set.
+constexpr Twins by_sets[] = {
+    between("three lanes read a word, of which the last one says so", 1, 64,
+            R"(setp.eq.u32 %p3, %r2, 1; setp.eq.u32 %p4, %r2, 2; setp.eq.u32 %p5, %r3, 0; @!%p5 bra $other;
+    @%p2 ld.global.u32 %r9, [%d2]; @%p3 ld.global.u32 %r9, [%d2]; @%p4 ld.global.u32 %r9, [%d2]; <bar.warp.sync -1;|>
+    @%p4 st.release.gpu.global.u32 [%d3], 1; bra $end;
+$other: ld.acquire.gpu.global.u32 %r9, [%d3]; setp.eq.u32 %p6, %r9, 0; @%p6 bra $other; @%p2 st.global.u32 [%d2], 5;)"),
+};
+
 // Of blocks that nothing orders, two readers of a word are kept.
 constexpr Twins by_readers[] = {
     between("all blocks read the words that one of them writes", 5, 32,
@@ -384,7 +393,8 @@ $writer: ld.acquire.cta.shared.u32 %r9, [%r5+1024]; setp.ne.u32 %p4, %r9, 2; @%p
 TEST_CASE("races in global memory inside a block") {
     for (const Twins& each : in_a_block) check(each);
 }
-TEST_CASE("races with words that several blocks have read") {
+TEST_CASE("races with words that several threads have read") {
+    for (const Twins& each : by_sets) check(each);
     for (const Twins& each : by_readers) check(each);
 }
 TEST_CASE("races between blocks that nothing orders") {

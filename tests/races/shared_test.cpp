@@ -160,6 +160,27 @@ $store: st.shared.u32 [%r4+<640|384>], %r1;)",
      64},
 };
 
+// The same load or store once more, by the same warp, is not written down again.
+constexpr Twins repeated_twins[] = {
+    {"a loop whose load goes from line to line, and a store to the third one",
+     R"(setp.eq.u32 %p3, %r3, 0; mov.u32 %r10, 0; mov.u32 %r11, %r4; @!%p3 bra $store;
+$loop: ld.shared.u32 %r9, [%r11]; add.u32 %r11, %r11, 128; add.u32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 4;
+    @%p4 bra $loop; bra $end;
+$store: st.shared.u32 [%r4+<512|128>], %r1;)",
+     64},
+    {"a loop whose store goes from line to line, and a load of the third one",
+     R"(setp.eq.u32 %p3, %r3, 0; mov.u32 %r10, 0; mov.u32 %r11, %r4; @!%p3 bra $load;
+$loop: st.shared.u32 [%r11], %r1; add.u32 %r11, %r11, 128; add.u32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 4;
+    @%p4 bra $loop; bra $end;
+$load: ld.shared.u32 %r9, [%r4+<512|128>];)",
+     64},
+    {"a lane loads a word again behind the meeting of its warp, and another one stores there",
+     R"(setp.eq.u32 %p3, %r2, 1; mov.u32 %r10, 0;
+$loop: <|bar.warp.sync -1;> @%p2 ld.shared.u32 %r9, [tile]; <bar.warp.sync -1;|> add.u32 %r10, %r10, 1;
+    setp.lt.u32 %p4, %r10, 2; @%p4 bra $loop; @%p3 st.shared.u32 [tile], 1;)",
+     32},
+};
+
 // Where warps write the same lines, words are looked at.
 constexpr Twins column_twins[] = {
     {"warps write columns of a tile, and two of them one",
@@ -186,6 +207,7 @@ constexpr Twins column_twins[] = {
 TEST_CASE("races between warps of a block, and their right twins") {
     for (const Twins& each : shared_twins) check(each);
     for (const Twins& each : grouped_twins) check(each);
+    for (const Twins& each : repeated_twins) check(each);
     for (const Twins& each : column_twins) check(each);
 }
 

@@ -28,6 +28,13 @@ void Order::show(const Warp& warp, std::uint32_t lanes, unsigned by) {
         for (std::uint32_t rest = lanes; rest; rest &= rest - 1)
             show(clock_of(warp.index, unsigned(std::countr_zero(rest))), rest & -rest);
     }
+    // A release fence whose store is still to come releases what this one shows of it.
+    for (Fence& fence : of.fences) {
+        if (fence.lanes & ~lanes) continue;
+        Clock base = *fence.base;
+        base.show(block_.index(), by, warp.index, fence.lanes, fence.stamp);
+        fence.base = std::make_shared<const Clock>(std::move(base));
+    }
     agent.stamp = tick();
 }
 

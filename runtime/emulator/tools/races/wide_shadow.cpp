@@ -34,12 +34,15 @@ Contexts::Id Contexts::with(Id id, Id more, const Knower& by) {
     const bool are_many = (id & is_set) && sets_[id & ~is_set].are_strong && sets_[id & ~is_set].count >= most_strong;
     const int most_looked_at = are_many ? int(most_strong / 2) : 32;
     std::vector<Id> kept;
+    const bool is_one_of_several = id & is_set;
     int looked_at = 0;
     Id rest = id;
     bool has_it = false;
     const auto look = [&](Id each) {
         const Context& before = contexts_[each];
         has_it |= each == more;
+        // Lanes that do the same again, as those that spin; of which lanes it was, a set does not say.
+        if (is_one_of_several && each != more && is_again(now, before)) return;
         if (each == more || !subsumes(now, before) || unknown(before, before.lanes, any)) kept.push_back(each);
     };
     for (; rest & is_set && looked_at < most_looked_at; ++looked_at) {
@@ -51,16 +54,18 @@ Contexts::Id Contexts::with(Id id, Id more, const Knower& by) {
     if (are_many) rest = 0;
     if (!has_it) kept.insert(kept.begin(), more);
     Id all = rest;
+    if (is_one_of_several && kept.size() == 1 && !all) all = grow(0, kept.front()), kept.clear();
     for (auto each = kept.rbegin(); each != kept.rend(); ++each) all = all ? grow(all, *each) : *each;
     return found->second = all;
 }
 
 Contexts::Id Contexts::grow(Id rest, Id context) {
     const auto is_plain = [](const Context& each) { return !each.writes && !each.is_strong; };
-    const Context &now = contexts_[context], &last = contexts_[rest & is_set ? sets_[rest & ~is_set].context : rest];
+    const Context& now = contexts_[context];
+    const Context& last = !rest ? now : contexts_[rest & is_set ? sets_[rest & ~is_set].context : rest];
     const Set before =
         rest & is_set ? sets_[rest & ~is_set] : Set{.are_strong = is_strong(last), .are_plain = is_plain(last)};
-    Set set{rest, context, before.count + 1};
+    Set set{rest, context, rest ? before.count + 1 : 1};
     set.are_strong = before.are_strong && is_strong(now);
     set.are_plain = before.are_plain && is_plain(now);
     set.are_of_blocks = set.are_plain && (before.are_of_blocks || last.block != now.block);

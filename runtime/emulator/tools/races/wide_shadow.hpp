@@ -67,6 +67,11 @@ public:
     static bool subsumes(const Context& now, const Context& before) {
         return (now.writes || !before.writes) && (!now.is_strong || before.is_strong);
     }
+    /// Whether the same lanes do it again, behind the other one.
+    static bool is_again(const Context& now, const Context& before) {
+        return before.block == now.block && before.agent == now.agent && !(before.lanes & ~now.lanes) &&
+               subsumes(now, before);
+    }
     /// There is no room for more.
     bool is_full() const { return contexts_.size() >= most || sets_.size() >= most; }
 
