@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who has accessed each word of memory that many blocks use: global memory, and the shared memory of a cluster. Words
-// are in pages, which are made when something is accessed there. A page whose accesses are of parts of words has cells
-// of that size.
+// are in pages, which are made when something is accessed there. A page has cells of 16 bytes, or smaller ones once
+// there is a smaller access.
 //
 // Accesses have contexts: an op, the lanes that execute it, their agent and its stamp. A cell names the contexts of its
 // last write and of the reads behind it. Where several accesses are not ordered with each other, they are a set; words
@@ -186,11 +186,11 @@ public:
     std::uint64_t unsure = 0;
 
 private:
-    static constexpr int page_bits = 12;
+    static constexpr int page_bits = 12, most_shift = 4;
     struct Page {
-        int shift = 2;  // bytes of a cell
+        int shift = most_shift;  // bytes of a cell
         bool has_writes = false;
-        std::vector<Cell> cells = std::vector<Cell>(1 << (page_bits - 2));
+        std::vector<Cell> cells = std::vector<Cell>(1 << (page_bits - most_shift));
         std::size_t cell_at(std::uint64_t address) const { return address % (std::uint64_t{1} << page_bits) >> shift; }
         void split(int smaller);
     };
