@@ -124,18 +124,21 @@ bool BlockRaces::access(const AgentAccess& access) {
         !is_behind_fences(access, *wide, order.knower(warp, first_of(access.lanes))))
         return false;
     std::uint32_t rest = access.lanes;
+    Found found{.now = context, .is_behind = true};
+    Knower by;
+    const auto take_lane = [&] {
+        by = order.knower(warp, first_of(rest));
+        if (is_product) by.lanes = all_lanes;
+        found.now.lanes = rest & -rest;
+    };
+    take_lane();
     Shadow::Memo memo;
     WideShadow::Memo wide_memo;
     for (const AgentAccess::Range& range : access.ranges) {
-        const unsigned lane = first_of(rest);
-        if (is_copy) rest &= rest - 1, memo = {}, wide_memo = {};  // each by its own lane
+        if (is_copy) take_lane(), rest &= rest - 1, memo.reset(), wide_memo = {};  // each by its own lane
         if (is_global && reads && launch_.facts.blocks_are_apart &&
             launch_.global.is_settled(range.address, range.bytes))
             continue;
-        Knower by = order.knower(warp, lane);
-        if (is_product) by.lanes = all_lanes;
-        Found found{.now = context, .is_behind = true};
-        found.now.lanes = 1u << lane;
         if (wide) {
             const auto found_one = [&](const WideShadow::Conflict& conflict) {
                 found.before = conflict.before;

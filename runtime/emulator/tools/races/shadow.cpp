@@ -17,9 +17,8 @@ void Shadow::clear(std::size_t words, bool exact) {
 void Shadow::take(std::size_t word) {
     all_.clear();
     if (write_stamps_[word] == listed) {
-        all_ = lists_[write_whos_[word]];
-        lists_[write_whos_[word]].clear();
-        free_.push_back(write_whos_[word]);
+        all_ = lists_[write_whos_[word]].accesses;
+        release_list(write_whos_[word]);
         write_stamps_[word] = read_stamps_[word] = 0;
         return;
     }
@@ -56,47 +55,27 @@ void Shadow::put(std::size_t word) {
         return;
     }
     const std::uint32_t list = new_list();
-    lists_[list] = all_;
-    write_stamps_[word] = listed, write_whos_[word] = list;
+    lists_[list].accesses = all_;
+    set_state(word, {.write_stamp = listed, .write_who = list});
 }
 
 std::uint32_t Shadow::new_list() {
+    std::uint32_t list = 0;
     if (free_.empty()) {
+        list = std::uint32_t(lists_.size());
         lists_.emplace_back();
-        return std::uint32_t(lists_.size() - 1);
+    } else {
+        list = free_.back();
+        free_.pop_back();
     }
-    const std::uint32_t list = free_.back();
-    free_.pop_back();
+    lists_[list].uses = 1;
     return list;
 }
 
-void Shadow::begin(std::size_t word, Memo& memo, const Knower& by) const {
-    memo.is_known_ = false;
-    memo.before_ = is_listed(word) ? state_of(word) : without_known(state_of(word), by);
-    memo.list_before_ = is_listed(word) ? lists_[write_whos_[word]] : std::vector<Access>();
-}
-
-void Shadow::end(std::size_t word, Memo& memo) const {
-    memo.is_known_ = true;
-    memo.after_ = state_of(word);
-    memo.list_after_ = is_listed(word) ? lists_[write_whos_[word]] : std::vector<Access>();
-}
-
-bool Shadow::follows_with_list(std::size_t word, const Memo& memo, const Knower& by) {
-    const bool has_list = is_listed(word);
-    if (has_list != !memo.list_before_.empty()) return false;
-    const std::uint32_t list = has_list ? write_whos_[word] : 0;
-    if (has_list ? lists_[list] != memo.list_before_ : without_known(state_of(word), by) != memo.before_) return false;
-    if (memo.list_after_.empty()) {
-        lists_[list].clear();
-        free_.push_back(list);
-        set_state(word, memo.after_);
-    } else {
-        const std::uint32_t to = has_list ? list : new_list();
-        lists_[to] = memo.list_after_;
-        write_stamps_[word] = listed, write_whos_[word] = to;
-    }
-    return true;
+void Shadow::release_list(std::uint32_t list) {
+    if (--lists_[list].uses != 0) return;
+    lists_[list].accesses.clear();
+    free_.push_back(list);
 }
 
 const Access* Shadow::access_slowly(std::size_t word, const Access& now, const Knower& by) {

@@ -54,14 +54,27 @@ public:
 
     /// What an access has made of a word: it makes the same of the next one that is like it.
     class Memo {
+    public:
+        Memo() = default;
+        Memo(const Memo&) = delete;
+        Memo& operator=(const Memo&) = delete;
+        ~Memo() { reset(); }
+        void reset() {
+            if (!of_) return;
+            of_->release(before_);
+            if (is_known_) of_->release(after_);
+            of_ = nullptr, is_known_ = false;
+        }
+
+    private:
         friend Shadow;
         struct State {
             std::uint32_t write_stamp = 0, write_who = 0, read_stamp = 0, read_who = 0, read_lanes = 0;
             bool operator==(const State&) const = default;
         };
+        Shadow* of_ = nullptr;
         bool is_known_ = false;
-        State before_{}, after_{};
-        std::vector<Access> list_before_, list_after_;  // if it has one
+        State before_{}, after_{};  // whose lists it uses, so that their numbers stay theirs
     };
     /// An access to whole words, with a memo or without. Calls f(word, access) for each race, until it is false; then
     /// this is.
@@ -132,8 +145,19 @@ private:
         read_stamps_[word] = state.read_stamp, read_whos_[word] = state.read_who;
         read_lanes_[word] = state.read_lanes;
     }
-    bool is_listed(std::size_t word) const { return write_stamps_[word] == listed; }
+    /// Of words that are alike, one list may be that of all.
+    struct List {
+        std::vector<Access> accesses{};
+        std::uint32_t uses = 0;
+    };
     std::uint32_t new_list();
+    void use(const State& state) {
+        if (state.write_stamp == listed) ++lists_[state.write_who].uses;
+    }
+    void release(const State& state) {
+        if (state.write_stamp == listed) release_list(state.write_who);
+    }
+    void release_list(std::uint32_t list);
     /// Without what is known to all, which can race with nothing that follows.
     static State without_known(State state, const Knower& by) {
         const auto is_known = [&](std::uint32_t stamp, std::uint32_t who) {
@@ -145,21 +169,31 @@ private:
     }
     bool follows(std::size_t word, const Memo& memo, const Knower& by) {
         if (!memo.is_known_) return false;
-        if (is_listed(word) || !memo.list_after_.empty()) return follows_with_list(word, memo, by);
-        if (without_known(state_of(word), by) != memo.before_) return false;
+        const State state = state_of(word);
+        if (without_known(state, by) != memo.before_) return false;
+        use(memo.after_);
+        release(state);
         set_state(word, memo.after_);
         return true;
     }
-    bool follows_with_list(std::size_t word, const Memo& memo, const Knower& by);
-    void begin(std::size_t word, Memo& memo, const Knower& by) const;
-    void end(std::size_t word, Memo& memo) const;
+    void begin(std::size_t word, Memo& memo, const Knower& by) {
+        memo.reset();
+        memo.of_ = this;
+        memo.before_ = without_known(state_of(word), by);
+        use(memo.before_);
+    }
+    void end(std::size_t word, Memo& memo) {
+        memo.is_known_ = true;
+        memo.after_ = state_of(word);
+        use(memo.after_);
+    }
     const Access* access_slowly(std::size_t word, const Access& now, const Knower& by);
     void take(std::size_t word);
     void put(std::size_t word);
 
     bool exact_ = false;
     std::vector<std::uint32_t> write_stamps_, write_whos_, read_stamps_, read_whos_, read_lanes_;
-    std::vector<std::vector<Access>> lists_;
+    std::vector<List> lists_;
     std::vector<std::uint32_t> free_;
     std::vector<Access> all_;  // of the word at hand
     Access found_{};

@@ -135,7 +135,7 @@ public:
     template <class F>
     bool access(std::uint64_t address, std::uint32_t bytes, Contexts::Id context, std::uint32_t lane, const Knower& by,
                 Memo& memo, F f) {
-        const Context now = contexts_[context];
+        const Context& now = contexts_[context];
         Conflict found;
         for (const std::uint64_t end = address + bytes; address < end;) {
             Page& page = page_of(address);
