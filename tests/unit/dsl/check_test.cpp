@@ -80,6 +80,7 @@ TEST_CASE("whole warps vote where a condition holds for whole warps") {
     CHECK_FALSE(vote_is_refused([](u32&, u32& n) { return n < 3; }));
     CHECK(vote_is_refused([](u32& t, u32&) { return t < 16; }));
     CHECK(vote_is_refused([](u32& t, u32&) { return t + 1 < 32; }));
+    CHECK(vote_is_refused([](u32& t, u32&) { return t + 16 < 32; }));
     CHECK(vote_is_refused([](u32& t, u32& n) { return t * n < 32; }));
     CHECK(vote_is_refused([](u32& t, u32&) { return fma(t, t, t) < 64; }));
     CHECK(vote_is_refused([](u32& t, u32& n) { return t < n; }));
