@@ -4,6 +4,7 @@
 // and relaxed accesses to one location. Shuffles and votes order nothing.
 #pragma once
 #include <array>
+#include <bit>
 #include <deque>
 #include <map>
 #include <memory>
@@ -53,6 +54,11 @@ private:
 /// An address in the shared memory of a block, other than all in global memory.
 inline std::uint64_t place_in(const ThreadBlock& block, std::uint64_t address) {
     return std::uint64_t{1} << 63 | block.index() << 24 | address;
+}
+
+template <class F>
+void each_lane(std::uint32_t lanes, F f) {
+    for (; lanes; lanes &= lanes - 1) f(unsigned(std::countr_zero(lanes)));
 }
 
 /// What works behind instructions.
