@@ -198,10 +198,7 @@ std::string found_in_twin(const Twins& twins, bool is_right, std::uint32_t seed,
     Machine machine;
     machine.options.seed = seed;
     machine.options.step_budget = 1000000;
-    emulator::CheckSets sets;
-    emulator::apply(sets, checks, "");
-    machine.options.checks = sets.strict;
-    machine.options.checks.set(emulator::Check::Undefined, emulator::Action::Off);
+    set_checks(machine, checks);
     const auto x = machine.buffer("x", std::vector<std::uint32_t>(1024, 1));
     const auto flags = machine.buffer("flags", std::vector<std::uint32_t>(64));
     const auto map = emulator::encode(

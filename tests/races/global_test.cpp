@@ -418,10 +418,7 @@ namespace {
 /// The code of what is found with these classes, and what is said.
 std::pair<std::string, std::string> found_in(std::string_view body, std::string_view checks, std::uint32_t blocks = 1) {
     Machine machine;
-    emulator::CheckSets sets;
-    emulator::apply(sets, checks, "");
-    machine.options.checks = sets.strict;
-    machine.options.checks.set(emulator::Check::Undefined, emulator::Action::Off);
+    set_checks(machine, checks);
     const auto x = machine.buffer("x", std::vector<std::uint32_t>(1024, 1));
     const auto flags = machine.buffer("flags", std::vector<std::uint32_t>(64));
     const std::string said =

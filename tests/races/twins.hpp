@@ -64,6 +64,14 @@ inline std::string module_of(std::string body, const std::string& arrays = "") {
            barriers + "\n" + body + "\n$end: ret;\n}\n";
 }
 
+/// The checks are those of the language's kernels with these classes, without what is undefined.
+inline void set_checks(Machine& machine, std::string_view classes) {
+    emulator::CheckSets sets;
+    emulator::apply(sets, classes, "");
+    machine.options.checks = sets.strict;
+    machine.options.checks.set(emulator::Check::Undefined, emulator::Action::Off);
+}
+
 /// Every wrong one is found, in every order of the warps, and no right one is accused. `arrays`: those of the module.
 inline void check(const Twins& twins, const std::string& arrays = "") {
     INFO(twins.name);

@@ -25,8 +25,7 @@ void Order::show(const Warp& warp, std::uint32_t lanes, unsigned by) {
         for (auto& more : of.more)
             if (more) show(*more, all_lanes);
     } else {
-        for (std::uint32_t rest = lanes; rest; rest &= rest - 1)
-            show(clock_of(warp.index, unsigned(std::countr_zero(rest))), rest & -rest);
+        each_lane(lanes, [&](unsigned lane) { show(clock_of(warp.index, lane), 1u << lane); });
     }
     // A release fence whose store is still to come releases what this one shows of it.
     for (Fence& fence : of.fences) {
@@ -41,10 +40,10 @@ void Order::show(const Warp& warp, std::uint32_t lanes, unsigned by) {
 std::uint32_t Order::not_shown(unsigned warp, std::uint32_t to, unsigned by, std::uint64_t block, unsigned agent,
                                std::uint32_t lanes, Stamp stamp) const {
     const OfWarp& of = warps_[warp];
-    for (std::uint32_t rest = to; rest; rest &= rest - 1) {
-        const auto& more = of.more[std::size_t(std::countr_zero(rest))];
+    each_lane(to, [&](unsigned lane) {
+        const auto& more = of.more[lane];
         lanes = (more ? *more : of.common).unknown_of(shown(block, by), agent, lanes, stamp);
-    }
+    });
     return lanes;
 }
 
