@@ -13,7 +13,7 @@ namespace {
 /// The kernel takes two buffers of 256 words, which begin with zeros.
 using Twin = Kernel<InOut<std::uint32_t>, InOut<std::uint32_t>>;
 
-struct Twins {
+struct TwinKernels {
     const char* name;
     std::function<void(bool is_right, InOut<std::uint32_t> x, InOut<std::uint32_t> y)> body;
     const char* says;
@@ -21,7 +21,7 @@ struct Twins {
     std::string_view target = "sm_80";
 };
 
-void check(const Twins& twins) {
+void check(const TwinKernels& twins) {
     INFO(twins.name);
     for (const bool is_right : {true, false}) {
         const auto twin = kernel("twin", params("x", "y"),
@@ -44,7 +44,7 @@ void check(const Twins& twins) {
 
 TEST_CASE("races in kernels of the language") {
     using Words = InOut<std::uint32_t>;
-    const std::vector<Twins> all = {
+    const std::vector<TwinKernels> all = {
         {"a thread reads what another warp has stored",
          [](bool is_right, const Words& x, const Words&) {
              Shared<std::uint32_t, 64> tile;
@@ -181,5 +181,5 @@ TEST_CASE("races in kernels of the language") {
          },
          "a race: a"},
     };
-    for (const Twins& each : all) check(each);
+    for (const TwinKernels& each : all) check(each);
 }
