@@ -194,8 +194,9 @@ bool BlockRaces::access_global(const LaneAccess& how, const std::uint64_t* addre
     counts_.global += unsigned(std::popcount(lanes));
     std::uint32_t there = lanes;
     if (launch_.facts.blocks_are_apart && how.direction == Direction::Read && !how.is_strong)
-        for (std::uint32_t rest = lanes; rest; rest &= rest - 1)
-            if (launch_.global.is_settled(addresses[first_of(rest)], how.bytes)) there &= ~(rest & -rest);
+        each_lane(lanes, [&](unsigned lane) {
+            if (launch_.global.is_settled(addresses[lane], how.bytes)) there &= ~(1u << lane);
+        });
     if (!there) return true;
     const Context context = context_of(how, lanes);
     const Contexts::Id id = launch_.contexts.number(context);

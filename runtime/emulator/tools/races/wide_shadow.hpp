@@ -174,7 +174,7 @@ public:
                                 of_cell = std::uint64_t{1} << page.shift;
             if (!page.has_writes) address = until;
             for (; address < until; address = (address / of_cell + 1) * of_cell) {
-                const Cell& cell = page.cells[address % (std::uint64_t{1} << page_bits) >> page.shift];
+                const Cell& cell = page.cells[page.cell_at(address)];
                 if (cell.write == last.write && cell.write_lanes == last.write_lanes) continue;
                 last = cell;
                 if (cell.write && !f(cell.write, cell.write_lanes, address, of_cell - address % of_cell)) return false;
