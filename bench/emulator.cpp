@@ -212,7 +212,7 @@ void measure(const Case& c, const emulator::Checks& checks) {
     emulator::Memory memory;
     const std::uint64_t buffer = memory.allocate(1 << 20, "buffer");
     memory.write(buffer, std::vector<std::byte>(1 << 20));
-    emulator::Program kernel(nvptx::parse(program(c), "bench.ptx"), memory);
+    emulator::Program kernel(ptx::parse(program(c), "bench.ptx"), memory);
     emulator::Options options;
     options.threads = c.threads;
     options.checks = checks;

@@ -66,9 +66,9 @@ double best_seconds(const std::function<void()>& work) {
 }
 
 void measure(const char* name, const std::string& text) {
-    const ikat::nvptx::Module module = ikat::nvptx::parse(text, name);
-    const double parse = best_seconds([&] { ikat::nvptx::parse(text, name); });
-    const double print = best_seconds([&] { ikat::nvptx::print(module); });
+    const ikat::ptx::Module module = ikat::ptx::parse(text, name);
+    const double parse = best_seconds([&] { ikat::ptx::parse(text, name); });
+    const double print = best_seconds([&] { ikat::ptx::print(module); });
     const auto megabytes = double(text.size()) / 1e6;
     std::printf("%-32s %6.2f MB   parse %6.1f MB/s   print %6.1f MB/s\n", name, megabytes, megabytes / parse,
                 megabytes / print);

@@ -6,17 +6,17 @@
 namespace ikat::runtime {
 namespace {
 
-bool runs_on(const nvptx::Target& image, const nvptx::Target& device) {
+bool runs_on(const ptx::Target& image, const ptx::Target& device) {
     return image.specific ? image.name == device.name : image.number <= device.number;
 }
 
 }  // namespace
 
 const EmbeddedImage* image_for(const EmbeddedKernel& kernel, std::string_view target) {
-    const nvptx::Target& device = nvptx::target(target);
+    const ptx::Target& device = ptx::target(target);
     const EmbeddedImage* best = nullptr;
     for (const EmbeddedImage& image : kernel.images)
-        if (runs_on(nvptx::target(image.target), device)) best = &image;
+        if (runs_on(ptx::target(image.target), device)) best = &image;
     return best;
 }
 

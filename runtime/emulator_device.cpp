@@ -63,8 +63,8 @@ public:
     }
 
     ModuleHandle load(const PtxText& ptx) override {
-        nvptx::Module module = nvptx::parse(ptx.text, ptx.name);
-        if (ptx.is_checked) nvptx::check_or_throw(module, {.is_complete = true});
+        ptx::Module module = ptx::parse(ptx.text, ptx.name);
+        if (ptx.is_checked) ptx::check_or_throw(module, {.is_complete = true});
         return ModuleHandle(
             host_.load(host_.primary(), {.module = std::move(module),
                                          .name = std::string(ptx.name),
@@ -133,8 +133,8 @@ void EmulatorDevice::check(emulator::LoadedModule& loaded, const RawLaunch& laun
                                 properties_.shared_bytes));
     const std::uint64_t shared = fixed + launch.grid.dynamic_shared_bytes;
     // A kernel for a newer target would run on a newer device, so that target's limits apply.
-    const nvptx::Target* const its = loaded.target();
-    const bool newer = its && its->number > nvptx::target(properties_.target).number;
+    const ptx::Target* const its = loaded.target();
+    const bool newer = its && its->number > ptx::target(properties_.target).number;
     const std::uint64_t most = newer ? its->shared_opt_in : properties_.shared_bytes_optin;
     if (shared > most)
         throw Error(fmt::format("kernel '{}' needs {} bytes of shared memory per block ({} static, {} dynamic)",
@@ -164,7 +164,7 @@ std::uint64_t host_memory_bytes() {
 }  // namespace
 
 DeviceProperties emulator_properties(const emulator::Options& options, std::string target) {
-    const nvptx::Target& limits = nvptx::target(target);
+    const ptx::Target& limits = ptx::target(target);
     return {
         .name = fmt::format("ikat emulator ({}, {} thread{})", emulator::instruction_set(), options.threads,
                             options.threads == 1 ? "" : "s"),

@@ -131,7 +131,7 @@ void keep_called(ir::Module& module) {
 
 /// Compiles from the IR on. The kernel is the module's last function.
 void finish(ir::Module module, const CompileOptions& options, Stages& stages, Compiled& out) {
-    const nvptx::Target& target = nvptx::target(options.target);
+    const ptx::Target& target = ptx::target(options.target);
     const auto after = [&](const pipeline::Stage& stage, std::span<const ir::Function> functions, bool changed) {
         stages.done(stage.name, functions, stage.leaves, changed);
     };
@@ -150,7 +150,7 @@ void finish(ir::Module module, const CompileOptions& options, Stages& stages, Co
     if (checked_build || options.verify_each) stages.check("registers", each(module, registers, nvptx::complaint));
     const nvptx::Emitted emitted = nvptx::emit(module, registers, target, options.line_info);
     std::vector<std::vector<std::uint32_t>> lines;
-    out.ptx = nvptx::print(emitted.module, lines);
+    out.ptx = ptx::print(emitted.module, lines);
     out.source_lines = by_line(emitted.places, lines.back());
     add_declarations(out.ptx, out.symbols, out.source_lines);
     stages.done("ptx", true, [&] { return out.ptx; });

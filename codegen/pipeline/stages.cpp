@@ -18,12 +18,12 @@ using analysis::Changed;
 
 /// A function of the stage's file, called with the arguments it takes.
 template <auto f>
-Changed run_stage(ir::Function& fn, analysis::Context& context, const nvptx::Target& target) {
-    if constexpr (std::is_invocable_v<decltype(f), ir::Function&, analysis::Context&, const nvptx::Target&>)
+Changed run_stage(ir::Function& fn, analysis::Context& context, const ptx::Target& target) {
+    if constexpr (std::is_invocable_v<decltype(f), ir::Function&, analysis::Context&, const ptx::Target&>)
         return f(fn, context, target);
     else if constexpr (std::is_invocable_v<decltype(f), ir::Function&, analysis::Context&>)
         return f(fn, context);
-    else if constexpr (std::is_invocable_v<decltype(f), ir::Function&, const nvptx::Target&>)
+    else if constexpr (std::is_invocable_v<decltype(f), ir::Function&, const ptx::Target&>)
         return f(fn, target);
     else
         return f(fn);
@@ -134,7 +134,7 @@ constexpr auto in_order = [] {
 }();
 constexpr std::size_t behind_passes = std::size_t(last_place("opt"));
 
-Changed run_one(const Stage& stage, ir::Function& fn, analysis::Context& context, const nvptx::Target& target) {
+Changed run_one(const Stage& stage, ir::Function& fn, analysis::Context& context, const ptx::Target& target) {
     const Changed changed = stage.run(fn, context, target);
     context.changed(changed);
     return changed;
@@ -148,7 +148,7 @@ std::string divergent_operation(const ir::Function& fn, ir::Doubt doubt) {
 
 /// The same with all analyses computed beforehand; those that the stage did not invalidate must still be correct.
 /// What was convergent still is.
-Changed run_verified(const Stage& stage, ir::Function& fn, analysis::Context& context, const nvptx::Target& target) {
+Changed run_verified(const Stage& stage, ir::Function& fn, analysis::Context& context, const ptx::Target& target) {
     context.fill();
     const ir::Function before = fn;
     const Changed changed = run_one(stage, fn, context, target);
@@ -195,7 +195,7 @@ std::vector<const Stage*> optimisation(OptLevel level, std::string_view passes) 
 
 std::span<const Stage* const> selection() { return std::span(in_order).subspan(behind_passes + 1); }
 
-void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const nvptx::Target& target,
+void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const ptx::Target& target,
          const After& after, bool verify) {
     std::vector<analysis::Context> contexts;
     contexts.reserve(functions.size());
@@ -233,7 +233,7 @@ void run_passes(std::span<ir::Function> functions, const PassOptions& options) {
     for (const Stage* stage : list)
         for (std::size_t i = 0; i < functions.size(); ++i) {
             const ir::Function& fn = functions[i];
-            run_verified(*stage, functions[i], contexts[i], nvptx::target("sm_80"));  // no pass depends on the target
+            run_verified(*stage, functions[i], contexts[i], ptx::target("sm_80"));  // no pass depends on the target
             if (options.verify_each) {
                 const std::string findings = complaint(fn);
                 IKAT_ASSERT(findings.empty(), "after pass " + std::string(stage->name) + ":\n" + findings);
@@ -242,7 +242,7 @@ void run_passes(std::span<ir::Function> functions, const PassOptions& options) {
         }
 }
 
-void select(ir::Function& fn, const nvptx::Target& target) {
+void select(ir::Function& fn, const ptx::Target& target) {
     run(selection(), {&fn, 1}, target, [](const Stage&, std::span<const ir::Function>, bool) {});
 }
 

@@ -26,7 +26,7 @@ struct Stage {
     };
     std::string_view name;  // in options, dumps and texts
     Kind kind = Kind::Pass;
-    analysis::Changed (*run)(ir::Function&, analysis::Context&, const nvptx::Target&) = nullptr;
+    analysis::Changed (*run)(ir::Function&, analysis::Context&, const ptx::Target&) = nullptr;
     std::string_view does{};  // for the user, a line
     ir::Level leaves = ir::Level::Typed;
 };
@@ -45,7 +45,7 @@ std::span<const Stage* const> selection();
 /// valid. After each stage, `after` is called with whether it changed a function. `verify` checks that the stage has
 /// reported all its changes: no kept analysis may be stale.
 using After = std::function<void(const Stage&, std::span<const ir::Function>, bool changed)>;
-void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const nvptx::Target& target,
+void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const ptx::Target& target,
          const After& after, bool verify = false);
 
 /// Whether `wish` ("cse", "cse:saxpy", "all") asks for the kernel after a stage, which may also be one that is not in
@@ -64,6 +64,6 @@ struct PassOptions {
 };
 void run_passes(std::span<ir::Function> functions, const PassOptions& options = {});
 inline void run_passes(ir::Function& fn, const PassOptions& options = {}) { run_passes({&fn, 1}, options); }
-void select(ir::Function& fn, const nvptx::Target& target);
+void select(ir::Function& fn, const ptx::Target& target);
 
 }  // namespace ikat::pipeline

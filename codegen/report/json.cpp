@@ -14,7 +14,7 @@ void by_pool(Json& json, std::string_view key, const std::array<std::uint32_t, 4
     json.close('}');
 }
 
-void occupancy(Json& json, std::string_view key, const Occupancy& value, const nvptx::Target& target) {
+void occupancy(Json& json, std::string_view key, const Occupancy& value, const ptx::Target& target) {
     json.key(key), json.open('{');
     json.number("registers", value.registers);
     json.number("blocks", value.blocks);

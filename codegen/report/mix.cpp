@@ -9,14 +9,14 @@
 namespace ikat {
 namespace {
 
-using enum nvptx::OpcodeKind;
-using nvptx::Modifier;
+using enum ptx::OpcodeKind;
+using ptx::Modifier;
 
 /// A row of the report: the opcodes of one kind and, if a space is given, only instructions in that space. The first
 /// match counts.
 struct Row {
     std::string_view name;
-    nvptx::OpcodeKind kind;
+    ptx::OpcodeKind kind;
     Modifier space = Modifier::Unknown;
 };
 
@@ -69,13 +69,13 @@ std::vector<std::string_view> instruction_kinds() {
     return out;
 }
 
-std::string_view kind_of(const nvptx::Module& module, const nvptx::Instruction& instruction) {
-    const nvptx::OpcodeKind kind = nvptx::info(instruction.opcode).kind;
-    const auto modifiers = module.modifiers(instruction.modifiers) | std::views::transform([&](nvptx::Name name) {
-                               return nvptx::spelled_modifier(module.text(name));
+std::string_view kind_of(const ptx::Module& module, const ptx::Instruction& instruction) {
+    const ptx::OpcodeKind kind = ptx::info(instruction.opcode).kind;
+    const auto modifiers = module.modifiers(instruction.modifiers) | std::views::transform([&](ptx::Name name) {
+                               return ptx::spelled_modifier(module.text(name));
                            });
     const auto is_in = [&](Modifier space) {
-        return space == Modifier::Unknown || std::ranges::find(modifiers, space, nvptx::space_of) != modifiers.end();
+        return space == Modifier::Unknown || std::ranges::find(modifiers, space, ptx::space_of) != modifiers.end();
     };
     for (const Row& row : rows)
         if (row.kind == kind && is_in(row.space)) return row.name;

@@ -12,6 +12,6 @@ namespace ikat {
 std::vector<std::string_view> instruction_kinds();
 
 /// "global loads", "floating point", ...: one of instruction_kinds().
-std::string_view kind_of(const nvptx::Module& module, const nvptx::Instruction& instruction);
+std::string_view kind_of(const ptx::Module& module, const ptx::Instruction& instruction);
 
 }  // namespace ikat

@@ -13,7 +13,7 @@ constexpr std::uint32_t register_unit = 256;             // the granularity of r
 
 constexpr std::uint32_t up(std::uint32_t x, std::uint32_t unit) { return (x + unit - 1) / unit * unit; }
 
-std::uint32_t blocks_by_registers(const nvptx::Target& target, const BlockNeeds& block, std::uint32_t warps) {
+std::uint32_t blocks_by_registers(const ptx::Target& target, const BlockNeeds& block, std::uint32_t warps) {
     if (block.registers > target.registers_per_thread) return 0;
     const std::uint32_t per_warp = up(std::max(block.registers, 1u) * warp_size, register_unit);
     if (per_warp * up(warps, partitions) > target.registers) return 0;
@@ -21,7 +21,7 @@ std::uint32_t blocks_by_registers(const nvptx::Target& target, const BlockNeeds&
 }
 
 /// From 8.0 on the system reserves 1 KiB of each block's shared memory.
-std::uint32_t blocks_by_shared(const nvptx::Target& target, const BlockNeeds& block) {
+std::uint32_t blocks_by_shared(const ptx::Target& target, const BlockNeeds& block) {
     if (block.shared_bytes > target.shared_opt_in) return 0;
     const bool turing = target.number < 80;
     const std::uint32_t bytes = up(block.shared_bytes + (turing ? 0 : 1024), turing ? 256 : 128);
@@ -30,7 +30,7 @@ std::uint32_t blocks_by_shared(const nvptx::Target& target, const BlockNeeds& bl
 
 }  // namespace
 
-Occupancy occupancy(const nvptx::Target& target, const BlockNeeds& block) {
+Occupancy occupancy(const ptx::Target& target, const BlockNeeds& block) {
     const std::uint32_t warps = std::max(up(block.threads, warp_size) / warp_size, 1u);
     if (block.threads > target.threads_per_block) return {block.registers, 0, 0, "threads"};
     const std::pair<std::uint32_t, std::string_view> limits[] = {

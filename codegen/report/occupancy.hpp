@@ -22,6 +22,6 @@ struct Occupancy {
     std::string_view limited_by;  // "registers", "shared memory", "warps", "blocks": the first that is exhausted
 };
 
-Occupancy occupancy(const nvptx::Target& target, const BlockNeeds& block);
+Occupancy occupancy(const ptx::Target& target, const BlockNeeds& block);
 
 }  // namespace ikat

@@ -11,7 +11,7 @@
 namespace ikat {
 namespace {
 
-using nvptx::Module, nvptx::Variable;
+using ptx::Module, ptx::Variable;
 
 constexpr std::uint32_t usual_threads = 256;
 
@@ -28,7 +28,7 @@ std::uint32_t bits(std::string_view type) {
 
 std::uint64_t bytes(const Module& module, const Variable& variable) {
     std::uint64_t element = (bits(module.text(variable.type)) + 7) / 8, sum = 0;
-    if (variable.vector != nvptx::no_name) element *= bits(module.text(variable.vector).substr(2));
+    if (variable.vector != ptx::no_name) element *= bits(module.text(variable.vector).substr(2));
     for (const Variable::Declarator& declarator : variable.declarators) {
         std::uint64_t size = element;
         for (std::int64_t extent : declarator.extents) size *= extent > 0 ? std::uint64_t(extent) : 0;
@@ -53,14 +53,14 @@ private:
 
 class Reader {
 public:
-    Reader(const Module& module, const nvptx::Function& entry, KernelReport& out)
+    Reader(const Module& module, const ptx::Function& entry, KernelReport& out)
         : module_(module), entry_(entry), out_(out) {}
 
     void run() {
         out_.name = module_.text(entry_.name);
         out_.target = module_.target.empty() ? "" : module_.text(module_.target[0]);
         out_.version = module_.version;
-        for (const nvptx::Directive& directive : entry_.directives) bound(directive);
+        for (const ptx::Directive& directive : entry_.directives) bound(directive);
         for (const Variable& variable : module_.variables) declared(variable);
         for (const Variable& variable : entry_.variables) declared(variable);
         Space parameters;
@@ -73,9 +73,9 @@ public:
     }
 
 private:
-    void bound(const nvptx::Directive& directive) {
+    void bound(const ptx::Directive& directive) {
         std::uint32_t product = 1;
-        for (const nvptx::Operand& operand : module_.operands(directive.operands))
+        for (const ptx::Operand& operand : module_.operands(directive.operands))
             product *= std::uint32_t(operand.value);
         const std::string_view name = module_.text(directive.name);
         if (name == ".maxntid" || name == ".reqntid") out_.max_threads = product;
@@ -93,24 +93,24 @@ private:
 
     void count_instructions() {
         std::map<std::string_view, std::uint32_t> counts;
-        for (const nvptx::Instruction& instruction : entry_.instructions) ++counts[kind_of(module_, instruction)];
+        for (const ptx::Instruction& instruction : entry_.instructions) ++counts[kind_of(module_, instruction)];
         out_.instructions = std::uint32_t(entry_.instructions.size());
         for (std::string_view kind : instruction_kinds())
             if (counts[kind]) out_.mix.push_back({kind, counts[kind]});
     }
 
     const Module& module_;
-    const nvptx::Function& entry_;
+    const ptx::Function& entry_;
     KernelReport& out_;
     std::map<std::string_view, Space> spaces_;
 };
 
 /// The targets that can run the PTX: its own and later ones; for an "a" target only itself. Each architecture is listed
 /// once.
-std::vector<const nvptx::Target*> runs_on(std::string_view name) {
-    const nvptx::Target* of = nvptx::find_target(name);
-    std::vector<const nvptx::Target*> out;
-    for (const nvptx::Target& target : nvptx::targets()) {
+std::vector<const ptx::Target*> runs_on(std::string_view name) {
+    const ptx::Target* of = ptx::find_target(name);
+    std::vector<const ptx::Target*> out;
+    for (const ptx::Target& target : ptx::targets()) {
         const bool runs = !of || (of->specific ? target.name == of->name : target.number >= of->number);
         if (runs && (!target.specific || (of && of->specific))) out.push_back(&target);
     }
@@ -133,7 +133,7 @@ void add_occupancy(KernelReport& report, const std::string& ptx, const ReportOpt
     report.dynamic_shared_bytes = options.dynamic_shared_bytes;
     const std::uint32_t dynamic = options.dynamic_shared_bytes;
     const auto shared = std::uint32_t(std::min<std::uint64_t>(report.shared_bytes + dynamic, ~0u));
-    for (const nvptx::Target* target : runs_on(report.target)) {
+    for (const ptx::Target* target : runs_on(report.target)) {
         KernelReport::Row row{.target = target};
         const auto with = [&](std::uint32_t registers) {
             return ikat::occupancy(*target, {report.threads_per_block, registers, shared});
@@ -147,7 +147,7 @@ void add_occupancy(KernelReport& report, const std::string& ptx, const ReportOpt
 }
 
 KernelReport read(const Module& module, std::string_view entry) {
-    const nvptx::Function* function = module.find_function(entry);
+    const ptx::Function* function = module.find_function(entry);
     if (!function || !function->is_entry || !function->has_body)
         throw Error("there is no entry '" + std::string(entry) + "' in the PTX", "an .entry with a body");
     KernelReport out;
@@ -157,16 +157,16 @@ KernelReport read(const Module& module, std::string_view entry) {
 
 }  // namespace
 
-KernelReport report(const nvptx::Module& module, std::string_view entry, const ReportOptions& options) {
+KernelReport report(const ptx::Module& module, std::string_view entry, const ReportOptions& options) {
     KernelReport out = read(module, entry);
-    add_occupancy(out, nvptx::print(module), options);
+    add_occupancy(out, ptx::print(module), options);
     return out;
 }
 
 KernelReport report(const Compiled& compiled, const ReportOptions& given) {
     ReportOptions options = given;
     options.dynamic_shared_bytes += compiled.own_dynamic_shared_bytes;
-    const Module module = nvptx::parse(compiled.ptx, compiled.name + ".ptx");
+    const Module module = ptx::parse(compiled.ptx, compiled.name + ".ptx");
     KernelReport out = read(module, compiled.name);
     out.live.emplace();
     for (std::size_t pool = 0; pool < compiled.registers.size(); ++pool)

@@ -26,7 +26,7 @@ struct ReportOptions {
 
 struct KernelReport {
     std::string name, target;
-    nvptx::Version version;
+    ptx::Version version;
 
     /// By pool: pred, b16, b32, b64. The registers that the PTX declares, and the maximum number live at once, which is
     /// known for kernels that ikat compiled.
@@ -47,7 +47,7 @@ struct KernelReport {
 
     /// One row for each target that can run it.
     struct Row {
-        const nvptx::Target* target = nullptr;
+        const ptx::Target* target = nullptr;
         std::optional<Occupancy> predicted{};  // with `words` registers
         std::optional<ptxas::Figures> figures{};
         std::optional<Occupancy> assembled{};  // with the registers that ptxas uses
@@ -62,7 +62,7 @@ class Json;
 KernelReport report(const Compiled& compiled, const ReportOptions& options = {});
 
 /// The report of an entry of any PTX. Throws Error if there is no entry of that name.
-KernelReport report(const nvptx::Module& module, std::string_view entry, const ReportOptions& options = {});
+KernelReport report(const ptx::Module& module, std::string_view entry, const ReportOptions& options = {});
 
 std::string to_text(const KernelReport& report);
 /// One JSON object with the member names of the structure above. `more` may append members (json.hpp).

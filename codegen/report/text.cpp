@@ -43,7 +43,7 @@ void add_mix(Text& out, const KernelReport& report) {
     for (const KernelReport::Count& count : report.mix) add(out, "{:>7}  {}\n", count.instructions, count.kind);
 }
 
-std::string occupancy_text(const nvptx::Target& target, const Occupancy& occupancy) {
+std::string occupancy_text(const ptx::Target& target, const Occupancy& occupancy) {
     return fmt::format("{:>9} {:>6} {:>5} of {:<2} {:>3}%  {:<13}", occupancy.registers, occupancy.blocks,
                        occupancy.warps, target.warps_per_multiprocessor,
                        100 * occupancy.warps / target.warps_per_multiprocessor, occupancy.limited_by);

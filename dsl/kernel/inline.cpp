@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ptx(): the user's text is parsed with the PTX grammar here, so that mistakes in it are reported here. In the AST it
-// is an operation whose results come first:
+// inline_ptx(): the user's text is parsed with the PTX grammar here, so that mistakes in it are reported here. In the
+// AST it is an operation whose results come first:
 //
-//     ptx("add.u32 {1}, {0}, 1;", in(a), out(b))          %5, … = opaque_value "add.u32 {0}, {1}, 1;", %4
+//     inline_ptx("add.u32 {1}, {0}, 1;", in(a), out(b))          %5, … = opaque_value "add.u32 {0}, {1}, 1;", %4
 // A variable that is read and written becomes two operands, with a mov before the text.
 #include "codegen/ptx/check/inline.hpp"
 #include "dsl/record/recorder.hpp"
@@ -40,7 +40,7 @@ std::string copied_first(std::span<const TextOperand> operands, const std::vecto
 
 }  // namespace
 
-void ptx(const char* text, const TextOperand* first, std::uint32_t count, const Where& where) {
+void inline_ptx(const char* text, const TextOperand* first, std::uint32_t count, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     const std::span operands(first, count);
@@ -51,12 +51,12 @@ void ptx(const char* text, const TextOperand* first, std::uint32_t count, const 
         if (operand.writes) written.push_back(operand.type);
     }
     if (written.size() > most_results)
-        return recorder.complain("ptx() gives at most 16 values", "split the text", recorder.here());
-    const ikat::nvptx::InlineText read = ikat::nvptx::read_inline(text, registers);
+        return recorder.complain("inline_ptx() gives at most 16 values", "split the text", recorder.here());
+    const ikat::ptx::InlineText read = ikat::ptx::read_inline(text, registers);
     for (const Diagnostic& finding : read.findings) {
         const Location& place = finding.where;
         recorder.diagnostics.push_back({.where = recorder.here(),
-                                        .message = "in the text of ptx(), line " + std::to_string(place.line) +
+                                        .message = "in the text of inline_ptx(), line " + std::to_string(place.line) +
                                                    ", column " + std::to_string(place.column) + ": " + finding.message,
                                         .hint = finding.hint,
                                         .excerpt = finding.excerpt});
@@ -74,7 +74,7 @@ void ptx(const char* text, const TextOperand* first, std::uint32_t count, const 
         numbers[k] = "{" + std::to_string(operands[k].writes ? results[k] : sources[k]) + "}";
     }
     const auto nodes = append_text(recorder, read.pure,
-                                   copied_first(operands, results, sources) + ikat::nvptx::with_operands(text, numbers),
+                                   copied_first(operands, results, sources) + ikat::ptx::with_operands(text, numbers),
                                    arguments, written);
     for (std::size_t k = 0, result = 0; k < count; ++k) {
         if (!operands[k].writes) continue;

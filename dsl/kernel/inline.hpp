@@ -2,7 +2,7 @@
 // PTX instructions as text.
 //
 //     u32 d;
-//     ptx("lop3.b32 {0}, {1}, {2}, {3}, 0xEA;", out(d), in(a), in(b), in(c));
+//     inline_ptx("lop3.b32 {0}, {1}, {2}, {3}, 0xEA;", out(d), in(a), in(b), in(c));
 #pragma once
 #include "dsl/values/math.hpp"
 
@@ -19,7 +19,7 @@ template <class T>
 constexpr void check_text_operand() {
     static_assert(
         ir::contains(ir::Any, ir::type_of<T>) && !ir::contains(ir::Float8, ir::type_of<T>),
-        "an operand of ptx() is a value that fits a register: for 8-bit floats pass the bits, bit_cast<u8>()");
+        "an operand of inline_ptx() is a value that fits a register: for 8-bit floats pass the bits, bit_cast<u8>()");
 }
 
 }  // namespace detail
@@ -68,12 +68,13 @@ private:
     trace::Where where_;
 };
 template <class... O>
-void ptx(const PtxText& text, const O&... operands) {
-    static_assert((std::is_same_v<O, trace::TextOperand> && ...),
-                  "operands of ptx() say what the text does with them: in(value), out(variable), inout(variable)");
+void inline_ptx(const PtxText& text, const O&... operands) {
+    static_assert(
+        (std::is_same_v<O, trace::TextOperand> && ...),
+        "operands of inline_ptx() say what the text does with them: in(value), out(variable), inout(variable)");
     if constexpr ((std::is_same_v<O, trace::TextOperand> && ...)) {
         const trace::TextOperand all[] = {operands..., {}};
-        trace::ptx(text.text(), all, sizeof...(O), text.where());
+        trace::inline_ptx(text.text(), all, sizeof...(O), text.where());
     }
 }
 

@@ -153,8 +153,8 @@ public:
         static_assert(sizeof(R) <= alignment, "read<T>(): the parameter's alignment is less than that of its numbers");
         return Leaf<R>(trace::raw_number(parameter_, ir::type_of<R>, offset, where));
     }
-    /// The generic address of the first byte, a u64, for ptx(): copies with a tensor map take it. The bytes can only be
-    /// read.
+    /// The generic address of the first byte, a u64, for inline_ptx(): copies with a tensor map take it. The bytes can
+    /// only be read.
     Leaf<std::uint64_t> address(const trace::Where& where = trace::Where::current()) const {
         return Leaf<std::uint64_t>(trace::raw_address(parameter_, where));
     }

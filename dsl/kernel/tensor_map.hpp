@@ -135,7 +135,7 @@ public:
     explicit TensorMap(const trace::Array& parameter) : parameter_(parameter) {}
 
     const trace::Array& parameter() const { return parameter_; }
-    /// Of the map, a generic address, for ptx().
+    /// Of the map, a generic address, for inline_ptx().
     Leaf<std::uint64_t> address(const trace::Where& where = trace::Where::current()) const {
         return Leaf<std::uint64_t>(trace::raw_address(parameter_, where));
     }

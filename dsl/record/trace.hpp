@@ -231,8 +231,8 @@ void print(const char* text, RecordedValues arguments, const Where& where);
 /// With values the text has a {} for each, as in print(); without values it is literal.
 void check(Recorded condition, const char* text, RecordedValues arguments, const Where& where);
 
-/// An operand of ptx(): a value that its text reads, or a variable that it writes, or both. The text sees a register of
-/// type `type`, which holds an integer of 8 bits in 32.
+/// An operand of inline_ptx(): a value that its text reads, or a variable that it writes, or both. The text sees a
+/// register of type `type`, which holds an integer of 8 bits in 32.
 struct TextOperand {
     ir::Type type = ir::Type::Void;
     bool reads = false, writes = false;
@@ -240,7 +240,7 @@ struct TextOperand {
     Variable variable{};  // where it writes, of type `variable_type`
     ir::Type variable_type = ir::Type::Void;
 };
-void ptx(const char* text, const TextOperand* operands, std::uint32_t count, const Where& where);
+void inline_ptx(const char* text, const TextOperand* operands, std::uint32_t count, const Where& where);
 
 // ---- control flow
 

@@ -61,12 +61,12 @@ DeviceId device_id(const Driver& driver, int ordinal) {
 std::string target_for(std::uint32_t major, std::uint32_t minor) {
     std::string_view newest;
     const std::uint32_t capability = major * 10 + minor;
-    for (const nvptx::Target& target : nvptx::targets())
+    for (const ptx::Target& target : ptx::targets())
         if (target.specific ? target.number == capability : target.number <= capability) newest = target.name;
     if (newest.empty())
         throw Error(fmt::format("a device of compute capability {}.{} is too old", major, minor),
                     fmt::format("the oldest target is {}; run on the CPU with IKAT_DEVICE=emulator",
-                                nvptx::targets().front().name));
+                                ptx::targets().front().name));
     return std::string(newest);
 }
 
@@ -238,12 +238,12 @@ bool has_wide_parameters(std::string_view ptx) {
 Layouts layouts_of(const PtxText& ptx) {
     Layouts out;
     if (!has_wide_parameters(ptx.text)) return out;
-    const nvptx::Module module = nvptx::parse(ptx.text, ptx.name);
-    for (const nvptx::Function& function : module.functions) {
+    const ptx::Module module = ptx::parse(ptx.text, ptx.name);
+    for (const ptx::Function& function : module.functions) {
         if (!function.is_entry || function.parameters.empty()) continue;
-        const nvptx::Variable& last = function.parameters.back();
-        Layout layout{nvptx::parameter_offsets(module, function)};
-        layout.bytes = layout.offsets.back() + nvptx::variable_bytes(module, last, last.declarators.front());
+        const ptx::Variable& last = function.parameters.back();
+        Layout layout{ptx::parameter_offsets(module, function)};
+        layout.bytes = layout.offsets.back() + ptx::variable_bytes(module, last, last.declarators.front());
         out.emplace(module.text(function.name), std::move(layout));
     }
     return out;

@@ -78,9 +78,9 @@ TEST_CASE("emitted PTX parses back to itself") {
         for (const CompileOptions& options : ways(target_of(file))) {
             INFO(file);
             const std::string emitted = compile(input_of(file), options).ptx;
-            const nvptx::Module module = nvptx::parse(emitted, "(emitted)");
-            CHECK(nvptx::print(module) == emitted);
-            for (const Diagnostic& finding : nvptx::check(module)) FAIL_CHECK(to_string(finding));
+            const ptx::Module module = ptx::parse(emitted, "(emitted)");
+            CHECK(ptx::print(module) == emitted);
+            for (const Diagnostic& finding : ptx::check(module)) FAIL_CHECK(to_string(finding));
             CHECK(compile(input_of(file), options).ptx == emitted);
         }
 }

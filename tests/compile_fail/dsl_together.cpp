@@ -9,9 +9,9 @@
 // expect: reduce_add() of a vector is for elements of type float, half, bfloat16 and pairs of these
 // expect: shuffles exchange numbers: ballot() gives a pred of all lanes
 // expect: this atomic is not for elements of this type
-// expect: an operand of ptx() is a value that fits a register: for 8-bit floats pass the bits, bit_cast<u8>()
+// expect: an operand of inline_ptx() is a value that fits a register: for 8-bit floats pass the bits, bit_cast<u8>()
 // expect: memory that other threads change is read and written: declare the parameter as InOut<T>
-// expect: operands of ptx() say what the text does with them: in(value), out(variable), inout(variable)
+// expect: operands of inline_ptx() say what the text does with them: in(value), out(variable), inout(variable)
 // expect: out() takes a device variable: f32, u32, i32 ...
 // expect: add_carry() is for i32, u32, i64 and u64
 // expect: sub_borrow() is for i32, u32, i64 and u64
@@ -25,12 +25,12 @@ void misuse(f32 x, u32 u, u64 l, pred p, In<float> in_only, InOut<std::uint32_t>
     all_match(x);
     shuffle_xor(p, 1);
     atomic_add(bytes[u], 1);
-    ptx("mov.u32 {0}, {1};", out(u), in(small[u]));
+    inline_ptx("mov.u32 {0}, {1};", out(u), in(small[u]));
     reduce_add(l);
     reduce_xor(x);
     reduce_add(words.vec<2>(u), {1, 2});
     atomic_load(in_only[u]);
-    ptx("mov.u32 {0}, {1};", out(u), u);
+    inline_ptx("mov.u32 {0}, {1};", out(u), u);
     out(x + 1);
     add_carry(x, x);
     sub_borrow(x, x, true);

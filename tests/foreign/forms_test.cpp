@@ -19,61 +19,61 @@ using namespace ikat;
 
 namespace {
 
-constexpr nvptx::Version versions[] = {{6, 3}, {6, 4}, {6, 5}, {7, 0}, {7, 1}, {7, 2}, {7, 3}, {7, 4},
-                                       {7, 5}, {7, 6}, {7, 7}, {7, 8}, {8, 0}, {8, 1}, {8, 2}, {8, 3},
-                                       {8, 4}, {8, 5}, {8, 6}, {8, 7}, {8, 8}, {9, 0}};
+constexpr ptx::Version versions[] = {{6, 3}, {6, 4}, {6, 5}, {7, 0}, {7, 1}, {7, 2}, {7, 3}, {7, 4},
+                                     {7, 5}, {7, 6}, {7, 7}, {7, 8}, {8, 0}, {8, 1}, {8, 2}, {8, 3},
+                                     {8, 4}, {8, 5}, {8, 6}, {8, 7}, {8, 8}, {9, 0}};
 
 const std::string registers =
     ".reg .pred %p<3>;\n.reg .b16 %h<9>;\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n.reg .f32 %f<9>;\n.reg .f64 %fd<9>;\n";
 constexpr std::size_t first_line = 11;  // of the instructions
 
-std::string kernel(const std::vector<std::string>& lines, nvptx::Version version, std::string_view target) {
-    std::string text = ".version " + nvptx::to_text(version) + "\n.target " + std::string(target) +
+std::string kernel(const std::vector<std::string>& lines, ptx::Version version, std::string_view target) {
+    std::string text = ".version " + ptx::to_text(version) + "\n.target " + std::string(target) +
                        "\n.address_size 64\n.visible .entry k()\n" + "{ " + registers;
     for (const std::string& line : lines) text += line + '\n';
     return text + "ret;\n}\n";
 }
 
-std::string name_of(nvptx::Type type, unsigned number) {
+std::string name_of(ptx::Type type, unsigned number) {
     const std::string digit = std::to_string(number);
-    if (type.kind == nvptx::Type::Kind::Predicate) return "%p" + std::to_string(number % 3);
-    if (type.kind == nvptx::Type::Kind::Float && type.bits >= 32) return (type.bits == 32 ? "%f" : "%fd") + digit;
+    if (type.kind == ptx::Type::Kind::Predicate) return "%p" + std::to_string(number % 3);
+    if (type.kind == ptx::Type::Kind::Float && type.bits >= 32) return (type.bits == 32 ? "%f" : "%fd") + digit;
     return (type.bits == 16 ? "%h" : type.bits == 64 ? "%rd" : "%r") + digit;
 }
 
-std::string braces(unsigned count, nvptx::Type type, unsigned number) {
+std::string braces(unsigned count, ptx::Type type, unsigned number) {
     std::string out;
     for (unsigned i = 0; i < count; ++i) out += (i ? ", " : "") + name_of(type, (number + i) % 9);
     return '{' + out + '}';
 }
 
-std::string immediate(const nvptx::Form& form) {
+std::string immediate(const ptx::Form& form) {
     switch (form.opcode) {
-        case nvptx::find_opcode("cp"): return "16";
-        case nvptx::find_opcode("applypriority"):
-        case nvptx::find_opcode("discard"):
-        case nvptx::find_opcode("fence"):
-        case nvptx::find_opcode("tensormap"): return "128";
+        case ptx::find_opcode("cp"): return "16";
+        case ptx::find_opcode("applypriority"):
+        case ptx::find_opcode("discard"):
+        case ptx::find_opcode("fence"):
+        case ptx::find_opcode("tensormap"): return "128";
         default: return "1";
     }
 }
 
 /// An operand for a rule, or nothing for those that need declarations of their own.
-std::optional<std::string> operand(const nvptx::Match& match, const nvptx::OperandRule& rule, unsigned number) {
-    const auto fragment = nvptx::fragment(match, rule.type);
-    const nvptx::Type type = rule.type == "t"      ? match.t
-                             : rule.type == "u"    ? match.u
-                             : rule.type == "wide" ? nvptx::Type{match.t.kind, std::uint16_t(2 * match.t.bits)}
-                             : fragment            ? fragment->type
-                                                   : nvptx::find_type(rule.type);
+std::optional<std::string> operand(const ptx::Match& match, const ptx::OperandRule& rule, unsigned number) {
+    const auto fragment = ptx::fragment(match, rule.type);
+    const ptx::Type type = rule.type == "t"      ? match.t
+                           : rule.type == "u"    ? match.u
+                           : rule.type == "wide" ? ptx::Type{match.t.kind, std::uint16_t(2 * match.t.bits)}
+                           : fragment            ? fragment->type
+                                                 : ptx::find_type(rule.type);
     const unsigned parts = rule.parts ? rule.parts : fragment ? fragment->registers : match.vector;
-    const nvptx::Type any = type ? type : nvptx::Type{nvptx::Type::Kind::Bits, 32};
+    const ptx::Type any = type ? type : ptx::Type{ptx::Type::Kind::Bits, 32};
     std::string first;
     switch (rule.letter) {
         case 'm': return "[%rd1]";
         case 'y': return "[%r1]";
         case 'T':
-            return "[%rd1, " + braces(rule.parts ? rule.parts : match.coordinates, nvptx::find_type("b32"), 1) + ']';
+            return "[%rd1, " + braces(rule.parts ? rule.parts : match.coordinates, ptx::find_type("b32"), 1) + ']';
         case 'g': return "%r1";
         case 'f': return "%rd1";
         case 'v':
@@ -95,21 +95,21 @@ std::optional<std::string> operand(const nvptx::Match& match, const nvptx::Opera
 }
 
 /// The instruction with these modifiers, if this form is the one for it and its operands can be written.
-std::optional<std::string> instruction(const nvptx::Form& form, const std::vector<nvptx::Modifier>& chosen) {
-    nvptx::Module module;
-    std::string text(nvptx::info(form.opcode).name);
-    std::vector<nvptx::Name> names;
-    for (const nvptx::Modifier each : chosen) {
-        std::string name = "." + std::string(nvptx::name(each));
+std::optional<std::string> instruction(const ptx::Form& form, const std::vector<ptx::Modifier>& chosen) {
+    ptx::Module module;
+    std::string text(ptx::info(form.opcode).name);
+    std::vector<ptx::Name> names;
+    for (const ptx::Modifier each : chosen) {
+        std::string name = "." + std::string(ptx::name(each));
         if (const std::size_t at = name.find("nN"); at != name.npos) name.replace(at + 1, 1, "16");
         names.push_back(module.intern(name));
         text += name;
     }
-    const nvptx::Match match =
-        nvptx::match(module, {.opcode = form.opcode, .modifiers = module.add_modifiers(names)}, form);
+    const ptx::Match match =
+        ptx::match(module, {.opcode = form.opcode, .modifiers = module.add_modifiers(names)}, form);
     const char* separator = " ";
     unsigned number = 0;
-    for (const nvptx::OperandRule& rule : match.rules()) {
+    for (const ptx::OperandRule& rule : match.rules()) {
         const auto one = operand(match, rule, ++number);
         if (!one) return {};
         if (rule.optional) break;
@@ -120,30 +120,30 @@ std::optional<std::string> instruction(const nvptx::Form& form, const std::vecto
 }
 
 /// Each alternative of each group, with the first of the others and without the optional ones; each pair of types.
-void add_instructions(const nvptx::Form& form, std::set<std::string>& to) {
+void add_instructions(const ptx::Form& form, std::set<std::string>& to) {
     const auto& groups = form.groups;
     const auto add = [&](auto choose) {
-        std::vector<nvptx::Modifier> chosen;
+        std::vector<ptx::Modifier> chosen;
         for (std::size_t i = 0; i < groups.size(); ++i) {
             if (groups[i].rest) return;
-            const nvptx::Modifier one = choose(i);
-            if (one != nvptx::Modifier::Unknown) chosen.push_back(one);
+            const ptx::Modifier one = choose(i);
+            if (one != ptx::Modifier::Unknown) chosen.push_back(one);
         }
         if (const auto text = instruction(form, chosen)) to.insert(*text);
     };
     const auto usual = [&](std::size_t i) {
-        return groups[i].optional ? nvptx::Modifier::Unknown : groups[i].alternatives[0];
+        return groups[i].optional ? ptx::Modifier::Unknown : groups[i].alternatives[0];
     };
     add(usual);
-    const bool has_pairs = std::ranges::any_of(groups, [](const nvptx::Group& group) { return group.slot == 'u'; });
+    const bool has_pairs = std::ranges::any_of(groups, [](const ptx::Group& group) { return group.slot == 'u'; });
     for (std::size_t i = 0; i < groups.size(); ++i)
-        for (const nvptx::Modifier each : groups[i].alternatives) {
+        for (const ptx::Modifier each : groups[i].alternatives) {
             add([&](std::size_t j) { return j == i ? each : usual(j); });
             for (std::size_t k = 0; k < groups.size(); ++k) {
                 const bool are_types = groups[i].slot == 't' && groups[k].slot == 'u';
                 const bool is_extra = has_pairs && groups[k].optional && k != i && groups[i].slot == 't';
                 if (!are_types && !is_extra) continue;
-                for (const nvptx::Modifier other : groups[k].alternatives)
+                for (const ptx::Modifier other : groups[k].alternatives)
                     add([&](std::size_t j) { return j == i ? each : j == k ? other : usual(j); });
             }
         }
@@ -151,16 +151,16 @@ void add_instructions(const nvptx::Form& form, std::set<std::string>& to) {
 
 std::vector<std::string> instructions() {
     std::set<std::string> out;
-    for (std::size_t opcode = 1; opcode < nvptx::opcode_count; ++opcode)
-        for (const nvptx::Form& form : nvptx::forms_of(nvptx::Opcode(opcode))) add_instructions(form, out);
+    for (std::size_t opcode = 1; opcode < ptx::opcode_count; ++opcode)
+        for (const ptx::Form& form : ptx::forms_of(ptx::Opcode(opcode))) add_instructions(form, out);
     return {out.begin(), out.end()};
 }
 
 /// Which of the lines check() accepts.
-std::vector<bool> accepted_by_check(const std::vector<std::string>& lines, nvptx::Version version,
+std::vector<bool> accepted_by_check(const std::vector<std::string>& lines, ptx::Version version,
                                     std::string_view target) {
     std::vector<bool> out(lines.size(), true);
-    for (const Diagnostic& each : nvptx::check(nvptx::parse(kernel(lines, version, target), "k.ptx")))
+    for (const Diagnostic& each : ptx::check(ptx::parse(kernel(lines, version, target), "k.ptx")))
         if (each.severity == Severity::Error && each.where.line >= first_line &&
             each.where.line < first_line + lines.size())
             out[each.where.line - first_line] = false;
@@ -169,7 +169,7 @@ std::vector<bool> accepted_by_check(const std::vector<std::string>& lines, nvptx
 
 /// The same of ptxas. A run names all lines with errors, unless one is fatal; what is wrong with the others is found
 /// when those are gone.
-std::vector<bool> accepted_by_ptxas(std::vector<std::string> lines, nvptx::Version version, std::string_view target) {
+std::vector<bool> accepted_by_ptxas(std::vector<std::string> lines, ptx::Version version, std::string_view target) {
     std::vector<bool> out(lines.size(), true);
     for (;;) {
         const tests::PtxasReport report = tests::assemble(kernel(lines, version, target), target);
@@ -192,17 +192,17 @@ std::vector<bool> accepted_by_ptxas(std::vector<std::string> lines, nvptx::Versi
 }
 
 /// "7.8-8.1,9.0": versions in order, those that follow each other joined.
-std::string ranges(const std::vector<nvptx::Version>& given) {
-    const auto number_of = [](const nvptx::Version& version) {
-        const auto is_it = [&](const nvptx::Version& each) { return !(each < version) && !(version < each); };
+std::string ranges(const std::vector<ptx::Version>& given) {
+    const auto number_of = [](const ptx::Version& version) {
+        const auto is_it = [&](const ptx::Version& each) { return !(each < version) && !(version < each); };
         return std::ranges::find_if(versions, is_it) - std::begin(versions);
     };
     std::string out;
     for (std::size_t i = 0; i < given.size(); ++i) {
         std::size_t last = i;
         while (last + 1 < given.size() && number_of(given[last + 1]) == number_of(given[last]) + 1) ++last;
-        out += (out.empty() ? "" : ",") + nvptx::to_text(given[i]);
-        if (last > i) out += '-' + nvptx::to_text(given[last]);
+        out += (out.empty() ? "" : ",") + ptx::to_text(given[i]);
+        if (last > i) out += '-' + ptx::to_text(given[last]);
         i = last;
     }
     return out;
@@ -212,9 +212,9 @@ std::string ranges(const std::vector<nvptx::Version>& given) {
 std::map<std::string, std::string> differences() {
     const std::vector<std::string> lines = instructions();
     CHECK(lines.size() > 2000);
-    std::map<std::string, std::map<std::string, std::vector<nvptx::Version>>> found;
-    for (const nvptx::Target& target : nvptx::targets())
-        for (const nvptx::Version version : versions) {
+    std::map<std::string, std::map<std::string, std::vector<ptx::Version>>> found;
+    for (const ptx::Target& target : ptx::targets())
+        for (const ptx::Version version : versions) {
             if (version < target.version) continue;
             const std::vector<bool> ours = accepted_by_check(lines, version, target.name),
                                     theirs = accepted_by_ptxas(lines, version, target.name);

@@ -46,7 +46,7 @@ inline std::string entry_of(ir::MatrixForm form) {
 
 class Products {
 public:
-    explicit Products(const std::string& ptx) : program_(nvptx::parse(ptx, "products.ptx"), machine_.memory) {}
+    explicit Products(const std::string& ptx) : program_(ptx::parse(ptx, "products.ptx"), machine_.memory) {}
 
     std::size_t count() const { return program_.entries().size(); }
     bool has(const std::string& entry) const { return std::ranges::count(program_.entries(), entry) != 0; }

@@ -13,15 +13,15 @@ namespace ikat::tests {
 
 /// Reprints the text, and checks that reprinting again changes nothing.
 inline std::string reprint(const std::string& text) {
-    const std::string printed = nvptx::print(nvptx::parse(text, "original"));
-    REQUIRE(nvptx::print(nvptx::parse(printed, "printed")) == printed);
+    const std::string printed = ptx::print(ptx::parse(text, "original"));
+    REQUIRE(ptx::print(ptx::parse(printed, "printed")) == printed);
     return printed;
 }
 
 /// The reprinted text has no unknown opcodes, and ptxas makes the same of it.
 inline void check_machine_code(const std::string& original, const std::string& target) {
     const std::string printed = reprint(original);
-    for (const Diagnostic& each : nvptx::check(nvptx::parse(printed, "printed"), {.unknown_opcodes = Severity::Error}))
+    for (const Diagnostic& each : ptx::check(ptx::parse(printed, "printed"), {.unknown_opcodes = Severity::Error}))
         FAIL_CHECK(to_string(each));
     if (skip_without_ptxas()) return;
     const auto before = machine_code(original, target);

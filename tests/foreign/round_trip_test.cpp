@@ -117,8 +117,8 @@ TEST_CASE("constant expressions have the value that ptxas gives them") {
                                          "+3",
                                          "--5"}) {
         INFO(expression);
-        const nvptx::Module module = nvptx::parse(head + expression + "};\n", "expression");
-        const nvptx::Operand list = module.operands(module.variables.at(0).declarators.at(0).initialiser)[0];
+        const ptx::Module module = ptx::parse(head + expression + "};\n", "expression");
+        const ptx::Operand list = module.operands(module.variables.at(0).declarators.at(0).initialiser)[0];
         const std::string value = std::to_string(std::int64_t(module.operands(list.children)[0].value));
         CHECK(tests::initial_values(head + expression + "};\n", "sm_80") ==
               tests::initial_values(head + value + "};\n", "sm_80"));

@@ -127,13 +127,13 @@ namespace {
 
 /// What stands between an entry's parameters and its body: ".reqnctapercluster 4 1 1".
 std::vector<std::string> directives_of(const std::string& text, std::string_view entry) {
-    const nvptx::Module module = nvptx::parse(text, "text");
+    const ptx::Module module = ptx::parse(text, "text");
     std::vector<std::string> out;
-    for (const nvptx::Function& function : module.functions) {
+    for (const ptx::Function& function : module.functions) {
         if (module.text(function.name) != entry) continue;
-        for (const nvptx::Directive& directive : function.directives) {
+        for (const ptx::Directive& directive : function.directives) {
             out.emplace_back(module.text(directive.name));
-            for (const nvptx::Operand& each : module.operands(directive.operands))
+            for (const ptx::Operand& each : module.operands(directive.operands))
                 out.back() += " " + std::to_string(each.value);
         }
     }

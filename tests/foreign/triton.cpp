@@ -89,7 +89,7 @@ void TritonRun::launch(std::array<std::uint32_t, 3> grid) {
     const std::size_t blocks = std::size_t{grid[0]} * grid[1] * grid[2];
     for (const char* scratch : {"scratch", "profile"})
         add(kernel_[scratch] == 0 ? std::uint64_t{0} : machine.memory.allocate(blocks * kernel_[scratch], scratch));
-    emulator::Program program(nvptx::parse(kernel_.ptx, kernel_.name + ".ptx"), machine.memory);
+    emulator::Program program(ptx::parse(kernel_.ptx, kernel_.name + ".ptx"), machine.memory);
     program.run({.entry = program.entries().front(),
                  .grid = grid,
                  .block = {kernel_["threads"], 1, 1},

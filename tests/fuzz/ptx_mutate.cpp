@@ -13,9 +13,9 @@ namespace {
 std::string complaint(const std::string& text, int& parsed) {
     std::string printed;
     try {
-        const ikat::nvptx::Module module = ikat::nvptx::parse(text, "mutated.ptx");
-        printed = ikat::nvptx::print(module);
-        ikat::nvptx::check(module);  // may find anything, but must not crash
+        const ikat::ptx::Module module = ikat::ptx::parse(text, "mutated.ptx");
+        printed = ikat::ptx::print(module);
+        ikat::ptx::check(module);  // may find anything, but must not crash
     } catch (const ikat::Error& error) {
         const ikat::Location where = error.diagnostics().at(0).where;
         const auto lines = std::uint32_t(1 + std::ranges::count(text, '\n'));
@@ -23,7 +23,7 @@ std::string complaint(const std::string& text, int& parsed) {
     }
     ++parsed;
     try {
-        const std::string again = ikat::nvptx::print(ikat::nvptx::parse(printed, "printed.ptx"));
+        const std::string again = ikat::ptx::print(ikat::ptx::parse(printed, "printed.ptx"));
         return again == printed ? "" : "prints differently:\n" + printed + "---- then\n" + again;
     } catch (const ikat::Error& error) { return "the printed text does not parse: " + std::string(error.what()); }
 }

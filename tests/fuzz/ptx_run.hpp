@@ -19,11 +19,11 @@ enum class Reached { Nothing, Parsed, Decoded, Ran };
 inline Reached run_anything(std::string_view text, bool registers = false, std::string* why = nullptr) {
     Reached reached = Reached::Nothing;
     try {
-        nvptx::Module module = nvptx::parse(text, "any.ptx");
+        ptx::Module module = ptx::parse(text, "any.ptx");
         reached = Reached::Parsed;
-        nvptx::print(module);
-        nvptx::check(module);
-        for (const nvptx::Variable& variable : module.variables)  // large variables would only take long
+        ptx::print(module);
+        ptx::check(module);
+        for (const ptx::Variable& variable : module.variables)  // large variables would only take long
             for (const auto& declarator : variable.declarators)
                 for (const std::int64_t extent : declarator.extents)
                     if (extent > 4096) return reached;

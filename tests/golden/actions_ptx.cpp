@@ -9,15 +9,15 @@ namespace ikat {
 namespace {
 
 std::string round_trip(const golden::Case& test) {
-    const std::string printed = nvptx::print(nvptx::parse(test.input, test.file));
-    const std::string again = nvptx::print(nvptx::parse(printed, "printed"));
+    const std::string printed = ptx::print(ptx::parse(test.input, test.file));
+    const std::string again = ptx::print(ptx::parse(printed, "printed"));
     return again == printed ? printed : "printed text does not print to itself; the second time it is\n" + again;
 }
 
 /// The findings of check() in an input that parses.
 std::string findings(const golden::Case& test) {
     std::string out;
-    for (const Diagnostic& each : nvptx::check(nvptx::parse(test.input, test.file))) out += to_string(each) + '\n';
+    for (const Diagnostic& each : ptx::check(ptx::parse(test.input, test.file))) out += to_string(each) + '\n';
     return out;
 }
 

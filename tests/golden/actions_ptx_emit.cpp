@@ -33,7 +33,7 @@ std::string emitted(const golden::Case& test) {
                            .line_info = asks("loc")};
     if (asks("colouring")) options.allocation = regalloc::Method::Colouring;
     const Compiled compiled = compile(ir::parse(test.input, test.file), options);
-    if (nvptx::print(nvptx::parse(compiled.ptx, "(emitted)")) != compiled.ptx)
+    if (ptx::print(ptx::parse(compiled.ptx, "(emitted)")) != compiled.ptx)
         return "does not print the same when parsed again:\n" + compiled.ptx;
     return asks("lines") ? with_source_lines(compiled) : compiled.ptx;
 }

@@ -35,7 +35,7 @@ std::string lines(const golden::Case& test) {
 }
 
 std::string of_ptx(const golden::Case& test) {
-    return to_text(report(nvptx::parse(test.input, test.file), test.args, {.threads_per_block = 128}));
+    return to_text(report(ptx::parse(test.input, test.file), test.args, {.threads_per_block = 128}));
 }
 
 const golden::Registration report_actions({{"report", whole}, {"report-lines", lines}, {"report-ptx", of_ptx}});

@@ -12,7 +12,7 @@ namespace {
 std::string selected(const golden::Case& test) {
     ir::Function fn = ir::parse_function(test.input, test.file);
     ir::verify(fn);
-    pipeline::select(fn, nvptx::target(test.args));
+    pipeline::select(fn, ptx::target(test.args));
     const std::string text = print(fn);
     const std::string findings = ir::complaint(fn, ir::Level::Selected);
     return findings.empty() ? text : findings;

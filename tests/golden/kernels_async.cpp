@@ -88,7 +88,7 @@ const auto perhaps_in_flight = kernel("perhaps_in_flight", params("x", "y", "n")
     while_([&] { return x[n] > 0; }, [&] { copy_async<4>(skipped[t], x[t]); });
     y[2] = skipped[t];
     copy_async<4>(text[t], x[t]);
-    ptx("cp.async.wait_all;");
+    inline_ptx("cp.async.wait_all;");
     y[3] = text[t];
     copy_wait<0>();  // the text may have committed
 });

@@ -30,10 +30,10 @@ const auto ordered = kernel("ordered", params("x", "f"), [](InOut<std::uint32_t>
 
 const auto texts = kernel("texts", params("x"), [](InOut<std::uint32_t> x) {
     u32 i = thread_id().x, d;
-    ptx("lop3.b32 {0}, {1}, {2}, {3}, 0xEA;", out(d), in(i), in(x[i]), in(3u));
+    inline_ptx("lop3.b32 {0}, {1}, {2}, {3}, 0xEA;", out(d), in(i), in(x[i]), in(3u));
     pred p;
-    ptx("setp.gt.u32 {0}, {1}, 5;\n@{0} add.u32 {2}, {2}, 1;", out(p), in(i), inout(d));
-    ptx("membar.gl;");
+    inline_ptx("setp.gt.u32 {0}, {1}, 5;\n@{0} add.u32 {2}, {2}, 1;", out(p), in(i), inout(d));
+    inline_ptx("membar.gl;");
     auto sum = add_carry(d, i);
     x[i] = sum.value;
     x[0] = sub_borrow(d, 1, sum.carry).value;
@@ -68,13 +68,13 @@ const auto factorials = kernel("factorials", params("x"), [](InOut<std::uint32_t
 
 const auto bad_ptx = kernel("bad_ptx", params("x"), [](InOut<std::uint32_t> x) {
     u32 i = thread_id().x, d;
-    ptx("lop3.b32 {0}, {1}, {1} {1}, 0xEA;", out(d), in(i));
-    ptx("add.u32 {0}, {1}, 1", out(d), in(i));
-    ptx("add.f32 {0}, {1}, {2};", out(d), in(i), in(1.0));
-    ptx("mov.b32 {0}, 1;\n  madd.u32 {0}, {1}, 1;", out(d), in(i));
-    ptx("add.u32 {0}, {1}, {2};", out(d), in(i));
-    ptx("add.u32 {0}, {0}, 1;", inout(d), in(i));
-    ptx("bra elsewhere;");
+    inline_ptx("lop3.b32 {0}, {1}, {1} {1}, 0xEA;", out(d), in(i));
+    inline_ptx("add.u32 {0}, {1}, 1", out(d), in(i));
+    inline_ptx("add.f32 {0}, {1}, {2};", out(d), in(i), in(1.0));
+    inline_ptx("mov.b32 {0}, 1;\n  madd.u32 {0}, {1}, 1;", out(d), in(i));
+    inline_ptx("add.u32 {0}, {1}, {2};", out(d), in(i));
+    inline_ptx("add.u32 {0}, {0}, 1;", inout(d), in(i));
+    inline_ptx("bra elsewhere;");
     x[0] = d;
 });
 

@@ -84,13 +84,13 @@ std::vector<const ast::KernelTree*> kernels_of(const EmitOptions& options) {
 std::string linked_text(const std::vector<Compiled>& kernels) {
     if (kernels.size() == 1) return file_text(kernels[0]);
     std::string out;
-    std::vector<nvptx::Module> modules;
+    std::vector<ptx::Module> modules;
     for (const Compiled& each : kernels) {
         const std::string text = file_text(each);
         out += text.substr(0, text.size() - each.ptx.size());
-        modules.push_back(nvptx::parse(each.ptx, each.name));
+        modules.push_back(ptx::parse(each.ptx, each.name));
     }
-    return out + nvptx::print(nvptx::link(modules));
+    return out + ptx::print(ptx::link(modules));
 }
 
 void emit(const EmitOptions& options) {
@@ -142,7 +142,7 @@ void optimise(const std::string& input, const std::string& passes, const std::st
 
 void reprint(const std::vector<std::string>& inputs, const std::string& output, bool check) {
     check_output_file(output);
-    write_text(output, nvptx::print(read_modules(inputs, check, false)));
+    write_text(output, ptx::print(read_modules(inputs, check, false)));
 }
 
 std::string list_of_passes() {

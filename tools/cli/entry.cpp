@@ -20,8 +20,8 @@ std::size_t type_bytes(std::string_view type) {
     return digits == 2 ? bits / 8 : 0;  // a dot and one letter
 }
 
-EntryParameter describe(const nvptx::Module& module, const nvptx::Variable& variable, std::size_t& end) {
-    const nvptx::Variable::Declarator& declarator = variable.declarators.front();
+EntryParameter describe(const ptx::Module& module, const ptx::Variable& variable, std::size_t& end) {
+    const ptx::Variable::Declarator& declarator = variable.declarators.front();
     EntryParameter out{.name = std::string(module.text(declarator.name)),
                        .type = std::string(module.text(variable.type))};
     const std::size_t width = type_bytes(out.type);
@@ -37,20 +37,20 @@ EntryParameter describe(const nvptx::Module& module, const nvptx::Variable& vari
     return out;
 }
 
-std::vector<std::string_view> entry_names(const nvptx::Module& module) {
+std::vector<std::string_view> entry_names(const ptx::Module& module) {
     std::vector<std::string_view> out;
-    for (const nvptx::Function& function : module.functions)
+    for (const ptx::Function& function : module.functions)
         if (function.is_entry) out.push_back(module.text(function.name));
     return out;
 }
 
-const nvptx::Function& find_function(const nvptx::Module& module, std::string_view name) {
+const ptx::Function& find_function(const ptx::Module& module, std::string_view name) {
     const std::vector<std::string_view> names = entry_names(module);
     const std::string hint = fmt::format("it has: {}", fmt::join(names, ", "));
     if (names.empty()) throw Error("the file has no entry", "a kernel is declared with .entry");
     if (name.empty() && names.size() > 1)
         throw Error(fmt::format("the file has {} entries", names.size()), "choose one with --entry; " + hint);
-    const nvptx::Function* function = module.find_function(name.empty() ? names.front() : name);
+    const ptx::Function* function = module.find_function(name.empty() ? names.front() : name);
     if (function && function->is_entry) return *function;
     std::vector<std::string_view> similar;  // a part of a mangled name is enough
     for (const std::string_view each : names)
@@ -88,11 +88,11 @@ std::string argument_type(std::string_view type) {
 
 }  // namespace
 
-PtxEntry find_entry(const nvptx::Module& module, std::string_view name) {
-    const nvptx::Function& function = find_function(module, name);
+PtxEntry find_entry(const ptx::Module& module, std::string_view name) {
+    const ptx::Function& function = find_function(module, name);
     PtxEntry out{.name = std::string(module.text(function.name)), .parameters = {}};
     std::size_t end = 0;
-    for (const nvptx::Variable& parameter : function.parameters)
+    for (const ptx::Variable& parameter : function.parameters)
         out.parameters.push_back(describe(module, parameter, end));
     return out;
 }

@@ -26,7 +26,7 @@ struct PtxEntry {
 
 /// The entry of that name, or the only one whose name contains it, or, if the name is empty, the only one. Throws
 /// Error.
-PtxEntry find_entry(const nvptx::Module& module, std::string_view name);
+PtxEntry find_entry(const ptx::Module& module, std::string_view name);
 
 /// Throws Error unless the argument can be passed as the parameter: a buffer as an address, or as the bytes of a
 /// structure, a scalar as a number of its width and kind.

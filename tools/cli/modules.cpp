@@ -9,15 +9,15 @@
 
 namespace ikat::cli {
 
-nvptx::Module read_modules(const std::vector<std::string>& paths, bool check, bool is_complete) {
-    std::vector<nvptx::Module> modules;
+ptx::Module read_modules(const std::vector<std::string>& paths, bool check, bool is_complete) {
+    std::vector<ptx::Module> modules;
     for (const std::string& path : paths) {
-        modules.push_back(nvptx::parse(read_text(path), path));
-        if (check) nvptx::check_or_throw(modules.back(), {.is_complete = is_complete && paths.size() == 1});
+        modules.push_back(ptx::parse(read_text(path), path));
+        if (check) ptx::check_or_throw(modules.back(), {.is_complete = is_complete && paths.size() == 1});
     }
     if (modules.size() == 1) return std::move(modules[0]);
-    nvptx::Module linked = nvptx::parse(nvptx::print(nvptx::link(modules)), fmt::format("{}", fmt::join(paths, "+")));
-    if (check) nvptx::check_or_throw(linked, {.is_complete = is_complete});
+    ptx::Module linked = ptx::parse(ptx::print(ptx::link(modules)), fmt::format("{}", fmt::join(paths, "+")));
+    if (check) ptx::check_or_throw(linked, {.is_complete = is_complete});
     return linked;
 }
 

@@ -56,7 +56,7 @@ std::string joined(const std::vector<std::string>& names) { return fmt::format("
 /// A file whose entries are launched. It is loaded once, so that its variables keep their values between launches.
 struct LoadedFile {
     std::string text;
-    nvptx::Module module;
+    ptx::Module module;
     std::optional<runtime::Module> loaded{};
 };
 
@@ -208,7 +208,7 @@ void Run::prepare_file(Launch& launch) {
     LoadedFile& file = place->second;
     if (is_new) {
         file.module = read_modules(paths, !options_.unchecked, true);
-        file.text = paths.size() == 1 ? read_text(options.what) : nvptx::print(file.module);
+        file.text = paths.size() == 1 ? read_text(options.what) : ptx::print(file.module);
     }
     launch.file = &file;
     launch.entry = find_entry(file.module, options.entry);

@@ -15,15 +15,15 @@ namespace {
     throw NotAssembled{result, fmt::format("ptxas {}, line {}; fatal   : {}\n", input, line, message)};
 }
 
-void check_version(const nvptx::Module& module, std::string_view input) {
-    if (nvptx::newest_version.major < module.version.major)
+void check_version(const ptx::Module& module, std::string_view input) {
+    if (ptx::newest_version.major < module.version.major)
         fatal(input, 1,
               fmt::format("Unsupported .version {}; current version is '{}'", to_text(module.version),
-                          to_text(nvptx::newest_version)),
+                          to_text(ptx::newest_version)),
               CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
 }
 
-void check_target(const nvptx::Target& device, const nvptx::Module& module, std::string_view input) {
+void check_target(const ptx::Target& device, const ptx::Module& module, std::string_view input) {
     if (module.address_size != 64) fatal(input, 3, ".address_size is not 64");
     const std::string_view named = module.target.empty() ? "" : module.text(module.target[0]);
     if (accepted_number(device, named) == 0)
@@ -41,26 +41,26 @@ std::string log_of(const Error& error, std::string_view input) {
     return text + "ptxas fatal   : Ptx assembly aborted due to errors\n";
 }
 
-nvptx::Module assemble(const nvptx::Target& device, std::string_view text, std::string_view input, bool is_complete) {
+ptx::Module assemble(const ptx::Target& device, std::string_view text, std::string_view input, bool is_complete) {
     try {
-        nvptx::Module module = nvptx::parse(text, "ptx");
+        ptx::Module module = ptx::parse(text, "ptx");
         check_version(module, input);
-        nvptx::check_or_throw(module, {.is_complete = is_complete});
+        ptx::check_or_throw(module, {.is_complete = is_complete});
         check_target(device, module, input);
         return module;
     } catch (const Error& error) { throw NotAssembled{.log = log_of(error, input)}; }
 }
 
-std::string link_texts(const nvptx::Target& device, const std::vector<LinkInput>& inputs, bool is_complete) {
+std::string link_texts(const ptx::Target& device, const std::vector<LinkInput>& inputs, bool is_complete) {
     const bool is_one = inputs.size() == 1;
-    std::vector<nvptx::Module> modules;
+    std::vector<ptx::Module> modules;
     for (const LinkInput& input : inputs)
         modules.push_back(assemble(device, input.text, input.name, is_one && is_complete));
     if (is_one) return inputs[0].text;  // with the lines that its author knows
     try {
-        const nvptx::Module linked = nvptx::link(modules);
-        nvptx::check_or_throw(linked, {.is_complete = is_complete});
-        return nvptx::print(linked);
+        const ptx::Module linked = ptx::link(modules);
+        ptx::check_or_throw(linked, {.is_complete = is_complete});
+        return ptx::print(linked);
     } catch (const Error& error) { throw NotAssembled{.log = log_of(error, "the linked program")}; }
 }
 

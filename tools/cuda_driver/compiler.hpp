@@ -21,14 +21,14 @@ struct NotAssembled {
 
 /// Parses PTX and checks it for the device: all of a program, or a part that others will be linked to. `input` is what
 /// the log calls it. Throws NotAssembled.
-nvptx::Module assemble(const nvptx::Target& device, std::string_view text, std::string_view input, bool is_complete);
+ptx::Module assemble(const ptx::Target& device, std::string_view text, std::string_view input, bool is_complete);
 
 /// A text for the linker, with a name for messages.
 struct LinkInput {
     std::string name, text;
 };
 /// One text of several: a program, or a part of one. Throws NotAssembled.
-std::string link_texts(const nvptx::Target& device, const std::vector<LinkInput>& inputs, bool is_complete = true);
+std::string link_texts(const ptx::Target& device, const std::vector<LinkInput>& inputs, bool is_complete = true);
 
 /// Of a text of several lines, the log of an error in the assembler's words.
 std::string log_of(const Error& error, std::string_view input);

@@ -166,14 +166,14 @@ std::string fat_binary_of(std::string_view ptx, std::uint32_t target_number) {
     return out + text;
 }
 
-unsigned accepted_number(const nvptx::Target& device, std::string_view target) {
+unsigned accepted_number(const ptx::Target& device, std::string_view target) {
     unsigned number = 0;
     const char* const end = target.data() + target.size();
     const char* const letter = std::from_chars(std::min(target.data() + 3, end), end, number).ptr;
     return number == device.number || (number < device.number && letter == end) ? number : 0;
 }
 
-std::string ptx_for(const nvptx::Target& device, const void* image) {
+std::string ptx_for(const ptx::Target& device, const void* image) {
     std::string best, targets;
     unsigned best_rank = 0;
     for (const std::string& text : ptx_in(image)) {

@@ -22,10 +22,10 @@ std::string fat_binary_of(std::string_view ptx, std::uint32_t target_number);
 
 /// The number of a target that the device runs code for, sm_90, else 0: of older ones, and with a letter behind the
 /// number only of its own.
-unsigned accepted_number(const nvptx::Target& device, std::string_view target);
+unsigned accepted_number(const ptx::Target& device, std::string_view target);
 
 /// The PTX in a fat binary that is for the newest target of those that the device runs code for. Throws Error if there
 /// is none.
-std::string ptx_for(const nvptx::Target& device, const void* image);
+std::string ptx_for(const ptx::Target& device, const void* image);
 
 }  // namespace ikat::cuda_driver

@@ -129,7 +129,7 @@ CUresult best_block(int* least_grid, int* threads, CUfunction handle, SharedOfBl
         if (limit) most = std::min(most, limit);
     });
     if (result != CUDA_SUCCESS) return result;
-    const nvptx::Target& target = driver().target;
+    const ptx::Target& target = driver().target;
     unsigned best = 0;
     for (int count = (most + 31) / 32 * 32; count > 0; count -= 32) {
         const int block = std::min(count, most);
@@ -145,7 +145,7 @@ CUresult best_block(int* least_grid, int* threads, CUfunction handle, SharedOfBl
 
 }  // namespace
 
-unsigned blocks_per_multiprocessor(const nvptx::Target& target, std::uint64_t static_shared, unsigned threads,
+unsigned blocks_per_multiprocessor(const ptx::Target& target, std::uint64_t static_shared, unsigned threads,
                                    std::size_t shared) {
     if (shared > target.shared_opt_in) return 0;
     return occupancy(target,
@@ -153,9 +153,9 @@ unsigned blocks_per_multiprocessor(const nvptx::Target& target, std::uint64_t st
         .blocks;
 }
 
-std::vector<std::size_t> offsets_on(const nvptx::Target& target,
+std::vector<std::size_t> offsets_on(const ptx::Target& target,
                                     std::span<const emulator::Program::Parameter> parameters) {
-    const std::size_t base = nvptx::parameter_base(target);
+    const std::size_t base = ptx::parameter_base(target);
     std::vector<std::size_t> out;
     std::size_t end = base;
     for (const auto& each : parameters) {

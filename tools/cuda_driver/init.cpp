@@ -28,7 +28,7 @@ CUresult describe(CUresult result, const char** out, const char* ResultRow::*tex
 }
 
 int attribute(const Driver& its, CUdevice_attribute which) {
-    const nvptx::Target& target = its.target;
+    const ptx::Target& target = its.target;
     const runtime::DeviceProperties& properties = its.properties;
     switch (which) {
 #define DEVICE_ATTRIBUTE(value, name, number) \

@@ -88,7 +88,7 @@ void check_resources(const Driver& its, const Function& function, const emulator
 }
 
 /// The bytes of all parameters, at their offsets. In a buffer they are where the device has them.
-std::vector<std::byte> pack(const nvptx::Target& target, const Function& function, void** parameters, void** extra) {
+std::vector<std::byte> pack(const ptx::Target& target, const Function& function, void** parameters, void** extra) {
     std::vector<std::byte> out(function.facts.parameter_bytes);
     const std::vector<emulator::Program::Parameter> all = function.module->program().parameters(function.entry);
     if (parameters) {

@@ -17,8 +17,8 @@
 namespace ikat::cuda_driver {
 namespace {
 
-std::string first_entry(const nvptx::Module& module) {
-    for (const nvptx::Function& function : module.functions)
+std::string first_entry(const ptx::Module& module) {
+    for (const ptx::Function& function : module.functions)
         if (function.is_entry) return std::string(module.text(function.name));
     return "module";
 }
@@ -45,7 +45,7 @@ Module& load(Driver& its, Handle* out, Handles<Module>& among, std::optional<emu
              std::string text, const Log& log) {
     require(out);
     try {
-        nvptx::Module module = assemble(its.target, text, "application ptx input", true);
+        ptx::Module module = assemble(its.target, text, "application ptx input", true);
         const std::string_view named = module.text(module.target[0]);
         Module kept{.target = accepted_number(its.target, named)};
         kept.ptx = KeptPtx(std::move(text), first_entry(module));

@@ -25,7 +25,7 @@ enum Result {
 enum InputType { input_ptx = 2, input_ltoir = 3 };
 
 struct Link {
-    const nvptx::Target* device = nullptr;
+    const ptx::Target* device = nullptr;
     std::vector<LinkInput> inputs{};
     std::string log{}, ptx{}, cubin{};
 
@@ -65,11 +65,11 @@ int create(Link** out, std::uint32_t count, const char** options) {
     constexpr std::string_view arch = "-arch=";
     if (!out || (count && !options)) return invalid_input;
     *out = nullptr;
-    const nvptx::Target* device = nullptr;
+    const ptx::Target* device = nullptr;
     for (std::uint32_t i = 0; i < count; ++i) {
         const std::string_view option = options[i];
         if (!option.starts_with(arch)) continue;
-        device = nvptx::find_target(option.substr(arch.size()));
+        device = ptx::find_target(option.substr(arch.size()));
         if (!device) return unrecognized_option;
     }
     if (!device) return missing_arch;

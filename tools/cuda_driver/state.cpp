@@ -17,13 +17,13 @@ namespace {
 
 /// What the program was compiled for may be newer than the oldest GPU: the device is the newest that PTX without
 /// family features runs on.
-const nvptx::Target& device_target() {
+const ptx::Target& device_target() {
     const std::string_view name = environment("IKAT_CUDA_TARGET");
-    return nvptx::target(name.empty() ? "sm_90a" : name);
+    return ptx::target(name.empty() ? "sm_90a" : name);
 }
 
 /// As many multiprocessors as the target's usual GPU has, so that a program divides its work as it does there.
-unsigned multiprocessors(const nvptx::Target& target) {
+unsigned multiprocessors(const ptx::Target& target) {
     const std::string_view text = environment("IKAT_CUDA_MULTIPROCESSORS");
     if (text.empty()) return target.multiprocessors;
     unsigned count = 0;
@@ -33,7 +33,7 @@ unsigned multiprocessors(const nvptx::Target& target) {
     return count;
 }
 
-runtime::DeviceProperties device_properties(const nvptx::Target& target, const emulator::HostOptions& options) {
+runtime::DeviceProperties device_properties(const ptx::Target& target, const emulator::HostOptions& options) {
     runtime::DeviceProperties properties = runtime::emulator_properties(options, std::string(target.name));
     properties.multiprocessors = multiprocessors(target);
     return properties;

@@ -156,7 +156,7 @@ struct Driver {
 
     std::mutex mutex;
     bool initialised = false;
-    const nvptx::Target& target;
+    const ptx::Target& target;
     const emulator::HostOptions options;
     const runtime::DeviceProperties properties;
     bool blocking_launches = false;
@@ -218,10 +218,10 @@ CUresult finish(const char* function, std::optional<CUstream> stream = {}) noexc
 /// A kernel of a library is a function with this handle.
 inline CUfunction function_of(CUkernel kernel) { return reinterpret_cast<CUfunction>(kernel); }
 /// How many blocks of a function fit. What registers it needs on a device is not known here: they are left out.
-unsigned blocks_per_multiprocessor(const nvptx::Target& target, std::uint64_t static_shared, unsigned threads,
+unsigned blocks_per_multiprocessor(const ptx::Target& target, std::uint64_t static_shared, unsigned threads,
                                    std::size_t dynamic_shared);
 /// Where the parameters of an entry are in one buffer: each aligned as in the constant bank of the device.
-std::vector<std::size_t> offsets_on(const nvptx::Target& target,
+std::vector<std::size_t> offsets_on(const ptx::Target& target,
                                     std::span<const emulator::Program::Parameter> parameters);
 
 /// Says on standard error what a call was refused for.

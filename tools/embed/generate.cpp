@@ -55,9 +55,9 @@ std::string image(const Named& kernel, const std::string& target, const Compiled
 
 /// Oldest first, the order in which images are searched.
 std::vector<std::string> in_order(std::vector<std::string> targets) {
-    for (const std::string& target : targets) nvptx::target(target);
+    for (const std::string& target : targets) ptx::target(target);
     std::ranges::sort(targets, {}, [](const std::string& target) {
-        return std::pair(nvptx::target(target).number, nvptx::target(target).specific);
+        return std::pair(ptx::target(target).number, ptx::target(target).specific);
     });
     return targets;
 }

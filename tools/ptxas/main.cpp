@@ -41,7 +41,7 @@ int run(const Options& options) {
         return 0;
     }
     if (options.inputs.empty()) return fail("ptxas fatal   : No input files specified\n");
-    const nvptx::Target& target = nvptx::target(options.target);
+    const ptx::Target& target = ptx::target(options.target);
     std::vector<cuda_driver::LinkInput> inputs;
     for (const std::string& path : options.inputs) inputs.push_back({path, read(path)});
     const std::string ptx = cuda_driver::link_texts(target, inputs, !options.is_part);

@@ -66,7 +66,7 @@ private:
     bool writes_early(ir::Inst inst) const {
         switch (fn_[inst].op) {
             case ir::Op::Opaque:
-            case ir::Op::OpaqueValue: return nvptx::writes_early(fn_.texts[fn_[inst].attribute]);
+            case ir::Op::OpaqueValue: return ptx::writes_early(fn_.texts[fn_[inst].attribute]);
             case ir::Op::CarryChain: return true;
             default: return false;
         }

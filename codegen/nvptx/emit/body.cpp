@@ -144,13 +144,13 @@ void Body::find_labels() {
         if (terminator.kind == Terminator::Kind::Multiway)
             for (const ir::Jump& jump : terminator.targets) want(destination(jump.to));
     }
-    labels_.assign(fn_.block_count(), no_name);
+    labels_.assign(fn_.block_count(), ptx::no_name);
     for (std::uint32_t i = 0, number = 0; i < wanted.size(); ++i)
         if (wanted[i]) labels_[i] = writer_.module().intern("$L" + std::to_string(++number));
 }
 
 void Body::emit(Block block) {
-    if (labels_[index(block)] != no_name) writer_.label(labels_[index(block)]);
+    if (labels_[index(block)] != ptx::no_name) writer_.label(labels_[index(block)]);
     const auto& list = fn_[block].instructions;
     for (std::uint32_t i = 0; i < list.size(); ++i) {
         emit_edits(block, i);
@@ -196,21 +196,21 @@ void Body::emit_branch(const Terminator& terminator, Block next) {
     if (planned.unconditional != no_id<Block>) bra(planned.unconditional, terminator.kind == Terminator::Kind::Jump);
 }
 
-void Body::bra(Block to, bool uniform, Name guard, bool negated) {
+void Body::bra(Block to, bool uniform, ptx::Name guard, bool negated) {
     if (returns_[index(to)]) return writer_.instruction(writer_.spelling("ret"), {}, guard, negated);
-    const Operand target{.kind = Operand::Kind::Symbol, .name = label(to)};
+    const ptx::Operand target{.kind = ptx::Operand::Kind::Symbol, .name = label(to)};
     // An unconditional branch is always uniform: .uni adds information only to a guarded one.
-    writer_.instruction(writer_.spelling(uniform && guard != no_name ? "bra.uni" : "bra"), {&target, 1}, guard,
+    writer_.instruction(writer_.spelling(uniform && guard != ptx::no_name ? "bra.uni" : "bra"), {&target, 1}, guard,
                         negated);
 }
 
 /// `table: .branchtargets $L1, $L2; brx.idx %r0, table;`: selection has clamped the index.
 void Body::emit_multiway(const Terminator& terminator) {
-    std::vector<Operand> targets;
+    std::vector<ptx::Operand> targets;
     for (const ir::Jump& jump : terminator.targets)
-        targets.push_back({.kind = Operand::Kind::Symbol, .name = label(jump.to)});
+        targets.push_back({.kind = ptx::Operand::Kind::Symbol, .name = label(jump.to)});
     const std::string table = "$T" + std::to_string(++tables_);
-    const Operand operands[] = {instructions_.operand(terminator.condition), writer_.name(table)};
+    const ptx::Operand operands[] = {instructions_.operand(terminator.condition), writer_.name(table)};
     writer_.label(operands[1].name);
     writer_.directive(".branchtargets", targets);
     writer_.instruction(writer_.spelling(terminator.uniform ? "brx.idx.uni" : "brx.idx"), operands);

@@ -42,7 +42,7 @@ private:
     ir::Block destination(ir::Block block) const;
     ir::Block next_written(ir::Block block) const;
     void find_labels();
-    Name label(ir::Block block) { return labels_[index(destination(block))]; }
+    ptx::Name label(ir::Block block) { return labels_[index(destination(block))]; }
 
     void emit(ir::Block block);
     void emit_edits(ir::Block block, std::uint32_t before);
@@ -50,7 +50,7 @@ private:
     void emit_branch(const ir::Terminator& terminator, ir::Block next);
     void emit_multiway(const ir::Terminator& terminator);
     /// A jump, or a return if that is all the block does.
-    void bra(ir::Block to, bool uniform, Name guard = no_name, bool negated = false);
+    void bra(ir::Block to, bool uniform, ptx::Name guard = ptx::no_name, bool negated = false);
 
     /// What to write for a branch: a conditional jump, an unconditional one, or both.
     struct BranchPlan {
@@ -67,7 +67,7 @@ private:
     std::vector<regalloc::Edit> moves_;        // sorted by place
     std::vector<bool> empty_;                  // by block: not written
     std::vector<bool> returns_;                // by block: not written; a jump to it is a `ret`
-    std::vector<Name> labels_;                 // by block; no_name if nothing jumps there
+    std::vector<ptx::Name> labels_;            // by block; ptx::no_name if nothing jumps there
     std::vector<std::size_t> edits_;           // by block: its next edit; one more at the end
     std::uint32_t tables_ = 0;                 // number of branch target tables so far
 };

@@ -14,7 +14,8 @@ namespace {
 
 class Emitter {
 public:
-    Emitter(const ir::Module& whole, const ir::Function& fn, const Registers& registers, Module& module, bool line_info)
+    Emitter(const ir::Module& whole, const ir::Function& fn, const Registers& registers, ptx::Module& module,
+            bool line_info)
         : whole_(whole),
           fn_(fn),
           names_(unique_names(fn, module)),
@@ -30,7 +31,7 @@ public:
         body.declare_print();
         declare_registers();
         body.emit();
-        module_.items.push_back({Module::Item::Kind::Function, std::uint32_t(module_.functions.size())});
+        module_.items.push_back({ptx::Module::Item::Kind::Function, std::uint32_t(module_.functions.size())});
         module_.functions.push_back(std::move(function_));
         declare_files();
         return writer_.take_places();
@@ -39,10 +40,10 @@ public:
 private:
     void signature();
     void result();
-    Variable parameter(const ir::Parameter& parameter, std::string_view name);
+    ptx::Variable parameter(const ir::Parameter& parameter, std::string_view name);
     void bound(std::string_view name, std::initializer_list<std::uint32_t> numbers);
     void declare(const ir::Symbol& symbol, std::string_view name);
-    void initialise(Variable& variable, const ir::Symbol& symbol);
+    void initialise(ptx::Variable& variable, const ir::Symbol& symbol);
     void declare_registers();
     void declare_files();
 
@@ -50,8 +51,8 @@ private:
     const ir::Function& fn_;
     const Names names_;
     const Registers& registers_;
-    Module& module_;
-    Function function_;
+    ptx::Module& module_;
+    ptx::Function function_;
     Writer writer_;
 };
 
@@ -79,8 +80,8 @@ void Emitter::result() {
 
 /// `.param .f32 a`, for a pointer with a promised alignment `.param .u64 .ptr .global .align 16 x`, and for raw bytes
 /// `.param .align 64 .b8 map[128]`.
-Variable Emitter::parameter(const ir::Parameter& parameter, std::string_view name) {
-    Variable out =
+ptx::Variable Emitter::parameter(const ir::Parameter& parameter, std::string_view name) {
+    ptx::Variable out =
         parameter_variable(module_, fn_.is_entry ? data_type(parameter.type) : info(parameter.type).bits, name);
     if (parameter.bytes) {
         out.alignment = parameter.alignment;
@@ -93,7 +94,7 @@ Variable Emitter::parameter(const ir::Parameter& parameter, std::string_view nam
 }
 
 void Emitter::bound(std::string_view name, std::initializer_list<std::uint32_t> numbers) {
-    std::vector<Operand> operands;
+    std::vector<ptx::Operand> operands;
     for (std::uint32_t number : numbers) operands.push_back(Writer::integer(number));
     function_.directives.push_back({.name = module_.intern(name), .operands = module_.add_operands(operands)});
 }
@@ -103,7 +104,7 @@ void Emitter::bound(std::string_view name, std::initializer_list<std::uint32_t> 
 /// `.const .align 16 .f32 table[2] = {0f3F800000, 0f40000000};`.
 void Emitter::declare(const ir::Symbol& symbol, std::string_view name) {
     const std::uint32_t size = ir::info(symbol.element).bytes;
-    Variable out{.space = module_.intern("." + std::string(ir::space_names[int(symbol.space)]))};
+    ptx::Variable out{.space = module_.intern("." + std::string(ir::space_names[int(symbol.space)]))};
     out.alignment = std::max({symbol.alignment, size, symbol.dynamic ? 16u : 1u});
     out.type = module_.intern(".b8");
     const std::int64_t bytes = symbol.dynamic ? -1 : std::int64_t(symbol.count * size);
@@ -118,14 +119,14 @@ void Emitter::declare(const ir::Symbol& symbol, std::string_view name) {
     } else {
         return writer_.variable(std::move(out));
     }
-    module_.items.push_back({Module::Item::Kind::Variable, std::uint32_t(module_.variables.size())});
+    module_.items.push_back({ptx::Module::Item::Kind::Variable, std::uint32_t(module_.variables.size())});
     module_.variables.push_back(std::move(out));
 }
 
-void Emitter::initialise(Variable& variable, const ir::Symbol& symbol) {
-    std::vector<Operand> values;
+void Emitter::initialise(ptx::Variable& variable, const ir::Symbol& symbol) {
+    std::vector<ptx::Operand> values;
     for (const ir::Word value : symbol.values) values.push_back(literal(writer_, symbol.element, value));
-    const Operand list = writer_.group(Operand::Kind::Vector, values);
+    const ptx::Operand list = writer_.group(ptx::Operand::Kind::Vector, values);
     variable.type = module_.intern("." + std::string(data_type(symbol.element)));
     variable.declarators[0].extents = {std::int64_t(symbol.count)};
     variable.declarators[0].initialiser = module_.add_operands({&list, 1});
@@ -135,7 +136,7 @@ void Emitter::declare_registers() {
     for (std::size_t pool = 0; pool < std::size(pools); ++pool) {
         const std::uint32_t count = registers_.allocation.used[pool];
         if (!count) continue;
-        Variable out{.space = module_.intern(".reg"), .type = module_.intern(pools[pool].type)};
+        ptx::Variable out{.space = module_.intern(".reg"), .type = module_.intern(pools[pool].type)};
         out.declarators.push_back({.name = module_.intern(pools[pool].prefix), .range = count, .has_range = true});
         writer_.variable(std::move(out));
     }
@@ -144,16 +145,17 @@ void Emitter::declare_registers() {
 /// `.file 1 "saxpy.cpp"`, for the .loc directives of the body.
 void Emitter::declare_files() {
     for (std::uint32_t number = 0; std::string_view name : writer_.files()) {
-        const Operand operands[] = {Writer::integer(++number),
-                                    {.kind = Operand::Kind::String, .name = module_.intern(name)}};
-        module_.items.push_back({Module::Item::Kind::Directive, std::uint32_t(module_.directives.size())});
+        const ptx::Operand operands[] = {Writer::integer(++number),
+                                         {.kind = ptx::Operand::Kind::String, .name = module_.intern(name)}};
+        module_.items.push_back({ptx::Module::Item::Kind::Directive, std::uint32_t(module_.directives.size())});
         module_.directives.push_back({.name = module_.intern(".file"), .operands = module_.add_operands(operands)});
     }
 }
 
 }  // namespace
 
-Emitted emit(const ir::Module& module, std::span<const Registers> registers, const Target& target, bool line_info) {
+Emitted emit(const ir::Module& module, std::span<const Registers> registers, const ptx::Target& target,
+             bool line_info) {
     Emitted out;
     const auto& functions = module.functions;
     for (std::size_t i = 0; i < functions.size(); ++i)

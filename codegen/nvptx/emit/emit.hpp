@@ -11,13 +11,13 @@
 namespace ikat::nvptx {
 
 struct Emitted {
-    Module module;
+    ptx::Module module;
     std::vector<Location> places;  // by instruction of the module's last function, the kernel: source locations
 };
 
 /// A module of selected functions, with their registers in the same order. With `line_info`, .file and .loc in the
 /// kernel. The PTX version is the lowest that has all that they need.
-Emitted emit(const ir::Module& module, std::span<const Registers> registers, const Target& target,
+Emitted emit(const ir::Module& module, std::span<const Registers> registers, const ptx::Target& target,
              bool line_info = false);
 
 }  // namespace ikat::nvptx

@@ -9,6 +9,6 @@
 namespace ikat::nvptx {
 
 /// Appends the statements of a text that read_inline accepted, with operand k in place of {k}.
-void append_inline(Writer& writer, std::string_view text, std::span<const Operand> operands);
+void append_inline(Writer& writer, std::string_view text, std::span<const ptx::Operand> operands);
 
 }  // namespace ikat::nvptx

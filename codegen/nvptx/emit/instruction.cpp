@@ -69,10 +69,10 @@ std::int64_t sign_extend(Word bits, int width) { return std::int64_t(bits << (64
 
 }  // namespace
 
-Names unique_names(const ir::Function& fn, const Module& module) {
+Names unique_names(const ir::Function& fn, const ptx::Module& module) {
     Names names;
     std::vector<std::string> taken{fn.name, "WARP_SZ", "vprintf"};  // PTX reserves WARP_SZ; prints call vprintf:
-    for (const Function& function : module.functions) taken.emplace_back(module.text(function.name));
+    for (const ptx::Function& function : module.functions) taken.emplace_back(module.text(function.name));
     const auto give = [&](std::string name) {
         while (std::ranges::find(taken, name) != taken.end()) name += '_';
         return taken.emplace_back(std::move(name));
@@ -132,10 +132,10 @@ void InstructionEmitter::emit(Inst inst) {
 }
 
 /// `%tid.x`
-Operand InstructionEmitter::special_register(Word which) {
+ptx::Operand InstructionEmitter::special_register(Word which) {
     const std::string_view name = ir::special_register_names[which];
     const std::size_t dot = name.find('.');
-    Operand out = writer_.name("%" + std::string(name.substr(0, dot)));
+    ptx::Operand out = writer_.name("%" + std::string(name.substr(0, dot)));
     if (dot != name.npos) out.suffix = writer_.module().intern(name.substr(dot));
     return out;
 }
@@ -173,11 +173,11 @@ void InstructionEmitter::emit_copy(Inst inst) {
 void InstructionEmitter::emit_product(Inst inst) {
     const auto form = ir::unpack<ir::MatrixForm>(fn_[inst].attribute);
     auto operands = fn_.operands(inst);
-    std::vector<Operand> matrix;
+    std::vector<ptx::Operand> matrix;
     const auto put_matrix = [&](std::span<const Value> registers) {
         matrix.clear();
         for (Value value : registers) matrix.push_back(operand(value));
-        scratch_.push_back(writer_.group(Operand::Kind::Vector, matrix));
+        scratch_.push_back(writer_.group(ptx::Operand::Kind::Vector, matrix));
     };
     scratch_.clear();
     put_matrix(fn_.results(inst));
@@ -195,9 +195,9 @@ void InstructionEmitter::emit_wgmma(Inst inst) {
     const auto form = ir::unpack<Form>(fn_[inst].attribute);
     const auto operands = fn_.operands(inst);
     const auto matrix = [&](std::span<const Value> registers) {
-        std::vector<Operand> out;
+        std::vector<ptx::Operand> out;
         for (Value value : registers) out.push_back(operand(value));
-        return writer_.group(Operand::Kind::Vector, out);
+        return writer_.group(ptx::Operand::Kind::Vector, out);
     };
     const std::uint32_t of_a = form.operands_of_a();
     scratch_.assign({matrix(fn_.results(inst)),
@@ -218,9 +218,10 @@ void InstructionEmitter::emit_wgmma(Inst inst) {
 /// `ldmatrix {d, …}, [a]`, `stmatrix [a], {s, …}`
 void InstructionEmitter::emit_matrices(Inst inst) {
     const bool loads = fn_[inst].op == Op::LoadMatrix;
-    std::vector<Operand> registers;
+    std::vector<ptx::Operand> registers;
     for (Value value : loads ? fn_.results(inst) : fn_.operands(inst).subspan(1)) registers.push_back(operand(value));
-    std::array operands{writer_.group(Operand::Kind::Vector, registers), address(inst, ir::accesses(fn_[inst])[0])};
+    std::array operands{writer_.group(ptx::Operand::Kind::Vector, registers),
+                        address(inst, ir::accesses(fn_[inst])[0])};
     if (!loads) std::swap(operands[0], operands[1]);
     put(inst, operands);
 }
@@ -230,7 +231,7 @@ void InstructionEmitter::emit_mbarrier(Inst inst) {
     scratch_.clear();
     const auto form = ir::unpack<ir::MbarrierForm>(fn_[inst].attribute);
     const bool is_peer = fn_[inst].op == Op::Mbarrier && form.reach == ir::MbarrierForm::Reach::Peer;
-    if (is_peer && form.arrives()) scratch_.push_back({.kind = Operand::Kind::Sink});
+    if (is_peer && form.arrives()) scratch_.push_back({.kind = ptx::Operand::Kind::Sink});
     for (Value value : fn_.results(inst)) scratch_.push_back(operand(value));
     scratch_.push_back(address(inst, ir::accesses(fn_[inst])[0]));
     for (Value value : fn_.operands(inst).subspan(1)) scratch_.push_back(operand(value));
@@ -242,17 +243,18 @@ void InstructionEmitter::emit_bulk(Inst inst) {
     const auto form = ir::unpack<ir::BulkForm>(fn_[inst].attribute);
     auto operands = fn_.operands(inst);
     const auto take = [&] {
-        const Operand next = operand(operands[0]);
+        const ptx::Operand next = operand(operands[0]);
         operands = operands.subspan(1);
         return next;
     };
     const auto take_address = [&] { return writer_.address(take(), 0); };
     const auto take_global = [&] {
         if (form.rank == 0) return take_address();
-        const Operand map = take();
-        std::vector<Operand> place;
+        const ptx::Operand map = take();
+        std::vector<ptx::Operand> place;
         for (int i = 0; i < form.rank; ++i) place.push_back(take());
-        return writer_.group(Operand::Kind::Address, std::array{map, writer_.group(Operand::Kind::Vector, place)});
+        return writer_.group(ptx::Operand::Kind::Address,
+                             std::array{map, writer_.group(ptx::Operand::Kind::Vector, place)});
     };
     const bool sends = form.kind == ir::BulkForm::Kind::Send;
     const bool arrives = sends || form.kind == ir::BulkForm::Kind::Load;
@@ -270,7 +272,7 @@ void InstructionEmitter::emit_bulk(Inst inst) {
 void InstructionEmitter::emit_parameter(Inst inst) {
     const std::uint32_t number = ir::parameter_of(fn_[inst].attribute);
     const ir::Parameter& parameter = fn_.parameters[number];
-    const Operand to = operand(fn_.result(inst));
+    const ptx::Operand to = operand(fn_.result(inst));
     put(inst, std::array{to, writer_.address(writer_.name(names_.parameters[number]),
                                              std::int32_t(ir::offset_in_parameter(fn_[inst].attribute)))});
     if (parameter.access != ir::Access::Value) writer_.instruction("cvta.to.global.u64", {to, to});
@@ -301,8 +303,8 @@ void InstructionEmitter::emit_text(Inst inst) {
     append_inline(writer_, fn_.texts[fn_[inst].attribute], std::vector(scratch_));
 }
 
-Variable parameter_variable(Module& module, std::string_view type, std::string_view name) {
-    Variable out{.space = module.intern(".param"), .type = module.intern('.' + std::string(type))};
+ptx::Variable parameter_variable(ptx::Module& module, std::string_view type, std::string_view name) {
+    ptx::Variable out{.space = module.intern(".param"), .type = module.intern('.' + std::string(type))};
     out.declarators.push_back({.name = module.intern(name)});
     return out;
 }
@@ -317,18 +319,18 @@ void InstructionEmitter::emit_call(Inst inst) {
         return writer_.name(name);
     };
     writer_.open_scope();
-    std::vector<Operand> arguments;
+    std::vector<ptx::Operand> arguments;
     for (const ir::Parameter& parameter : callee.parameters)
         arguments.push_back(declare(parameter.type, "$a" + std::to_string(arguments.size())));
     const bool gives = callee.gives != Type::Void;
-    const Operand result = gives ? declare(callee.gives, "$r") : Operand{};
+    const ptx::Operand result = gives ? declare(callee.gives, "$r") : ptx::Operand{};
     for (std::size_t i = 0; i < arguments.size(); ++i)
         writer_.instruction("st.param." + std::string(info(callee.parameters[i].type).bits),
                             {writer_.address(arguments[i], 0), operand(fn_.operands(inst)[i])});
     scratch_.clear();
-    if (gives) scratch_.push_back(writer_.group(Operand::Kind::List, {&result, 1}));
+    if (gives) scratch_.push_back(writer_.group(ptx::Operand::Kind::List, {&result, 1}));
     scratch_.push_back(writer_.name(callee.name));
-    scratch_.push_back(writer_.group(Operand::Kind::List, arguments));
+    scratch_.push_back(writer_.group(ptx::Operand::Kind::List, arguments));
     writer_.instruction(writer_.spelling("call"), scratch_);
     for (Value value : fn_.results(inst)) {
         const ir::TypeInfo& type = info(callee.gives);
@@ -353,9 +355,9 @@ void InstructionEmitter::emit_chain(Inst inst) {
     const std::size_t steps = operands.size() / 2;
     const bool comes_in = operands.size() % 2, goes_out = results.size() > steps, adds = fn_[inst].attribute == 0;
     const std::string name = adds ? "add" : "sub", type = '.' + std::string(info(fn_[inst].type).typed);
-    const Operand zero = Writer::integer(0);
+    const ptx::Operand zero = Writer::integer(0);
     if (comes_in) {
-        const Operand to = operand(results[0]), carry = operand(operands.back());
+        const ptx::Operand to = operand(results[0]), carry = operand(operands.back());
         writer_.instruction(name + ".cc" + type, {to, adds ? carry : zero, adds ? Writer::integer(~Word{0}) : carry});
     }
     for (std::size_t i = 0; i < steps; ++i) {
@@ -368,8 +370,8 @@ void InstructionEmitter::emit_chain(Inst inst) {
 
 /// Of two results, only the predicate: `_|p`.
 void InstructionEmitter::emit_truth(Inst inst) {
-    const Operand pair[] = {{.kind = Operand::Kind::Sink}, operand(fn_.result(inst))};
-    scratch_.assign({writer_.group(Operand::Kind::Pair, pair)});
+    const ptx::Operand pair[] = {{.kind = ptx::Operand::Kind::Sink}, operand(fn_.result(inst))};
+    scratch_.assign({writer_.group(ptx::Operand::Kind::Pair, pair)});
     for (Value value : fn_.operands(inst)) scratch_.push_back(operand(value));
     put(inst, scratch_);
 }
@@ -389,9 +391,9 @@ void InstructionEmitter::emit_plain(Inst inst) {
     put(inst, scratch_);
 }
 
-void InstructionEmitter::put(Inst inst, std::span<const Operand> operands) {
+void InstructionEmitter::put(Inst inst, std::span<const ptx::Operand> operands) {
     const ir::Instruction& from = fn_[inst];
-    const Name guard = from.guard == ir::no_value ? no_name : register_name(from.guard);
+    const ptx::Name guard = from.guard == ir::no_value ? ptx::no_name : register_name(from.guard);
     writer_.instruction(spelling(inst), operands, guard, from.guard_negated);
 }
 
@@ -408,28 +410,28 @@ bool InstructionEmitter::result_is_read(Inst inst) const {
 }
 
 /// One register, or for a shuffle the value and the predicate: `d|p`.
-Operand InstructionEmitter::destination(std::span<const Value> results) {
+ptx::Operand InstructionEmitter::destination(std::span<const Value> results) {
     if (results.size() == 1) return operand(results[0]);
-    return writer_.group(Operand::Kind::Pair, std::array{operand(results[0]), operand(results[1])});
+    return writer_.group(ptx::Operand::Kind::Pair, std::array{operand(results[0]), operand(results[1])});
 }
 
-Operand InstructionEmitter::data(std::span<const Value> values) {
+ptx::Operand InstructionEmitter::data(std::span<const Value> values) {
     if (values.size() == 1) return operand(values[0]);
-    std::vector<Operand> elements;
+    std::vector<ptx::Operand> elements;
     for (Value value : values) elements.push_back(operand(value));
-    return writer_.group(Operand::Kind::Vector, elements);
+    return writer_.group(ptx::Operand::Kind::Vector, elements);
 }
 
-Operand InstructionEmitter::address(Inst inst, const ir::MemoryAccess& access) {
+ptx::Operand InstructionEmitter::address(Inst inst, const ir::MemoryAccess& access) {
     return writer_.address(operand(fn_.operands(inst)[access.operand]), access.offset);
 }
 
-Operand InstructionEmitter::operand(Value value) {
+ptx::Operand InstructionEmitter::operand(Value value) {
     if (registers_.ranges[index(value)] != no_id<regalloc::LiveRange>)
         return writer_.register_operand(pool_of(fn_.type(value)), registers_.of(value));
     const ir::Instruction& definition = fn_[fn_[value].instruction];
     if (definition.op == Op::Symbol) {
-        Operand name = writer_.name(names_.symbols[definition.attribute]);
+        ptx::Operand name = writer_.name(names_.symbols[definition.attribute]);
         name.value = fn_.symbols[definition.attribute].offset;
         name.has_offset = name.value != 0;
         return name;
@@ -438,9 +440,9 @@ Operand InstructionEmitter::operand(Value value) {
     return literal(writer_, definition.type, definition.attribute);
 }
 
-Operand literal(Writer& writer, Type type, Word bits) {
-    if (type == Type::F32) return {.kind = Operand::Kind::Float32, .value = bits};
-    if (type == Type::F64) return {.kind = Operand::Kind::Float64, .value = bits};
+ptx::Operand literal(Writer& writer, Type type, Word bits) {
+    if (type == Type::F32) return {.kind = ptx::Operand::Kind::Float32, .value = bits};
+    if (type == Type::F64) return {.kind = ptx::Operand::Kind::Float64, .value = bits};
     if (ir::is_float(type) || (!ir::is_signed(type) && bits >> 31)) return writer.hexadecimal(bits);
     return Writer::integer(ir::is_signed(type) ? Word(sign_extend(bits, ir::bits(type))) : bits);
 }

@@ -15,10 +15,10 @@ namespace ikat::nvptx {
 struct Names {
     std::vector<std::string> parameters, symbols;
 };
-Names unique_names(const ir::Function& fn, const Module& module);
+Names unique_names(const ir::Function& fn, const ptx::Module& module);
 
 /// A constant. PTX has no f16 literals: these are written as hexadecimal bits, as are integers that look like masks.
-Operand literal(Writer& writer, ir::Type type, ir::Word bits);
+ptx::Operand literal(Writer& writer, ir::Type type, ir::Word bits);
 
 class InstructionEmitter {
 public:
@@ -29,9 +29,9 @@ public:
     /// The function's return, with the returned value or no_value.
     void emit_return(ir::Value given);
     /// A register, or the immediate for a constant or a symbol.
-    Operand operand(ir::Value value);
+    ptx::Operand operand(ir::Value value);
     /// The register of a predicate.
-    Name register_name(ir::Value value) { return operand(value).name; }
+    ptx::Name register_name(ir::Value value) { return operand(value).name; }
 
     /// Declares what the print instructions need outside the body and at its beginning. To be called before the first
     /// emit.
@@ -50,16 +50,16 @@ private:
     void emit_bulk(ir::Inst inst);
     void emit_memory(ir::Inst inst);
     void emit_parameter(ir::Inst inst);
-    Operand special_register(ir::Word which);
+    ptx::Operand special_register(ir::Word which);
     void emit_print(ir::Inst inst);
     void emit_text(ir::Inst inst);
     void emit_truth(ir::Inst inst);
     void emit_plain(ir::Inst inst);
-    void put(ir::Inst inst, std::span<const Operand> operands);
+    void put(ir::Inst inst, std::span<const ptx::Operand> operands);
     Spelling spelling(ir::Inst inst);
-    Operand destination(std::span<const ir::Value> results);
-    Operand data(std::span<const ir::Value> values);
-    Operand address(ir::Inst inst, const ir::MemoryAccess& access);
+    ptx::Operand destination(std::span<const ir::Value> results);
+    ptx::Operand data(std::span<const ir::Value> values);
+    ptx::Operand address(ir::Inst inst, const ir::MemoryAccess& access);
     bool result_is_read(ir::Inst inst) const;
 
     const ir::Module& module_;
@@ -70,14 +70,14 @@ private:
     std::vector<bool> read_;  // by value: whether it is used
     std::unordered_map<std::uint64_t, Spelling> spellings_;
     std::unordered_map<ir::Word, std::size_t> text_numbers_;  // of the texts that are printed, in order of declaration
-    std::vector<Operand> scratch_;
+    std::vector<ptx::Operand> scratch_;
 };
 
 /// The parameter through which a function returns its result.
 inline constexpr std::string_view result_name = "$result";
 
 /// `.param .b32 n`.
-Variable parameter_variable(Module& module, std::string_view type, std::string_view name);
+ptx::Variable parameter_variable(ptx::Module& module, std::string_view type, std::string_view name);
 
 /// The size of the buffer with vprintf's arguments, and the offset of each.
 struct PrintLayout {

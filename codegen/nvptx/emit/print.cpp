@@ -50,33 +50,33 @@ PrintLayout print_layout(const ir::Function& fn, Inst inst) {
 
 namespace {
 
-Variable array(Module& module, std::string_view space, std::uint32_t alignment, std::string_view name,
-               std::size_t bytes) {
-    Variable out{.space = module.intern(space), .alignment = alignment, .type = module.intern(".b8")};
+ptx::Variable array(ptx::Module& module, std::string_view space, std::uint32_t alignment, std::string_view name,
+                    std::size_t bytes) {
+    ptx::Variable out{.space = module.intern(space), .alignment = alignment, .type = module.intern(".b8")};
     out.declarators.push_back({.name = module.intern(name), .extents = {std::int64_t(bytes)}});
     return out;
 }
 
 /// A top-level array of the text's bytes and the closing zero.
 void declare_text(Writer& writer, std::size_t number, std::string_view text) {
-    std::vector<Operand> bytes;
+    std::vector<ptx::Operand> bytes;
     for (char c : text) bytes.push_back(Writer::integer(std::uint8_t(c)));
     bytes.push_back(Writer::integer(0));
-    Variable variable = array(writer.module(), ".global", 1, text_name(number), bytes.size());
-    const Operand value = writer.group(Operand::Kind::Vector, bytes);
+    ptx::Variable variable = array(writer.module(), ".global", 1, text_name(number), bytes.size());
+    const ptx::Operand value = writer.group(ptx::Operand::Kind::Vector, bytes);
     variable.declarators[0].initialiser = writer.module().add_operands({&value, 1});
-    Module& module = writer.module();
-    module.items.push_back({Module::Item::Kind::Variable, std::uint32_t(module.variables.size())});
+    ptx::Module& module = writer.module();
+    module.items.push_back({ptx::Module::Item::Kind::Variable, std::uint32_t(module.variables.size())});
     module.variables.push_back(std::move(variable));
 }
 
 /// .extern .func (.param .b32 result) vprintf(.param .b64 format, .param .b64 arguments);
-void declare_vprintf(Module& module) {
-    Function function{.linkage = {module.intern(".extern")}, .has_body = false, .name = module.intern("vprintf")};
+void declare_vprintf(ptx::Module& module) {
+    ptx::Function function{.linkage = {module.intern(".extern")}, .has_body = false, .name = module.intern("vprintf")};
     function.results.push_back(parameter_variable(module, "b32", "result"));
     function.parameters.push_back(parameter_variable(module, "b64", "format"));
     function.parameters.push_back(parameter_variable(module, "b64", "arguments"));
-    module.items.push_back({Module::Item::Kind::Function, std::uint32_t(module.functions.size())});
+    module.items.push_back({ptx::Module::Item::Kind::Function, std::uint32_t(module.functions.size())});
     module.functions.push_back(std::move(function));
 }
 
@@ -97,27 +97,27 @@ void InstructionEmitter::declare_print() {
 
 void InstructionEmitter::emit_print(Inst inst) {
     const PrintLayout layout = print_layout(fn_, inst);
-    const Operand buffer = writer_.name(buffer_name);
+    const ptx::Operand buffer = writer_.name(buffer_name);
     for (std::size_t i = 0; Value value : fn_.operands(inst)) {
         const std::string store = "st.local." + std::string(data_type(fn_.type(value)));
         writer_.instruction(store, {writer_.address(buffer, layout.offsets[i++]), operand(value)});
     }
-    const Operand format = operand(fn_.results(inst)[0]), arguments = operand(fn_.results(inst)[1]);
+    const ptx::Operand format = operand(fn_.results(inst)[0]), arguments = operand(fn_.results(inst)[1]);
     writer_.instruction("mov.u64", {format, writer_.name(text_name(text_numbers_.at(fn_[inst].attribute)))});
     writer_.instruction("cvta.global.u64", {format, format});
     writer_.instruction("mov.u64", {arguments, buffer});
     writer_.instruction("cvta.local.u64", {arguments, arguments});
 
     writer_.open_scope();
-    const Operand to_format = writer_.name("format"), to_arguments = writer_.name("arguments");
-    const Operand result = writer_.name("result"), both[] = {to_format, to_arguments};
+    const ptx::Operand to_format = writer_.name("format"), to_arguments = writer_.name("arguments");
+    const ptx::Operand result = writer_.name("result"), both[] = {to_format, to_arguments};
     writer_.variable(parameter_variable(writer_.module(), "b64", "format"));
     writer_.variable(parameter_variable(writer_.module(), "b64", "arguments"));
     writer_.variable(parameter_variable(writer_.module(), "b32", "result"));
     writer_.instruction("st.param.b64", {writer_.address(to_format, 0), format});
     writer_.instruction("st.param.b64", {writer_.address(to_arguments, 0), arguments});
-    writer_.instruction("call.uni", {writer_.group(Operand::Kind::List, {&result, 1}), writer_.name("vprintf"),
-                                     writer_.group(Operand::Kind::List, both)});
+    writer_.instruction("call.uni", {writer_.group(ptx::Operand::Kind::List, {&result, 1}), writer_.name("vprintf"),
+                                     writer_.group(ptx::Operand::Kind::List, both)});
     writer_.close_scope();
 }
 

@@ -26,20 +26,20 @@ constexpr Native native[] = {
 };
 
 /// Whether PTX has the atomic, or the reduction of a vector, for this target.
-bool has_atomic(const ir::Instruction& it, const Target& target) {
+bool has_atomic(const ir::Instruction& it, const ptx::Target& target) {
     if (it.op == ir::Op::VectorReduce) {
         const bool adds_singles = it.attribute == 0 || it.type != ir::Type::F32;
-        return it.memory.space == ir::Space::Global && adds_singles && supports(target, Feature::VectorReduction);
+        return it.memory.space == ir::Space::Global && adds_singles && supports(target, ptx::Feature::VectorReduction);
     }
     const auto row = std::ranges::find(native, it.op, &Native::op);
     const bool adds_bfloats = it.op == ir::Op::AtomicAdd && lane(it.type) == ir::Type::BF16;
     return row == std::end(native) || contains(row->types, it.type) ||
-           (adds_bfloats && supports(target, Feature::Bfloat16Math));
+           (adds_bfloats && supports(target, ptx::Feature::Bfloat16Math));
 }
 
 }  // namespace
 
-Changed expand_atomics(ir::Function& fn, const Target& target) {
+Changed expand_atomics(ir::Function& fn, const ptx::Target& target) {
     return legalise::expand_atomics(fn, [&](const ir::Instruction& it) { return has_atomic(it, target); });
 }
 

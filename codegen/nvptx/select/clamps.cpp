@@ -100,7 +100,7 @@ private:
 
 }  // namespace
 
-Changed fuse_clamps(ir::Function& fn, const Target& target) {
+Changed fuse_clamps(ir::Function& fn, const ptx::Target& target) {
     return analysis::instructions_if(target.number >= first_target && Clamps(fn).run());
 }
 

@@ -6,10 +6,10 @@
 
 namespace ikat::nvptx {
 
-Changed expand_copies(ir::Function& fn, analysis::Context& context, const Target& target) {
+Changed expand_copies(ir::Function& fn, analysis::Context& context, const ptx::Target& target) {
     Changed changed = Changed::Nothing;
-    if (!supports(target, Feature::AsyncCopy)) changed |= legalise::expand_copies(fn, context);
-    if (!supports(target, Feature::MatrixStore)) changed |= legalise::expand_stores_of_matrices(fn);
+    if (!supports(target, ptx::Feature::AsyncCopy)) changed |= legalise::expand_copies(fn, context);
+    if (!supports(target, ptx::Feature::MatrixStore)) changed |= legalise::expand_stores_of_matrices(fn);
     return changed;
 }
 

@@ -16,12 +16,12 @@ namespace {
 using ir::Inst, ir::Op, ir::Type, ir::Value;
 
 /// The target feature that an f16 or bf16 operation needs.
-Feature needed(Op op, Type type) {
+ptx::Feature needed(Op op, Type type) {
     const bool chooses = op == Op::Min || op == Op::Max;
-    if (lane(type) == Type::F16) return chooses ? Feature::HalfMinMax : Feature::None;
-    if (lane(type) != Type::BF16 || op == Op::Select) return Feature::None;
+    if (lane(type) == Type::F16) return chooses ? ptx::Feature::HalfMinMax : ptx::Feature::None;
+    if (lane(type) != Type::BF16 || op == Op::Select) return ptx::Feature::None;
     const bool early = chooses || op == Op::Fma || op == Op::Neg || op == Op::Abs;
-    return early ? Feature::Bfloat16Fma : Feature::Bfloat16Math;
+    return early ? ptx::Feature::Bfloat16Fma : ptx::Feature::Bfloat16Math;
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ Value FloatForms::in_float(Op op, Type type, Values operands) {
 std::optional<Value> FloatForms::converted(const ir::Instruction& it, Type result, Value x) {
     constexpr ir::TypeSet float8 = ir::Float8 | ir::PackedFloat8;
     if (contains(float8, it.type) || contains(float8, it.from)) {
-        if (!supports(target_, Feature::Fp8))
+        if (!supports(target_, ptx::Feature::Fp8))
             lacking("8-bit floats", "compile for sm_89 or higher, or convert them as integers");
         if (is_packed(it.type)) return {};
         return contains(float8, it.type) ? to_float8(it.type, it.from, x) : from_float8(it.type, it.from, x);
@@ -136,13 +136,13 @@ std::optional<Value> FloatForms::converted(const ir::Instruction& it, Type resul
         return walk_.make(rest, {single}, result);
     }
     if (it.type != Type::BF16) return {};
-    if (it.from != Type::F32 && supports(target_, Feature::Bfloat16Math)) return {};
+    if (it.from != Type::F32 && supports(target_, ptx::Feature::Bfloat16Math)) return {};
     return to_bfloat(it.from == Type::F32 ? x : odd_float(x, it.from), it.fp.rounding);
 }
 
 Value FloatForms::to_bfloat(Value single, Rounding rounding) {
     const bool has_rounding = rounding == Rounding::Nearest || rounding == Rounding::Zero;
-    if (has_rounding && supports(target_, Feature::Bfloat16Fma))
+    if (has_rounding && supports(target_, ptx::Feature::Bfloat16Fma))
         return convert(Type::BF16, Type::F32, single, rounding);
     const Value bits =
         walk_.make({.op = Op::Bitcast, .type = Type::U32, .from = Type::F32, .where = where_}, {single}, Type::U32);
@@ -213,7 +213,7 @@ Value FloatForms::part(Op op, Type type, Value packed) {
 
 std::optional<Value> FloatForms::packed(Type type, Values lanes) {
     const bool bytes = contains(ir::PackedFloat8, type);
-    if (bytes || supports(target_, Feature::ConvertRelu)) {
+    if (bytes || supports(target_, ptx::Feature::ConvertRelu)) {
         const auto low = converted_from(lanes[0], type), high = converted_from(lanes[1], type);
         if (low && high)
             return walk_.make({.op = Op::ConvertPair, .type = type, .from = Type::F32, .where = where_}, {*high, *low},

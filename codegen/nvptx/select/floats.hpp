@@ -23,7 +23,7 @@ namespace ikat::nvptx {
 
 class FloatForms {
 public:
-    FloatForms(ir::Rewriter& walk, const Target& target) : walk_(walk), fn_(walk.fn), target_(target) {}
+    FloatForms(ir::Rewriter& walk, const ptx::Target& target) : walk_(walk), fn_(walk.fn), target_(target) {}
 
     /// The replacement for the result of `inst`, made of instructions that the target has; nothing if the target has
     /// `inst` itself, or it is not handled here. Throws Error if the target cannot do it.
@@ -58,7 +58,7 @@ private:
 
     ir::Rewriter& walk_;
     ir::Function& fn_;
-    const Target& target_;
+    const ptx::Target& target_;
     Location where_{};
     struct Lanes {
         ir::Value low, high;

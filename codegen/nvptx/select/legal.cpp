@@ -32,8 +32,8 @@ constexpr Type sized(int bits, bool is_signed) {
 
 class Legaliser {
 public:
-    Legaliser(ir::Function& fn, const Target& target)
-        : fn_(fn), walk_(fn), floats_(walk_, target), has_clusters_(supports(target, Feature::Clusters)) {}
+    Legaliser(ir::Function& fn, const ptx::Target& target)
+        : fn_(fn), walk_(fn), floats_(walk_, target), has_clusters_(supports(target, ptx::Feature::Clusters)) {}
 
     Changed run() {
         walk_.run([this](Inst inst) { rewrite(inst); });
@@ -192,6 +192,6 @@ Changed Legaliser::terminator(ir::Block block) {
 
 }  // namespace
 
-Changed legalise(ir::Function& fn, const Target& target) { return Legaliser(fn, target).run(); }
+Changed legalise(ir::Function& fn, const ptx::Target& target) { return Legaliser(fn, target).run(); }
 
 }  // namespace ikat::nvptx

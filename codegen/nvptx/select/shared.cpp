@@ -7,7 +7,7 @@
 
 namespace ikat::nvptx {
 
-Changed merge_shared(ir::Function& fn, const Target& target) {
+Changed merge_shared(ir::Function& fn, const ptx::Target& target) {
     const std::uint64_t bytes = ir::symbol_bytes(fn.symbols, ir::Space::Shared);
     if (bytes > target.shared_opt_in)
         throw Error("the Shared arrays of '" + fn.name + "' take up " + std::to_string(bytes) + " bytes, and " +

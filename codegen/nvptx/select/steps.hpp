@@ -30,11 +30,11 @@ inline constexpr unsigned most_elements = 4;  // of a vector in memory
 
 /// shared.cpp. Shared arrays that exceed what a block has without asking become one dynamic array. Throws Error if the
 /// target does not have as much.
-Changed merge_shared(ir::Function& fn, const Target& target);
+Changed merge_shared(ir::Function& fn, const ptx::Target& target);
 
 /// copies.cpp. Copies that go on behind their instruction, and stores of matrices, if the target has none, become loads
 /// and stores.
-Changed expand_copies(ir::Function& fn, analysis::Context& context, const Target& target);
+Changed expand_copies(ir::Function& fn, analysis::Context& context, const ptx::Target& target);
 
 /// indices.cpp. Addresses become sums and products.
 Changed expand_addresses(ir::Function& fn, analysis::Context& context);
@@ -44,13 +44,13 @@ Changed expand_addresses(ir::Function& fn, analysis::Context& context);
 Changed fold_addresses(ir::Function& fn, analysis::Context& context);
 
 /// atomics.cpp. Atomics that the target does not have become loops.
-Changed expand_atomics(ir::Function& fn, const Target& target);
+Changed expand_atomics(ir::Function& fn, const ptx::Target& target);
 
 /// print.cpp. Prepares prints for vprintf: format and promoted values.
 Changed expand_prints(ir::Function& fn);
 
 /// legal.cpp. Rewrites single instructions that PTX, or this target, does not have in this form.
-Changed legalise(ir::Function& fn, const Target& target);
+Changed legalise(ir::Function& fn, const ptx::Target& target);
 
 /// sweep.cpp. Drops unused pure instructions.
 Changed sweep(ir::Function& fn);
@@ -62,7 +62,7 @@ Changed chain_carries(ir::Function& fn);
 Changed widen_accesses(ir::Function& fn);
 
 /// clamps.cpp. Clamps of f32 that propagate NaN, if the target has an instruction for them.
-Changed fuse_clamps(ir::Function& fn, const Target& target);
+Changed fuse_clamps(ir::Function& fn, const ptx::Target& target);
 
 /// fuse.cpp. Fuses pairs of instructions that PTX has as one.
 Changed fuse(ir::Function& fn);

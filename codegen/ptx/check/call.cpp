@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 /// The parts of `call (results), callee, (arguments)`.
@@ -94,4 +94,4 @@ CallMisfit misfit_of_call(const Module& module, const Scopes& scopes, const Inst
     return {};
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -5,7 +5,7 @@
 
 #include "codegen/ptx/check/scopes.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 struct CallMisfit {
     std::string what{};  // "f takes 2 arguments, not 1"; empty if all fit, and for calls through registers
@@ -13,4 +13,4 @@ struct CallMisfit {
 };
 CallMisfit misfit_of_call(const Module& module, const Scopes& scopes, const Instruction& call);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

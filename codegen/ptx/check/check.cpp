@@ -14,7 +14,7 @@
 #include "codegen/ptx/table/special_registers.hpp"
 #include "codegen/ptx/table/target.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 class Checker {
@@ -479,4 +479,4 @@ void check_or_throw(const Module& module, const CheckOptions& options) {
         throw Error(std::move(findings));
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -15,7 +15,7 @@
 #include "codegen/ptx/text/module.hpp"
 #include "codegen/support/diagnostic.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 struct CheckOptions {
     /// How to report an opcode that is not in the table; empty: not at all. In a module whose .version is newer than
@@ -31,4 +31,4 @@ std::vector<Diagnostic> check(const Module& module, const CheckOptions& options 
 /// Throws Error with the findings if one of them is an error.
 void check_or_throw(const Module& module, const CheckOptions& options = {});
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -8,7 +8,7 @@
 #include "codegen/ptx/table/target.hpp"
 #include "codegen/ptx/table/types.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 constexpr std::uint64_t most_vector_bits = 128, most_constant_bytes = 65536;
@@ -266,4 +266,4 @@ void check_constants(const Module& module, const Report& report) {
         for (const Variable& variable : function.variables) add(variable);
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -9,7 +9,7 @@
 
 #include "codegen/ptx/text/module.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 /// Where a variable is declared.
 enum class Place : std::uint8_t { Module, Body, EntryParameter, Parameter, LastParameter, Result };
@@ -34,4 +34,4 @@ std::string difference(const Module& module, const Function& a, const Function& 
 /// Checks the size of the module's constant memory, which must fit one bank.
 void check_constants(const Module& module, const Report& report);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

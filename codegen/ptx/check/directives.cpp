@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 enum Place : unsigned { InModule = 1, OnEntry = 2, OnFunction = 4, InBody = 8, BehindLabel = 16 };
@@ -162,4 +162,4 @@ void check_body_directive(const Module& module, const Directive& directive, bool
         report(directive.where, name + " without a label", "write a label before it, which names it");
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -5,7 +5,7 @@
 #include "codegen/ptx/table/target.hpp"
 #include "codegen/ptx/text/module.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 /// How often a directive occurs in a function's head.
 std::size_t count(const Module& module, const Function& function, std::string_view directive);
@@ -23,4 +23,4 @@ void check_body_directive(const Module& module, const Directive& directive, bool
 void check_attribute(const Module& module, Name attribute, Position where, std::string_view space, const Target* target,
                      const Report& report);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 /// The column at which the opcode begins, after the guard.
@@ -42,4 +42,4 @@ std::string excerpt_of_operand(const Module& module, const Instruction& instruct
     return marked(module, instruction, column);
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

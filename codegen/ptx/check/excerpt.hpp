@@ -5,7 +5,7 @@
 
 #include "codegen/ptx/text/module.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 /// The instruction, and '^' under its opcode.
 std::string excerpt_of_opcode(const Module& module, const Instruction& instruction);
@@ -14,4 +14,4 @@ std::string excerpt_of_modifier(const Module& module, const Instruction& instruc
 /// ... under the operand of that number, from 0; after the last one if it does not exist.
 std::string excerpt_of_operand(const Module& module, const Instruction& instruction, std::size_t number);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -10,7 +10,7 @@
 #include "codegen/ptx/check/check.hpp"
 #include "codegen/ptx/table/special_registers.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 /// Calls operand(k, place) for each {k} of the text, and between(part) for the parts in between.
@@ -167,4 +167,4 @@ Module parse_inline(std::string_view text, std::span<const std::string> operands
 
 bool writes_early(std::string_view text) { return std::ranges::count(text, ';') > 1; }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -10,7 +10,7 @@
 #include "codegen/ptx/text/module.hpp"
 #include "codegen/support/diagnostic.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 /// The result of reading a text.
 struct InlineText {
@@ -31,4 +31,4 @@ Module parse_inline(std::string_view text, std::span<const std::string> operands
 /// Whether results may be written before all operands are read: they must not share registers.
 bool writes_early(std::string_view text);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

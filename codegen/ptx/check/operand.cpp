@@ -4,7 +4,7 @@
 #include "codegen/ptx/table/fragments.hpp"
 #include "codegen/ptx/table/special_registers.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 using Kind = Operand::Kind;
@@ -288,4 +288,4 @@ std::string misfit(const OperandContext& context, const Operand& operand, const 
     return Judge(context, rule)(operand);
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -7,7 +7,7 @@
 #include "codegen/ptx/table/forms.hpp"
 #include "codegen/ptx/text/module.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 struct OperandContext {
     const Module& module;
@@ -21,4 +21,4 @@ struct OperandContext {
 /// not a 32-bit integer". Empty if it matches. Names must have been declared.
 std::string misfit(const OperandContext& context, const Operand& operand, const OperandRule& rule);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -5,7 +5,7 @@
 #include <ranges>
 #include <string>
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 const Declared* Scopes::declare(Name name, const Declared& symbol) {
     if (const Declared* earlier = in_ranges(open_.back(), name)) return earlier;
@@ -65,4 +65,4 @@ std::string Scopes::past_the_end(Name name) const {
     return {};
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

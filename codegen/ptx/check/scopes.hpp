@@ -11,7 +11,7 @@
 #include "codegen/ptx/table/types.hpp"
 #include "codegen/ptx/text/module.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 struct Declared {
     enum class Kind : std::uint8_t { Register, Variable, Function, Label, Targets, Prototype };
@@ -63,4 +63,4 @@ private:
     std::vector<Scope> open_;
 };
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -10,7 +10,7 @@
 #include "codegen/ptx/table/special_registers.hpp"
 #include "codegen/ptx/table/target.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 constexpr std::string_view cluster_directives[] = {".reqnctapercluster", ".explicitcluster", ".maxclusterrank",
@@ -95,4 +95,4 @@ std::vector<Feature> features_of(const Module& module) {
     return features;
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -11,7 +11,7 @@
 #include "codegen/ptx/table/forms/scalar.hpp"
 #include "codegen/ptx/table/forms/tensor.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 static_assert(std::ranges::is_sorted(opcode_rows::rows, {}, &OpcodeInfo::name), "find_opcode does a binary search");
@@ -200,4 +200,4 @@ constexpr auto forms = [] {
 
 std::span<const Form> forms_of(Opcode opcode) { return std::ranges::equal_range(forms, opcode, {}, &Form::opcode); }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -37,7 +37,7 @@
 #include "codegen/ptx/table/types.hpp"
 #include "codegen/ptx/text/module.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 struct Group {
     std::span<const Modifier> alternatives;
@@ -110,4 +110,4 @@ Match match(const Module& module, const Instruction& instruction, const Form& fo
 void add_features(const Module& module, const Instruction& instruction, const Match& match,
                   std::vector<Feature>& features);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 /// Narrow elements share a register of 32 bits.
@@ -32,4 +32,4 @@ std::optional<Fragment> fragment(const Match& match, std::string_view matrix) {
     return std::nullopt;
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

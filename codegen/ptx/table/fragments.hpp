@@ -6,7 +6,7 @@
 
 #include "codegen/ptx/table/forms.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 struct Fragment {
     std::uint32_t registers = 0;
@@ -16,4 +16,4 @@ struct Fragment {
 /// The fragment of the matrix d, a, b or c, or `half` for a sparse a; none for other names.
 std::optional<Fragment> fragment(const Match& match, std::string_view matrix);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

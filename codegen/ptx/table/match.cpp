@@ -5,7 +5,7 @@
 #include "codegen/ptx/table/forms.hpp"
 #include "codegen/ptx/table/forms/modifiers.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 /// Removes and returns the number at the front of text.
@@ -258,4 +258,4 @@ void add_features(const Module& module, const Instruction& instruction, const Ma
     if (plain && match.vector * match.t.bits > 128) append(features, Feature::Wide256);
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string_view>
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 enum class Modifier : std::uint16_t {
     Unknown,  // a word that no form takes
@@ -74,4 +74,4 @@ struct Word {
 
 }  // namespace table
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <string_view>
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 enum class Opcode : std::uint8_t {
     Unknown,  // a word that is not in the table
@@ -87,4 +87,4 @@ constexpr Opcode find_opcode(std::string_view name) {
     return first < opcode_count && opcode_rows::rows[first].name == name ? Opcode(first) : Opcode::Unknown;
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

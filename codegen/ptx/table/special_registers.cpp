@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/ptx/table/special_registers.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 constexpr Type b32{Type::Kind::Integer, 32}, b64{Type::Kind::Integer, 64}, predicate{Type::Kind::Predicate, 1};
@@ -69,4 +69,4 @@ const SpecialRegister* find_special_register(std::string_view name) {
     return nullptr;
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

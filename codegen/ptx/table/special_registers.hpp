@@ -6,7 +6,7 @@
 #include "codegen/ptx/table/target.hpp"
 #include "codegen/ptx/table/types.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 struct SpecialRegister {
     std::string_view name;  // families end in '*': "%envreg*"
@@ -18,4 +18,4 @@ struct SpecialRegister {
 /// nullptr for a name that is not special.
 const SpecialRegister* find_special_register(std::string_view name);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

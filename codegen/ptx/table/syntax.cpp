@@ -2,7 +2,7 @@
 // The syntax of a form, for messages: "add{.rn|.rz}.f32 d, a, b".
 #include "codegen/ptx/table/forms.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 std::string modifiers(const Form& form) {
@@ -63,4 +63,4 @@ std::string syntax(const Form& form) {
     return std::string(info(form.opcode).name) + modifiers(form) + syntax(form.operands);
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

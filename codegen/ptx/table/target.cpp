@@ -9,7 +9,7 @@
 
 #include "codegen/support/diagnostic.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 constexpr std::uint32_t kib = 1024;
@@ -388,4 +388,4 @@ Version lowest_version(const Target& target, std::span<const Feature> features) 
     return lowest;
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

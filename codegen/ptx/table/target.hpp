@@ -11,7 +11,7 @@
 
 #include "codegen/ptx/text/module.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 using Version = Module::Version;
 
@@ -173,4 +173,4 @@ Version lowest_version(const Target& target, std::span<const Feature> features);
 /// The features that the module's instructions and modifiers need, each once, in ascending order.
 std::vector<Feature> features_of(const Module& module);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 using Kind = Type::Kind;
@@ -53,4 +53,4 @@ bool fits(Type declared, Type wanted, bool wider) {
     return wider && declared.bits > wanted.bits && same_kind && !is_float;
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 struct Type {
     enum class Kind : std::uint8_t {
@@ -30,4 +30,4 @@ Type find_type(std::string_view modifier);
 /// st and cvt), an integer or untyped register may also be wider.
 bool fits(Type declared, Type wanted, bool wider);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/ptx/text/copy.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 std::vector<Name> Copier::words(std::span<const Name> names) const {
     std::vector<Name> made;
@@ -49,4 +49,4 @@ Directive Copier::directive(const Directive& from) const {
     return made;
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

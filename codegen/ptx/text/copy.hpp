@@ -6,7 +6,7 @@
 
 #include "codegen/ptx/text/module.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 class Copier {
 public:
@@ -33,4 +33,4 @@ private:
     const std::map<Name, Name>* renamed_;
 };
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 unsigned element_bytes(std::string_view type) {
     if (type.ends_with("x2")) return 2 * element_bytes(type.substr(0, type.size() - 2));
@@ -42,4 +42,4 @@ std::vector<std::uint64_t> parameter_offsets(const Module& module, const Functio
     return out;
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

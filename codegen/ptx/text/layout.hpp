@@ -7,7 +7,7 @@
 
 #include "codegen/ptx/text/module.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 /// Bytes of a type such as ".f16x2"; 0 for one without a size.
 unsigned element_bytes(std::string_view type);
@@ -19,4 +19,4 @@ std::uint64_t variable_alignment(const Module& module, const Variable& variable)
 /// Where the parameters of a function start if they are packed: each at its natural alignment.
 std::vector<std::uint64_t> parameter_offsets(const Module& module, const Function& function);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

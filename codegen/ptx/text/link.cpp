@@ -9,7 +9,7 @@
 #include "codegen/ptx/text/copy.hpp"
 #include "codegen/support/diagnostic.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 /// A function, or a variable outside functions, by name.
@@ -236,4 +236,4 @@ void Linker::add() {
 
 Module link(const std::vector<Module>& modules) { return Linker(modules).run(); }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -11,10 +11,10 @@
 
 #include "codegen/ptx/text/module.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 /// Throws Error for two definitions of one name, for declarations of different kinds, and for different address sizes.
 /// The result has the highest of the versions and of the targets.
 Module link(const std::vector<Module>& modules);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

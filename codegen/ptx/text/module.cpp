@@ -5,7 +5,7 @@
 
 #include <functional>
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 /// The slot that holds text, or the free one where it belongs. There is always a free slot.
 std::uint32_t Module::slot_of(std::string_view text, std::uint32_t hash) const {
@@ -79,4 +79,4 @@ const Function* Module::find_function(std::string_view name) const {
     return found;
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -19,7 +19,7 @@
 #include "codegen/ptx/table/opcode.hpp"
 #include "codegen/support/id.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 /// An interned token: an identifier ("%r1", "loop"), an opcode stem ("add"), a modifier (".rn"), a literal's spelling.
 enum class Name : std::uint32_t {};
@@ -207,4 +207,4 @@ std::string print(const Module& module, const Operand& operand);
 /// Parses PTX text. `file` names it in messages. Throws Error with line, column, caret and what was expected.
 Module parse(std::string_view text, std::string_view file);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

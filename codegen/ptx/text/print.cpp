@@ -19,7 +19,7 @@
 
 #include "codegen/ptx/text/module.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 class Printer {
@@ -356,4 +356,4 @@ std::string print(const Module& module, const Operand& operand) {
     return printer.take();
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -3,7 +3,7 @@
 
 #include <map>
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 std::map<std::uint64_t, const char*> files_of(const Module& module) {
@@ -44,4 +44,4 @@ std::vector<Location> source_lines(const Module& module) {
     return out;
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

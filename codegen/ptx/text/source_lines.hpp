@@ -6,10 +6,10 @@
 #include "codegen/ptx/text/module.hpp"
 #include "codegen/support/diagnostic.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 /// By line of the PTX (index 0 unused), the source line of the instruction there; empty if the module tells none. Of
 /// inlined functions it is their own line.
 std::vector<Location> source_lines(const Module& module);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -203,7 +203,7 @@ bool AsyncCopies::await(const MicroOp* op, Warp* w, std::uint32_t mask) {
     return true;
 }
 
-void AsyncCopies::arrive_behind(const Warp* w, unsigned lane, const nvptx::Instruction* instruction,
+void AsyncCopies::arrive_behind(const Warp* w, unsigned lane, const ptx::Instruction* instruction,
                                 std::uint64_t barrier) {
     const Follower follower{instruction, w->index, lane, started_++, barrier, draw_arrival()};
     followers_.push_back(follower);

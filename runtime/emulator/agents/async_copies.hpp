@@ -20,7 +20,7 @@
 #include "runtime/emulator/agents/random.hpp"
 #include "runtime/emulator/core/warp.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 struct Instruction;
 }
 
@@ -83,7 +83,7 @@ public:
     void commit(const Warp* w, std::uint32_t mask);
     bool await(const MicroOp* op, Warp* w, std::uint32_t mask);
     /// The thread arrives at the barrier at an address of the block's shared memory when its copies are there.
-    void arrive_behind(const Warp* w, unsigned lane, const nvptx::Instruction* instruction, std::uint64_t barrier);
+    void arrive_behind(const Warp* w, unsigned lane, const ptx::Instruction* instruction, std::uint64_t barrier);
     /// Phases of a barrier before this one are known to be over. False on a finding.
     bool end_phase(const MicroOp* op, Warp* w, unsigned lane, std::uint64_t barrier, std::uint64_t phase);
     void some_arrive() override;
@@ -107,7 +107,7 @@ private:
     Copy::Arrival draw_arrival();
     /// An arrival at a barrier that copies come before.
     struct Follower {
-        const nvptx::Instruction* instruction = nullptr;
+        const ptx::Instruction* instruction = nullptr;
         std::uint32_t warp = 0, lane = 0;
         std::uint64_t number = 0;  // in the order of copies and arrivals
         std::uint64_t barrier = 0;

@@ -19,7 +19,7 @@ constexpr std::uint32_t all_warps = 15;
 
 unsigned place_in_group(const Warp* w) { return w->index % warps_of_group; }
 
-const nvptx::Instruction* instruction_of(const Warp* w, const MicroOp* op) {
+const ptx::Instruction* instruction_of(const Warp* w, const MicroOp* op) {
     return w->kernel->instructions[w->index_of(op)];
 }
 
@@ -124,7 +124,7 @@ bool AsyncProducts::is_late() {
     return !state_ || draw(2) == 0;
 }
 
-bool AsyncProducts::find(const MicroOp* op, Warp* w, FaultCode code, std::string what, const nvptx::Instruction* other,
+bool AsyncProducts::find(const MicroOp* op, Warp* w, FaultCode code, std::string what, const ptx::Instruction* other,
                          const char* is) {
     block_.finding = std::move(what);
     found = other;
@@ -178,7 +178,7 @@ bool AsyncProducts::take_registers(const MicroOp* op, Warp* w, const WarpgroupPr
         !find(op, w, FaultCode::ProductNotFenced, "the first product of a warp, without `wgmma.fence` before it"))
         return false;
     const ListedOperands registers{w->lists + op->d};
-    const nvptx::Instruction* const instruction = instruction_of(w, op);
+    const ptx::Instruction* const instruction = instruction_of(w, op);
     const unsigned count = registers.list[0], of_sums = form.registers();
     for (unsigned i = 0; i < count; ++i) {
         const std::uint32_t used_as = i < of_sums ? 1 + (i | form.shape() << 8) : 0;

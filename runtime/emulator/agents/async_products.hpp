@@ -66,13 +66,13 @@ public:
     void forget_finding() override { found = nullptr; }
 
     /// An instruction that a finding is also about, and what it is.
-    const nvptx::Instruction* found = nullptr;
+    const ptx::Instruction* found = nullptr;
     const char* found_is = "";
 
 private:
     /// What all threads of a warpgroup agree in.
     struct Issue {
-        const nvptx::Instruction* instruction = nullptr;
+        const ptx::Instruction* instruction = nullptr;
         WarpgroupProduct form;
         std::uint64_t a = 0, b = 0;  // descriptors
         bool adds = false;
@@ -95,7 +95,7 @@ private:
         std::uint64_t in_flight_to = 0;             // until so many products are over
         std::uint32_t used_as = 0;                  // by that product: its place in d, with the shape; 0: in a
         std::uint32_t used_at = 0, touched_at = 0;  // how many fences there had been
-        const nvptx::Instruction *used_by = nullptr, *touched_by = nullptr;
+        const ptx::Instruction *used_by = nullptr, *touched_by = nullptr;
     };
     struct OfWarp {
         std::uint64_t started = 0, over = 0, awaits = 0;  // products
@@ -115,7 +115,7 @@ private:
     OfWarp& of(const Warp* w);
     Group& group_of(const Warp* w);
     static Register& register_at(OfWarp& of, const Warp* w, std::uint32_t offset);
-    bool find(const MicroOp* op, Warp* w, FaultCode code, std::string what, const nvptx::Instruction* other = nullptr,
+    bool find(const MicroOp* op, Warp* w, FaultCode code, std::string what, const ptx::Instruction* other = nullptr,
               const char* is = "");
     bool has_whole_group(const MicroOp* op, Warp* w);
     bool take_registers(const MicroOp* op, Warp* w, const WarpgroupProduct& form);

@@ -12,7 +12,7 @@
 #include "runtime/emulator/core/written.hpp"
 #include "runtime/emulator/machine/block.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 struct Instruction;
 }
 
@@ -20,7 +20,7 @@ namespace ikat::emulator {
 
 /// What a copy in flight is, in messages.
 struct Flight {
-    const nvptx::Instruction* instruction = nullptr;
+    const ptx::Instruction* instruction = nullptr;
     ThreadBlock* by = nullptr;  // the block of the thread that has started it
     std::uint32_t warp = 0, lane = 0;
     bool is_bulk = false;

@@ -187,7 +187,7 @@ private:
     std::uint32_t word(std::uint32_t offset) const {
         return reinterpret_cast<const std::uint32_t*>(frame_ + offset)[lane_];
     }
-    const nvptx::Instruction* instruction() const { return w_->kernel->instructions[w_->index_of(op_)]; }
+    const ptx::Instruction* instruction() const { return w_->kernel->instructions[w_->index_of(op_)]; }
 
     bool wrong(FaultCode code, std::uint32_t count = 0, std::uint64_t instead = 0) {
         fail(w_, op_,

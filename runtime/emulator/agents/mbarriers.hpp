@@ -23,7 +23,7 @@
 #include "runtime/emulator/core/agent.hpp"
 #include "runtime/emulator/core/warp.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 struct Instruction;
 }
 
@@ -78,11 +78,11 @@ class Mbarriers final : public Agent {
 public:
     static constexpr AgentSlot slot = AgentSlot::Mbarriers;
     struct Barrier {
-        const nvptx::Instruction* made = nullptr;  // by this init
-        std::uint64_t address = 0;                 // as the block's own instructions see it
-        std::uint8_t* bits = nullptr;              // of its variable: which bytes have been written
-        std::uint64_t offset = 0;                  // ... in it
-        std::uint32_t tag = 0;                     // 20 bits that tell it from others
+        const ptx::Instruction* made = nullptr;  // by this init
+        std::uint64_t address = 0;               // as the block's own instructions see it
+        std::uint8_t* bits = nullptr;            // of its variable: which bytes have been written
+        std::uint64_t offset = 0;                // ... in it
+        std::uint32_t tag = 0;                   // 20 bits that tell it from others
         std::uint64_t phase = 0;
         std::uint32_t expected = 0, pending = 0;  // arrivals in each phase, and still in this one
         std::int64_t bytes = 0;                   // that are pending; negative: delivered before they were expected

@@ -21,7 +21,7 @@ void RegisterPool::start() {
 }
 
 /// All warps of a warpgroup execute the same ones, and come to each before any of them comes to the next.
-bool RegisterPool::agrees(const MicroOp* op, Warp* w, const nvptx::Instruction* instruction) {
+bool RegisterPool::agrees(const MicroOp* op, Warp* w, const ptx::Instruction* instruction) {
     const auto find = [&](FaultCode code, std::string what) {
         block_.finding = std::move(what);
         fail(w, op, {.code = code});

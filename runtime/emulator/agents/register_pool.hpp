@@ -38,12 +38,12 @@ private:
         std::uint32_t owns = 0, wants = 0;  // registers of a thread
         std::size_t changes = 0;
     };
-    bool agrees(const MicroOp* op, Warp* w, const nvptx::Instruction* instruction);
+    bool agrees(const MicroOp* op, Warp* w, const ptx::Instruction* instruction);
 
     ThreadBlock& block_;
     std::uint32_t free_ = 0;  // by warp: of its 32 threads each
     std::vector<OfWarp> warps_;
-    std::vector<std::vector<const nvptx::Instruction*>> changes_;  // by warpgroup
+    std::vector<std::vector<const ptx::Instruction*>> changes_;  // by warpgroup
 };
 
 }  // namespace ikat::emulator

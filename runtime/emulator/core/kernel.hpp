@@ -59,8 +59,8 @@ constexpr bool is_cluster(const std::array<std::uint32_t, 3>& extents) {
 struct DecodedKernel {
     std::string name;
     std::vector<MicroOp> code;
-    std::vector<const nvptx::Instruction*> instructions;  // by op; nullptr if there is none
-    std::vector<std::uint8_t> effects;                    // by op: those of Effect (micro_info.hpp)
+    std::vector<const ptx::Instruction*> instructions;  // by op; nullptr if there is none
+    std::vector<std::uint8_t> effects;                  // by op: those of Effect (micro_info.hpp)
     std::vector<std::uint32_t> lists;
     std::vector<ShuffleSources> shuffles;
     std::uint32_t entry = 0;               // the op where threads start; functions are before it
@@ -101,7 +101,7 @@ struct DecodedKernel {
     std::uint32_t blocks_in_cluster() const { return cluster[0] * cluster[1] * cluster[2]; }
     bool has_products = false, has_bulk_copies = false;  // by the asynchronous proxy (tools/proxies/generic_writes.hpp)
     bool maps_shared = false;  // it uses mapa, the only way to the shared memory of another block
-    nvptx::Position where{};
+    ptx::Position where{};
 
     bool checks = false;  // it is the checked code (definedness.hpp)
     bool is_checked() const { return checks; }
@@ -120,8 +120,8 @@ struct ModuleMemory {
         std::uint64_t bytes = 0;
         std::uint64_t host = 0;  // of .const: in the bank
     };
-    std::unordered_map<nvptx::Name, Variable> variables;
-    std::unordered_map<const nvptx::Variable::Declarator*, Variable>
+    std::unordered_map<ptx::Name, Variable> variables;
+    std::unordered_map<const ptx::Variable::Declarator*, Variable>
         of_functions;  // .global and .const variables inside functions
     Variables constants;
     std::vector<std::byte> constant;  // the bank of .const

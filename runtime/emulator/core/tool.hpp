@@ -19,7 +19,7 @@ namespace ikat {
 struct Diagnostic;
 }
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 struct Instruction;
 }
 
@@ -104,7 +104,7 @@ public:
 
     /// A thread makes a barrier in shared memory.
     virtual void begin([[maybe_unused]] const Warp& warp, [[maybe_unused]] unsigned lane,
-                       [[maybe_unused]] const Meeting& at, [[maybe_unused]] const nvptx::Instruction* by) {}
+                       [[maybe_unused]] const Meeting& at, [[maybe_unused]] const ptx::Instruction* by) {}
 
     /// An agent is about to access memory. False after a finding that stops the warp.
     virtual bool access([[maybe_unused]] const AgentAccess& access) { return true; }

@@ -13,7 +13,7 @@ namespace ikat::emulator {
 namespace {
 
 /// Reserves space for calls and alloca after the kernel's own local variables.
-void prepare_stack(const nvptx::Module& module, const Lowering& lowering, DecodedKernel& kernel) {
+void prepare_stack(const ptx::Module& module, const Lowering& lowering, DecodedKernel& kernel) {
     constexpr std::uint32_t stack_bytes = 16 * 1024;
     const auto is_alloca = [](const Micro& micro) { return micro.info.operation == OwnOp::Alloca; };
     if (lowering.roots.empty() && std::ranges::none_of(lowering.micros, is_alloca)) return;
@@ -26,7 +26,7 @@ void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Decode
 }
 
 /// Rejects .reqnctapercluster with more blocks than any device supports in a cluster.
-[[noreturn]] void refuse_cluster(const nvptx::Module& module, const nvptx::Directive& directive) {
+[[noreturn]] void refuse_cluster(const ptx::Module& module, const ptx::Directive& directive) {
     Diagnostic diagnostic = diagnostic_of(FaultCode::NotRun);
     diagnostic.where = location(module, directive.where);
     diagnostic.message = fmt::format("a cluster has 1 to {} blocks", most_blocks_in_cluster);
@@ -36,17 +36,17 @@ void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Decode
 
 /// The registers of a thread that setmaxnreg starts from; 0 if they are not known, and it has no effect. As ptxas, from
 /// .maxnreg, or from the threads of a block and how many of them a multiprocessor is to run, one if nothing says it.
-std::uint32_t registers_of(const nvptx::Module& module, const nvptx::Function& entry) {
+std::uint32_t registers_of(const ptx::Module& module, const ptx::Function& entry) {
     constexpr std::uint64_t of_multiprocessor = 65536, most = 256, unit = 8;
     std::uint64_t threads = 0, blocks = 1;
-    for (const nvptx::Directive& directive : entry.directives) {
+    for (const ptx::Directive& directive : entry.directives) {
         const auto operands = module.operands(directive.operands);
         const std::string_view name = module.text(directive.name);
         if (name == ".maxnreg") return std::uint32_t(operands[0].value);
         if (name == ".minnctapersm") blocks = std::max<std::uint64_t>(operands[0].value, 1);
         if (name != ".maxntid" && name != ".reqntid") continue;
         threads = 1;
-        for (const nvptx::Operand& operand : operands) threads *= operand.value;
+        for (const ptx::Operand& operand : operands) threads *= operand.value;
     }
     if (!threads) return 0;
     return std::uint32_t(std::min(most, of_multiprocessor / (threads * blocks) / unit * unit));
@@ -74,7 +74,7 @@ DynamicPlaces place_dynamic(const Lowering& lowering, DecodedKernel& kernel, boo
 
 }  // namespace
 
-DecodedKernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
+DecodedKernel decode(const ptx::Module& module, const ptx::Function& entry, const ModuleMemory& variables,
                      const DecodeOptions& options) {
     DynamicPlaces dynamic;
     for (;;) {
@@ -82,7 +82,7 @@ DecodedKernel decode(const nvptx::Module& module, const nvptx::Function& entry, 
         kernel.name = module.text(entry.name);
         kernel.checks = options.checks;
         kernel.where = entry.where;
-        for (const nvptx::Directive& directive : entry.directives) {
+        for (const ptx::Directive& directive : entry.directives) {
             const auto operands = module.operands(directive.operands);
             std::array<std::uint32_t, 3> sizes{1, 1, 1};
             for (std::size_t i = 0; i < operands.size() && i < 3; ++i) sizes[i] = std::uint32_t(operands[i].value);

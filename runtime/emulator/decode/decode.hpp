@@ -10,7 +10,7 @@
 namespace ikat::emulator {
 
 /// Allocates the .global and .const variables of the module and writes their initial values.
-ModuleMemory place_variables(const nvptx::Module& module, Memory& memory);
+ModuleMemory place_variables(const ptx::Module& module, Memory& memory);
 
 struct DecodeOptions {
     Tools tools{};        // by slot
@@ -20,7 +20,7 @@ struct DecodeOptions {
 };
 
 /// Throws Error with the line of an instruction that the emulator cannot run.
-DecodedKernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
+DecodedKernel decode(const ptx::Module& module, const ptx::Function& entry, const ModuleMemory& variables,
                      const DecodeOptions& options);
 
 }  // namespace ikat::emulator

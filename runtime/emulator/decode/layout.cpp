@@ -253,7 +253,7 @@ private:
         kernel_.plain_of.reserve(most);
     }
 
-    void append(const MicroOp& op, std::uint8_t effects, const nvptx::Instruction* instruction, bool checks = false) {
+    void append(const MicroOp& op, std::uint8_t effects, const ptx::Instruction* instruction, bool checks = false) {
         if (kernel_.is_checked()) {
             // an op of the plain code maps to the start of its checks
             const auto at = std::uint32_t(kernel_.code.size());

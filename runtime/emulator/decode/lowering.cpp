@@ -15,8 +15,8 @@ namespace ikat::emulator {
 namespace {
 
 /// Instructions that involve the scheduler, or are not straight-line code, cannot run under a narrowed mask.
-bool needs_branch(nvptx::Opcode opcode) {
-    return info(opcode).is(nvptx::OpcodeInfo::Convergent) || info(opcode).is(nvptx::OpcodeInfo::Jumps);
+bool needs_branch(ptx::Opcode opcode) {
+    return info(opcode).is(ptx::OpcodeInfo::Convergent) || info(opcode).is(ptx::OpcodeInfo::Jumps);
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ void Lowering::unsupported(std::string_view why, std::string_view hint) const {
     diagnostic.where = location(module, current ? current->where : kernel.where);
     diagnostic.message += fmt::format(": {}", why);
     if (!hint.empty()) diagnostic.hint = hint;
-    if (current) diagnostic.excerpt = "    " + nvptx::print(module, *current);
+    if (current) diagnostic.excerpt = "    " + ptx::print(module, *current);
     throw Error(std::move(diagnostic));
 }
 
@@ -34,11 +34,11 @@ void Lowering::refuse(FaultCode code, std::string message) const {
     Diagnostic diagnostic = diagnostic_of(code);
     diagnostic.where = location(module, current->where);
     diagnostic.message = std::move(message);
-    diagnostic.excerpt = "    " + nvptx::print(module, *current);
+    diagnostic.excerpt = "    " + ptx::print(module, *current);
     throw Error(std::move(diagnostic));
 }
 
-Lowering::Lowering(const nvptx::Module& module, const ModuleMemory& variables, DecodedKernel& kernel,
+Lowering::Lowering(const ptx::Module& module, const ModuleMemory& variables, DecodedKernel& kernel,
                    const DynamicPlaces& dynamic, const Tools& tools)
     : module(module),
       variables(variables),
@@ -51,9 +51,9 @@ Lowering::~Lowering() = default;
 
 // ---- bodies
 
-void Lowering::define(nvptx::Name name, const Binding& binding) { scopes.back()[name] = binding; }
+void Lowering::define(ptx::Name name, const Binding& binding) { scopes.back()[name] = binding; }
 
-const Binding* Lowering::find(nvptx::Name name) {
+const Binding* Lowering::find(ptx::Name name) {
     for (std::size_t i = scopes.size(); i-- > function_base;)
         if (const auto found = scopes[i].find(name); found != scopes[i].end()) return &found->second;
     if (const auto found = module_scope_.find(name); found != module_scope_.end()) return &found->second;
@@ -70,23 +70,23 @@ const Binding* Lowering::find(nvptx::Name name) {
 }
 
 /// .shared variables at module scope belong to the kernels that use them.
-void Lowering::module_shared(nvptx::Name name) {
-    for (const nvptx::Variable& variable : module.variables) {
+void Lowering::module_shared(ptx::Name name) {
+    for (const ptx::Variable& variable : module.variables) {
         if (module.text(variable.space) != ".shared") continue;
         for (const auto& declarator : variable.declarators)
             if (declarator.name == name) module_scope_[name] = declare_memory(variable, declarator);
     }
-    if (const nvptx::Function* function = module.find_function(module.text(name)))
+    if (const ptx::Function* function = module.find_function(module.text(name)))
         module_scope_[name] = {.kind = Binding::Kind::Function, .function = function};
 }
 
-void Lowering::declare_registers(const nvptx::Variable& variable) {
+void Lowering::declare_registers(const ptx::Variable& variable) {
     const std::string_view text = module.text(variable.type);
-    const auto width = std::uint8_t(nvptx::element_bytes(text));
+    const auto width = std::uint8_t(ptx::element_bytes(text));
     if (text != ".pred" && (width == 0 || width > 16))
         unsupported(fmt::format("registers of type {} are not supported", text));
     const std::uint8_t slot = text == ".pred" ? 0 : width >= 8 ? 8 : 4;
-    const auto new_register = [&](nvptx::Name name) {
+    const auto new_register = [&](ptx::Name name) {
         if (width > 8) return Binding{.value = new_value(8, 8), .high = new_value(8, 8), .is_pair = true};
         const Binding binding{.value = new_value(slot, width)};
         values.back().keeps_slot = slot == 4 && of_products_ && of_products_->contains(name);
@@ -100,15 +100,15 @@ void Lowering::declare_registers(const nvptx::Variable& variable) {
             continue;
         }
         for (std::uint32_t i = 0; i < declarator.range; ++i) {  // unused names were never interned
-            const nvptx::Name name = module.find(fmt::format("{}{}", module.text(declarator.name), i));
-            if (name != nvptx::no_name) define(name, new_register(name));
+            const ptx::Name name = module.find(fmt::format("{}{}", module.text(declarator.name), i));
+            if (name != ptx::no_name) define(name, new_register(name));
         }
     }
 }
 
 /// What its name stands for: the start of dynamic shared memory, from which offsets lead to its part.
-std::uint64_t Lowering::dynamic_place(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator) {
-    const auto part = variable.part.value_or(nvptx::Variable::Part{});
+std::uint64_t Lowering::dynamic_place(const ptx::Variable& variable, const ptx::Variable::Declarator& declarator) {
+    const auto part = variable.part.value_or(ptx::Variable::Part{});
     if (part.bytes == 0) {
         kernel.dynamic_name = module.text(declarator.name);
         kernel.own_dynamic_bytes = std::max(kernel.own_dynamic_bytes, std::uint32_t(part.offset));
@@ -120,10 +120,10 @@ std::uint64_t Lowering::dynamic_place(const nvptx::Variable& variable, const nvp
     return (found == dynamic_.arrays.end() ? 0 : found->second) - part.offset;
 }
 
-Binding Lowering::declare_memory(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator) {
+Binding Lowering::declare_memory(const ptx::Variable& variable, const ptx::Variable::Declarator& declarator) {
     const bool shared = module.text(variable.space) == ".shared";
-    const std::uint64_t bytes = nvptx::variable_bytes(module, variable, declarator);
-    const std::uint64_t alignment = nvptx::variable_alignment(module, variable);
+    const std::uint64_t bytes = ptx::variable_bytes(module, variable, declarator);
+    const std::uint64_t alignment = ptx::variable_alignment(module, variable);
     if (shared)
         if (const auto known = shared_of_functions_.find(&declarator); known != shared_of_functions_.end())
             return known->second;
@@ -153,7 +153,7 @@ Binding Lowering::declare_memory(const nvptx::Variable& variable, const nvptx::V
     return binding;
 }
 
-void Lowering::declare(const nvptx::Variable& variable) {
+void Lowering::declare(const ptx::Variable& variable) {
     const std::string_view space = module.text(variable.space);
     if (space == ".reg") return declare_registers(variable);
     if (space == ".global" || space == ".const") {
@@ -173,17 +173,17 @@ void Lowering::declare(const nvptx::Variable& variable) {
 }
 
 /// Labels are visible in their whole scope.
-void Lowering::open_scope(std::span<const nvptx::Statement> statements, const nvptx::Function& function) {
-    using Kind = nvptx::Statement::Kind;
+void Lowering::open_scope(std::span<const ptx::Statement> statements, const ptx::Function& function) {
+    using Kind = ptx::Statement::Kind;
     scopes.emplace_back();
     int depth = 0;
     for (std::size_t i = 0; i < statements.size() && depth >= 0; ++i) {
         if (statements[i].kind == Kind::ScopeBegin) ++depth;
         if (statements[i].kind == Kind::ScopeEnd) --depth;
         if (statements[i].kind != Kind::Label || depth != 0) continue;
-        const nvptx::Name name = nvptx::Name(statements[i].index);
+        const ptx::Name name = ptx::Name(statements[i].index);
         if (i + 1 < statements.size() && statements[i + 1].kind == Kind::Directive) {
-            const nvptx::Directive& directive = function.body_directives[statements[i + 1].index];
+            const ptx::Directive& directive = function.body_directives[statements[i + 1].index];
             const std::string_view kind = module.text(directive.name);
             if (kind == ".branchtargets") {
                 define(name, {.kind = Binding::Kind::Table, .targets = directive.operands});
@@ -198,19 +198,19 @@ void Lowering::open_scope(std::span<const nvptx::Statement> statements, const nv
     }
 }
 
-void Lowering::body(const nvptx::Function& function) {
-    using Kind = nvptx::Statement::Kind;
-    const std::span<const nvptx::Statement> statements(function.body);
+void Lowering::body(const ptx::Function& function) {
+    using Kind = ptx::Statement::Kind;
+    const std::span<const ptx::Statement> statements(function.body);
     const auto found = products_of_functions_.find(&function);
     const Names* const outer =
         std::exchange(of_products_, found == products_of_functions_.end() ? nullptr : &found->second);
     open_scope(statements, function);
     for (std::size_t i = 0; i < statements.size(); ++i) {
-        const nvptx::Statement& statement = statements[i];
+        const ptx::Statement& statement = statements[i];
         switch (statement.kind) {
             case Kind::Instruction: instruction(function.instructions[statement.index]); break;
             case Kind::Label:
-                if (const Binding* binding = find(nvptx::Name(statement.index)); binding->kind == Binding::Kind::Label)
+                if (const Binding* binding = find(ptx::Name(statement.index)); binding->kind == Binding::Kind::Label)
                     place_label(binding->label);
                 break;
             case Kind::Variable: declare(function.variables[statement.index]); break;
@@ -223,13 +223,13 @@ void Lowering::body(const nvptx::Function& function) {
     of_products_ = outer;
 }
 
-void Lowering::instruction(const nvptx::Instruction& instruction) {
+void Lowering::instruction(const ptx::Instruction& instruction) {
     current = &instruction;
     first = true;
-    if (instruction.guard == nvptx::no_name || instruction.opcode == nvptx::Opcode::Bra)
+    if (instruction.guard == ptx::no_name || instruction.opcode == ptx::Opcode::Bra)
         return instruction_body(instruction);
 
-    nvptx::Operand operand{.kind = nvptx::Operand::Kind::Symbol};
+    ptx::Operand operand{.kind = ptx::Operand::Kind::Symbol};
     operand.name = instruction.guard;
     const VReg guard = predicate(operand);
     if (needs_branch(instruction.opcode)) {
@@ -250,52 +250,51 @@ void Lowering::instruction(const nvptx::Instruction& instruction) {
     micros[std::size_t(begin)].fields[4] = std::uint32_t(end + 1 - begin);
 }
 
-void Lowering::instruction_body(const nvptx::Instruction& instruction) {
+void Lowering::instruction_body(const ptx::Instruction& instruction) {
     Modifiers modifiers(known_modifiers_, module.modifiers(instruction.modifiers));
     const Rule rule = rules_->find(instruction);
     if (!rule)
         unsupported(fmt::format("{}opcode '{}'", rules_->runs(instruction.opcode) ? "this form of " : "",
                                 module.text(instruction.spelling)));
     // An inlined call lowers other instructions in between.
-    const std::vector<const nvptx::Operand*> outer = std::exchange(unused_offsets_, {});
+    const std::vector<const ptx::Operand*> outer = std::exchange(unused_offsets_, {});
     note_offsets(module.operands(instruction.operands));
     try {
         rule(*this, modifiers, module.operands(instruction.operands));
     } catch (const MissingOperand&) {
         unsupported("it has too few operands", "give the operands that the PTX ISA lists for the instruction");
     }
-    if (const nvptx::Name left = modifiers.left(); left != nvptx::no_name)
+    if (const ptx::Name left = modifiers.left(); left != ptx::no_name)
         unsupported(fmt::format("modifier '{}'", module.text(left)));
     if (!unused_offsets_.empty())
-        unsupported(
-            fmt::format("the offset of '{}' is not allowed here", nvptx::print(module, *unused_offsets_.front())),
-            "add it in an instruction of its own");
+        unsupported(fmt::format("the offset of '{}' is not allowed here", ptx::print(module, *unused_offsets_.front())),
+                    "add it in an instruction of its own");
     unused_offsets_ = outer;
     if (first) emit({nothing, {OwnOp::Nothing}}, 0, 0, {});  // so that it is counted
 }
 
-void Lowering::run(const nvptx::Function& entry) {
-    for (const nvptx::Function& function : module.functions) {
+void Lowering::run(const ptx::Function& entry) {
+    for (const ptx::Function& function : module.functions) {
         if (function.is_entry && &function != &entry) continue;
         Names names = registers_of_products(module, function);
         if (!names.empty()) products_of_functions_.emplace(&function, std::move(names));
     }
     kernel.has_products = !products_of_functions_.empty();
-    kernel.has_bulk_copies = module.find(".bulk") != nvptx::no_name;
-    const bool copies_boxes = module.find(".tensor") != nvptx::no_name;  // which are swizzled by bits of addresses
+    kernel.has_bulk_copies = module.find(".bulk") != ptx::no_name;
+    const bool copies_boxes = module.find(".tensor") != ptx::no_name;  // which are swizzled by bits of addresses
     kernel.shared.are_described = kernel.has_products || copies_boxes;
     for (const Tool*& tool : tools_)
         if (!tool->watches(kernel)) tool = nullptr;
     scopes.emplace_back();
-    const std::vector<std::uint64_t> offsets = nvptx::parameter_offsets(module, entry);
+    const std::vector<std::uint64_t> offsets = ptx::parameter_offsets(module, entry);
     for (std::size_t i = 0; i < offsets.size(); ++i) {
-        const nvptx::Variable& variable = entry.parameters[i];
+        const ptx::Variable& variable = entry.parameters[i];
         const auto& declarator = variable.declarators.front();
-        const std::uint64_t offset = offsets[i], bytes = nvptx::variable_bytes(module, variable, declarator);
+        const std::uint64_t offset = offsets[i], bytes = ptx::variable_bytes(module, variable, declarator);
         define(declarator.name,
                {.kind = Binding::Kind::Memory, .space = Space::Param, .address = offset, .bytes = bytes});
         kernel.parameters.push_back({std::string(module.text(declarator.name)), std::string(module.text(variable.type)),
-                                     offset, bytes, nvptx::variable_alignment(module, variable)});
+                                     offset, bytes, ptx::variable_alignment(module, variable)});
         kernel.parameter_bytes = offset + bytes;
     }
     return_label = ~0u;

@@ -68,7 +68,7 @@ struct Micro {
         std::uint32_t first = 0, count = 0;
     } grouped{};  // in Lowering::grouped: the ops that a tool's is about. Field d is their index in the kernel's lists:
                   // their number; for each the offset, and how far on its op is, here and in the plain code
-    const nvptx::Instruction* instruction = nullptr;
+    const ptx::Instruction* instruction = nullptr;
     MicroInfo info{};
 };
 
@@ -86,8 +86,8 @@ struct MissingOperand {};
 class Operands {
 public:
     Operands() = default;
-    Operands(std::span<const nvptx::Operand> operands) : operands_(operands) {}
-    const nvptx::Operand& operator[](std::size_t i) const {
+    Operands(std::span<const ptx::Operand> operands) : operands_(operands) {}
+    const ptx::Operand& operator[](std::size_t i) const {
         if (i >= operands_.size()) throw MissingOperand{};
         return operands_[i];
     }
@@ -102,22 +102,22 @@ public:
     Operands one(std::size_t i) const { return std::span(&(*this)[i], 1); }
 
 private:
-    std::span<const nvptx::Operand> operands_;
+    std::span<const ptx::Operand> operands_;
 };
 
 struct Binding {
     enum class Kind : std::uint8_t { Register, Memory, Label, Table, Function, Prototype };
     Kind kind = Kind::Register;
-    VReg value{};                                 // Register
-    VReg high{};                                  // ... of 128 bits: its upper half
-    bool is_pair = false;                         // ... of 128 bits
-    Space space = Space::Global;                  // Memory
-    std::uint64_t address = 0, bytes = 0;         // Memory: as seen by instructions of its space
-    bool on_stack = false;                        // Memory: address counts from the stack pointer of the function
-    std::uint32_t label = 0;                      // Label
-    nvptx::Span targets{};                        // Table
-    const nvptx::Function* function = nullptr;    // Function
-    const nvptx::Directive* directive = nullptr;  // Prototype: .callprototype or .calltargets
+    VReg value{};                               // Register
+    VReg high{};                                // ... of 128 bits: its upper half
+    bool is_pair = false;                       // ... of 128 bits
+    Space space = Space::Global;                // Memory
+    std::uint64_t address = 0, bytes = 0;       // Memory: as seen by instructions of its space
+    bool on_stack = false;                      // Memory: address counts from the stack pointer of the function
+    std::uint32_t label = 0;                    // Label
+    ptx::Span targets{};                        // Table
+    const ptx::Function* function = nullptr;    // Function
+    const ptx::Directive* directive = nullptr;  // Prototype: .callprototype or .calltargets
 };
 
 /// The offsets of the results and parameters of a called function from its stack pointer.
@@ -128,7 +128,7 @@ struct Signature {
     std::vector<Slot> results, parameters;
     std::uint32_t bytes = 0;
 };
-Signature signature_of(const nvptx::Module& module, const nvptx::Function& function);
+Signature signature_of(const ptx::Module& module, const ptx::Function& function);
 
 /// What an instruction accesses, for tools: `bytes` at base + offset.
 struct MemoryAccess {
@@ -173,12 +173,12 @@ class Lowering {
 public:
     /// Dynamic shared memory is after the static part, whose size, as what the kernel uses, is known only after a first
     /// run.
-    Lowering(const nvptx::Module& module, const ModuleMemory& variables, DecodedKernel& kernel,
+    Lowering(const ptx::Module& module, const ModuleMemory& variables, DecodedKernel& kernel,
              const DynamicPlaces& dynamic, const Tools& tools);
     ~Lowering();
-    void run(const nvptx::Function& entry);
+    void run(const ptx::Function& entry);
 
-    const nvptx::Module& module;
+    const ptx::Module& module;
     const ModuleMemory& variables;
     DecodedKernel& kernel;
 
@@ -220,30 +220,30 @@ public:
     VReg with_offset(VReg base, std::int64_t offset);
 
     // ---- operands of the instruction
-    const nvptx::Instruction* current = nullptr;
+    const ptx::Instruction* current = nullptr;
 
-    VReg predicate(const nvptx::Operand& operand);
-    VReg source(const nvptx::Operand& operand, Type type);
-    Result result(const nvptx::Operand& operand, Type type);
+    VReg predicate(const ptx::Operand& operand);
+    VReg source(const ptx::Operand& operand, Type type);
+    Result result(const ptx::Operand& operand, Type type);
     void finish(const Result& result);
-    AddressOperand address(const nvptx::Operand& operand, Space space);
-    AddressOperand address_in_cluster(const nvptx::Operand& operand);
+    AddressOperand address(const ptx::Operand& operand, Space space);
+    AddressOperand address_in_cluster(const ptx::Operand& operand);
     [[noreturn]] void unsupported(std::string_view why, std::string_view hint = {}) const;
     /// The instruction is wrong.
     [[noreturn]] void refuse(FaultCode code, std::string message) const;
 
     // ---- names and bodies
-    const Binding* find(nvptx::Name name);
-    Binding declare_memory(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator);
-    void body(const nvptx::Function& function);
-    std::uint32_t number_of(const nvptx::Function& function) const {
+    const Binding* find(ptx::Name name);
+    Binding declare_memory(const ptx::Variable& variable, const ptx::Variable::Declarator& declarator);
+    void body(const ptx::Function& function);
+    std::uint32_t number_of(const ptx::Function& function) const {
         return std::uint32_t(&function - module.functions.data());
     }
 
-    using Scope = std::unordered_map<nvptx::Name, Binding>;
+    using Scope = std::unordered_map<ptx::Name, Binding>;
     std::vector<Scope> scopes;
     std::size_t function_base = 0;  // the first scope of the function being inlined
-    std::vector<const nvptx::Function*> callers;
+    std::vector<const ptx::Function*> callers;
     std::uint32_t return_label = 0;
     struct Root {
         std::uint32_t function = 0, label = 0;  // number in the module, its first label
@@ -265,43 +265,43 @@ public:
 private:
     void append(const Micro& micro);
     void append_neighbour(Micro micro);
-    void open_scope(std::span<const nvptx::Statement> statements, const nvptx::Function& function);
-    void declare(const nvptx::Variable& variable);
-    void declare_registers(const nvptx::Variable& variable);
-    void define(nvptx::Name name, const Binding& binding);
-    void module_shared(nvptx::Name name);
-    void instruction(const nvptx::Instruction& instruction);
-    void instruction_body(const nvptx::Instruction& instruction);
-    VReg plain_source(const nvptx::Operand& operand, const Binding* binding, Type type);
-    std::uint64_t literal(const nvptx::Operand& operand, Type type) const;
+    void open_scope(std::span<const ptx::Statement> statements, const ptx::Function& function);
+    void declare(const ptx::Variable& variable);
+    void declare_registers(const ptx::Variable& variable);
+    void define(ptx::Name name, const Binding& binding);
+    void module_shared(ptx::Name name);
+    void instruction(const ptx::Instruction& instruction);
+    void instruction_body(const ptx::Instruction& instruction);
+    VReg plain_source(const ptx::Operand& operand, const Binding* binding, Type type);
+    std::uint64_t literal(const ptx::Operand& operand, Type type) const;
     void note_offsets(Operands operands);
-    void use_offset(const nvptx::Operand& operand);
+    void use_offset(const ptx::Operand& operand);
 
     const DynamicPlaces& dynamic_;
-    std::uint64_t dynamic_place(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator);
+    std::uint64_t dynamic_place(const ptx::Variable& variable, const ptx::Variable::Declarator& declarator);
     KnownModifiers known_modifiers_;
     const std::unique_ptr<Rules> rules_;
     Tools tools_;                 // by slot; nullptr: it has nothing to do here
     std::optional<Micro> check_;  // a tool's, of the op that is being emitted
     Scope module_scope_;
-    std::unordered_map<const nvptx::Variable::Declarator*, Binding> shared_of_functions_;  // one for all inlined copies
-    using Names = std::unordered_set<nvptx::Name>;
-    std::unordered_map<const nvptx::Function*, Names> products_of_functions_;  // registers, of those that have products
+    std::unordered_map<const ptx::Variable::Declarator*, Binding> shared_of_functions_;  // one for all inlined copies
+    using Names = std::unordered_set<ptx::Name>;
+    std::unordered_map<const ptx::Function*, Names> products_of_functions_;  // registers, of those that have products
     const Names* of_products_ = nullptr;                    // those of the function that is being lowered
     bool guarded_ = false;                                  // inside a guard
-    std::vector<const nvptx::Operand*> unused_offsets_;     // operands of the instruction of which one was written
+    std::vector<const ptx::Operand*> unused_offsets_;       // operands of the instruction of which one was written
     std::unordered_map<std::uint64_t, VReg> constants_[3];  // by slot: predicate, 4, 8
     std::vector<VReg> specials_;
 };
 
 /// The value of a special register (special.cpp); clocks are read where they are used.
-std::optional<Special> special_register(const nvptx::Module& module, const nvptx::Operand& operand);
+std::optional<Special> special_register(const ptx::Module& module, const ptx::Operand& operand);
 /// The elements of %tid and others that are named without .x, .y or .z; the last is 0.
-std::optional<std::array<Special, 4>> special_vector(const nvptx::Module& module, const nvptx::Operand& operand);
-bool is_clock(const nvptx::Module& module, const nvptx::Operand& operand);
+std::optional<std::array<Special, 4>> special_vector(const ptx::Module& module, const ptx::Operand& operand);
+bool is_clock(const ptx::Module& module, const ptx::Operand& operand);
 
 /// The registers of a function that are d or a of a product in flight (rules/warpgroup.cpp).
-std::unordered_set<nvptx::Name> registers_of_products(const nvptx::Module& module, const nvptx::Function& function);
+std::unordered_set<ptx::Name> registers_of_products(const ptx::Module& module, const ptx::Function& function);
 
 /// Before an op that uses registers which are d or a of a product in flight.
 void touch_products(Lowering& code, const Micro& op);

@@ -32,8 +32,8 @@ std::optional<Type> type_of(Modifier modifier) {
     }
 }
 
-Modifiers::Modifiers(KnownModifiers& known, std::span<const nvptx::Name> spellings) {
-    for (const nvptx::Name spelling : spellings)
+Modifiers::Modifiers(KnownModifiers& known, std::span<const ptx::Name> spellings) {
+    for (const ptx::Name spelling : spellings)
         if (count_ < rest_.size()) rest_[count_++] = {known.find(spelling), spelling};
 }
 

@@ -15,27 +15,27 @@
 
 namespace ikat::emulator {
 
-using nvptx::Modifier;
+using ptx::Modifier;
 
 /// What the words of a module are as modifiers; each is looked up once.
 class KnownModifiers {
 public:
-    explicit KnownModifiers(const nvptx::Module& module) : module_(module) {}
-    Modifier find(nvptx::Name spelling) {
+    explicit KnownModifiers(const ptx::Module& module) : module_(module) {}
+    Modifier find(ptx::Name spelling) {
         if (index(spelling) >= known_.size()) known_.resize(index(spelling) + 1);
         std::optional<Modifier>& known = known_[index(spelling)];
-        if (!known) known = nvptx::spelled_modifier(module_.text(spelling));
+        if (!known) known = ptx::spelled_modifier(module_.text(spelling));
         return *known;
     }
 
 private:
-    const nvptx::Module& module_;
+    const ptx::Module& module_;
     std::vector<std::optional<Modifier>> known_;  // by Name
 };
 
 class Modifiers {
 public:
-    Modifiers(KnownModifiers& known, std::span<const nvptx::Name> spellings);
+    Modifiers(KnownModifiers& known, std::span<const ptx::Name> spellings);
     bool take(Modifier modifier);
     bool has(Modifier modifier) const;
     /// Removes and returns the first of these that is present, or Unknown.
@@ -59,12 +59,12 @@ public:
     Space take_space();
     void take_all() { count_ = 0; }
     /// The spelling of the first that is left, or no_name.
-    nvptx::Name left() const { return count_ ? rest_[0].spelling : nvptx::no_name; }
+    ptx::Name left() const { return count_ ? rest_[0].spelling : ptx::no_name; }
 
 private:
     struct Spelled {
         Modifier modifier;
-        nvptx::Name spelling;
+        ptx::Name spelling;
     };
     std::span<const Spelled> rest() const { return std::span(rest_).first(count_); }
     void erase(std::size_t i);

@@ -17,13 +17,13 @@ namespace {
 /// The bytes of an initialiser, element after element.
 class Initialiser {
 public:
-    Initialiser(const nvptx::Module& module, const ModuleMemory& variables, std::span<std::byte> to, unsigned element)
+    Initialiser(const ptx::Module& module, const ModuleMemory& variables, std::span<std::byte> to, unsigned element)
         : module_(module), variables_(variables), to_(to), element_(element) {}
 
-    void write(const nvptx::Operand& operand) {
-        using Kind = nvptx::Operand::Kind;
+    void write(const ptx::Operand& operand) {
+        using Kind = ptx::Operand::Kind;
         if (operand.kind == Kind::Vector) {
-            for (const nvptx::Operand& child : module_.operands(operand.children)) write(child);
+            for (const ptx::Operand& child : module_.operands(operand.children)) write(child);
             return;
         }
         std::uint64_t bits = operand.value;
@@ -39,9 +39,9 @@ public:
 
 private:
     /// 0xff00(symbol): the bits of its address under the mask, shifted down.
-    std::uint64_t masked(const nvptx::Operand& operand) const {
-        const nvptx::Operand& of = module_.operands(operand.children)[0];
-        const std::uint64_t bits = address(of, of.kind == nvptx::Operand::Kind::Generic);
+    std::uint64_t masked(const ptx::Operand& operand) const {
+        const ptx::Operand& of = module_.operands(operand.children)[0];
+        const std::uint64_t bits = address(of, of.kind == ptx::Operand::Kind::Generic);
         return operand.value ? (bits & operand.value) >> std::countr_zero(operand.value) : 0;
     }
 
@@ -58,9 +58,9 @@ private:
         }
     }
 
-    std::uint64_t address(const nvptx::Operand& operand, bool generic) const {
-        const nvptx::Operand& symbol = generic ? module_.operands(operand.children)[0] : operand;
-        if (const nvptx::Function* const function = module_.find_function(module_.text(symbol.name)); function) {
+    std::uint64_t address(const ptx::Operand& operand, bool generic) const {
+        const ptx::Operand& symbol = generic ? module_.operands(operand.children)[0] : operand;
+        if (const ptx::Function* const function = module_.find_function(module_.text(symbol.name)); function) {
             if (symbol.has_offset || operand.has_offset)
                 throw Error(fmt::format("an initialiser names a place inside function '{}'", module_.text(symbol.name)),
                             "the address of a function is its name alone");
@@ -76,7 +76,7 @@ private:
                (window ? window_address(found->second.space) : 0);
     }
 
-    const nvptx::Module& module_;
+    const ptx::Module& module_;
     const ModuleMemory& variables_;
     std::span<std::byte> to_;
     unsigned element_;
@@ -84,24 +84,23 @@ private:
 };
 
 template <class F>
-void each_declarator(const nvptx::Module& module, std::string_view space, F f) {
-    const auto each = [&](const std::vector<nvptx::Variable>& variables, bool in_function) {
-        for (const nvptx::Variable& variable : variables)
+void each_declarator(const ptx::Module& module, std::string_view space, F f) {
+    const auto each = [&](const std::vector<ptx::Variable>& variables, bool in_function) {
+        for (const ptx::Variable& variable : variables)
             if (module.text(variable.space) == space)
                 for (const auto& declarator : variable.declarators) f(variable, declarator, in_function);
     };
     each(module.variables, false);
-    for (const nvptx::Function& function : module.functions) each(function.variables, true);
+    for (const ptx::Function& function : module.functions) each(function.variables, true);
 }
 
-ModuleMemory::Variable& place_of(ModuleMemory& memory, const nvptx::Variable::Declarator& declarator,
-                                 bool in_function) {
+ModuleMemory::Variable& place_of(ModuleMemory& memory, const ptx::Variable::Declarator& declarator, bool in_function) {
     return in_function ? memory.of_functions[&declarator] : memory.variables[declarator.name];
 }
 
 }  // namespace
 
-ModuleMemory place_variables(const nvptx::Module& module, Memory& memory) {
+ModuleMemory place_variables(const ptx::Module& module, Memory& memory) {
     ModuleMemory result;
     std::uint64_t global_bytes = 0;
     const auto limit = [&](std::uint64_t bytes, std::uint64_t most, std::string_view space, const auto& declarator) {
@@ -110,19 +109,19 @@ ModuleMemory place_variables(const nvptx::Module& module, Memory& memory) {
                                     module.text(declarator.name), space, most),
                         "allocate large arrays with the runtime");
     };
-    each_declarator(module, ".global", [&](const nvptx::Variable& variable, const auto& declarator, bool in_function) {
-        const std::uint64_t bytes = nvptx::variable_bytes(module, variable, declarator);
+    each_declarator(module, ".global", [&](const ptx::Variable& variable, const auto& declarator, bool in_function) {
+        const std::uint64_t bytes = ptx::variable_bytes(module, variable, declarator);
         limit(global_bytes += bytes, std::uint64_t{1} << 31, ".global", declarator);
         const std::uint64_t address = memory.allocate(bytes, module.text(declarator.name));
         result.buffers.push_back(address);
         place_of(result, declarator, in_function) = {Space::Global, address, bytes};
     });
-    each_declarator(module, ".const", [&](const nvptx::Variable& variable, const auto& declarator, bool in_function) {
-        const std::uint64_t bytes = nvptx::variable_bytes(module, variable, declarator);
-        const std::uint64_t offset = rounded_up(result.constants.packed, nvptx::variable_alignment(module, variable));
+    each_declarator(module, ".const", [&](const ptx::Variable& variable, const auto& declarator, bool in_function) {
+        const std::uint64_t bytes = ptx::variable_bytes(module, variable, declarator);
+        const std::uint64_t offset = rounded_up(result.constants.packed, ptx::variable_alignment(module, variable));
         limit(offset + bytes, 11 * 65536, ".const", declarator);  // eleven banks
         const NamedRange& range =
-            result.constants.add(module.text(declarator.name), bytes, nvptx::variable_alignment(module, variable));
+            result.constants.add(module.text(declarator.name), bytes, ptx::variable_alignment(module, variable));
         place_of(result, declarator, in_function) = {Space::Const, range.address, bytes, range.host};
     });
     result.constant.resize(result.constants.host_bytes);
@@ -134,15 +133,15 @@ ModuleMemory place_variables(const nvptx::Module& module, Memory& memory) {
         memory.fill(placed.address, zero, placed.bytes);
         return {memory.state().range(placed.address, placed.bytes, "a variable", true).begin, placed.bytes};
     };
-    const auto initialise = [&](const nvptx::Variable& variable, const auto& declarator, bool in_function) {
+    const auto initialise = [&](const ptx::Variable& variable, const auto& declarator, bool in_function) {
         const ModuleMemory::Variable& placed = place_of(result, declarator, in_function);
-        const unsigned element = nvptx::element_bytes(module.text(variable.type));
+        const unsigned element = ptx::element_bytes(module.text(variable.type));
         if (declarator.initialiser.count && (element == 0 || element > 8))
             throw Error(fmt::format("'{}' of type {} cannot have an initial value", module.text(declarator.name),
                                     module.text(variable.type)),
                         "initial values are of types of 8 to 64 bits");
         Initialiser initialiser(module, result, host_bytes(placed), element);
-        for (const nvptx::Operand& operand : module.operands(declarator.initialiser)) initialiser.write(operand);
+        for (const ptx::Operand& operand : module.operands(declarator.initialiser)) initialiser.write(operand);
     };
     each_declarator(module, ".global", initialise);
     each_declarator(module, ".const", initialise);

@@ -132,8 +132,8 @@ void Lowering::branch_to(std::uint32_t label, VReg predicate, bool unless, bool 
 
 // ---- operands
 
-std::uint64_t Lowering::literal(const nvptx::Operand& operand, Type type) const {
-    using Kind = nvptx::Operand::Kind;
+std::uint64_t Lowering::literal(const ptx::Operand& operand, Type type) const {
+    using Kind = ptx::Operand::Kind;
     switch (operand.kind) {
         case Kind::Integer:
             if (type == Type::F32) return std::bit_cast<std::uint32_t>(float(std::int64_t(operand.value)));
@@ -168,9 +168,9 @@ VReg Lowering::resized(VReg value, std::uint8_t slot) {
     return to;
 }
 
-VReg Lowering::predicate(const nvptx::Operand& operand) {
-    if (operand.kind == nvptx::Operand::Kind::Integer) return constant(operand.value ? ~0u : 0, 0);
-    const bool is_name = operand.kind == nvptx::Operand::Kind::Symbol;
+VReg Lowering::predicate(const ptx::Operand& operand) {
+    if (operand.kind == ptx::Operand::Kind::Integer) return constant(operand.value ? ~0u : 0, 0);
+    const bool is_name = operand.kind == ptx::Operand::Kind::Symbol;
     if (is_name && module.text(operand.name) == "%is_explicit_cluster")
         return constant(operand.negated != kernel.names_cluster ? ~0u : 0, 0);
     const Binding* const binding = is_name ? find(operand.name) : nullptr;
@@ -184,19 +184,19 @@ VReg Lowering::predicate(const nvptx::Operand& operand) {
 
 /// Only a few operands may have offsets: code that uses one removes it from the list, and any left over is an error.
 void Lowering::note_offsets(Operands operands) {
-    for (const nvptx::Operand& operand : operands) {
+    for (const ptx::Operand& operand : operands) {
         if (operand.has_offset) unused_offsets_.push_back(&operand);
         if (operand.children.count) note_offsets(module.operands(operand.children));
     }
 }
 
-void Lowering::use_offset(const nvptx::Operand& operand) { std::erase(unused_offsets_, &operand); }
+void Lowering::use_offset(const ptx::Operand& operand) { std::erase(unused_offsets_, &operand); }
 
 /// A source of `type`, in a slot of the type's size. %r1+4 is a sum of the register's own width, as ptxas has it.
-VReg Lowering::source(const nvptx::Operand& operand, Type type) {
+VReg Lowering::source(const ptx::Operand& operand, Type type) {
     if (type == Type::Pred) return predicate(operand);
     const std::uint8_t slot = slot_of(type);
-    if (operand.kind != nvptx::Operand::Kind::Symbol) return constant(literal(operand, type), slot);
+    if (operand.kind != ptx::Operand::Kind::Symbol) return constant(literal(operand, type), slot);
     const Binding* const binding = find(operand.name);
     if (binding && binding->kind == Binding::Kind::Memory) {
         use_offset(operand);
@@ -210,9 +210,9 @@ VReg Lowering::source(const nvptx::Operand& operand, Type type) {
 }
 
 /// Registers and register-like symbols, in a slot of their own size.
-VReg Lowering::plain_source(const nvptx::Operand& operand, const Binding* binding, Type type) {
+VReg Lowering::plain_source(const ptx::Operand& operand, const Binding* binding, Type type) {
     const std::uint8_t slot = slot_of(type);
-    if (binding && binding->kind == Binding::Kind::Register && !binding->is_pair && operand.suffix == nvptx::no_name &&
+    if (binding && binding->kind == Binding::Kind::Register && !binding->is_pair && operand.suffix == ptx::no_name &&
         !operand.minus && !operand.negated)
         return binding->value;
     if (const auto known = special_register(module, operand)) return special(*known);
@@ -228,10 +228,10 @@ VReg Lowering::plain_source(const nvptx::Operand& operand, const Binding* bindin
     return constant(function_address(number_of(*binding->function)), slot);
 }
 
-Result Lowering::result(const nvptx::Operand& operand, Type type) {
+Result Lowering::result(const ptx::Operand& operand, Type type) {
     const std::uint8_t slot = slot_of(type);
-    if (operand.kind == nvptx::Operand::Kind::Sink) return {temporary(slot), {}, type, false};
-    const Binding* const binding = operand.kind == nvptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
+    if (operand.kind == ptx::Operand::Kind::Sink) return {temporary(slot), {}, type, false};
+    const Binding* const binding = operand.kind == ptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
     if (!binding || binding->kind != Binding::Kind::Register || binding->is_pair)
         unsupported("a register is needed for the result");
     const std::uint8_t to = values[index(binding->value)].slot;
@@ -268,16 +268,16 @@ VReg Lowering::with_offset(VReg base, std::int64_t offset) {
 }
 
 /// .shared::cluster, as a generic address. The sum is made before it is widened, because it wraps at 32 bits.
-AddressOperand Lowering::address_in_cluster(const nvptx::Operand& operand) {
+AddressOperand Lowering::address_in_cluster(const ptx::Operand& operand) {
     const AddressOperand own = address(operand, Space::Shared);
     if (kernel.blocks_in_cluster() == 1) return own;
     const VReg sum = own.offset ? with_offset(own.base, own.offset) : own.base;
     return {with_offset(resized(sum, 8), window_address(Space::Shared)), 0, Space::Generic};
 }
 
-AddressOperand Lowering::address(const nvptx::Operand& operand, Space space) {
+AddressOperand Lowering::address(const ptx::Operand& operand, Space space) {
     if (space == Space::Cluster) return address_in_cluster(operand);
-    using Kind = nvptx::Operand::Kind;
+    using Kind = ptx::Operand::Kind;
     if (operand.kind != Kind::Address) unsupported("an address is needed here");
     const Operands parts = module.operands(operand.children);
     if (parts.size() != 1) unsupported("an address of several parts is not supported here");

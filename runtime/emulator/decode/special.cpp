@@ -56,13 +56,13 @@ static_assert(std::ranges::is_sorted(special_rows, {}, &SpecialRow::name));
 
 }  // namespace
 
-std::optional<Special> special_register(const nvptx::Module& module, const nvptx::Operand& operand) {
-    if (operand.kind != nvptx::Operand::Kind::Symbol) return {};
+std::optional<Special> special_register(const ptx::Module& module, const ptx::Operand& operand) {
+    if (operand.kind != ptx::Operand::Kind::Symbol) return {};
     const std::string_view name = module.text(operand.name);
     const auto row = std::ranges::lower_bound(special_rows, name, {}, &SpecialRow::name);
     if (row == std::end(special_rows) || row->name != name) {
         const bool is_foreign = name.starts_with("%envreg") || name.starts_with("%pm");  // the driver's, a profiler's
-        if (is_foreign && nvptx::find_special_register(name)) return Special{Kind::Zero};
+        if (is_foreign && ptx::find_special_register(name)) return Special{Kind::Zero};
         return {};
     }
     if (!row->is_vector) return row->special;
@@ -72,15 +72,15 @@ std::optional<Special> special_register(const nvptx::Module& module, const nvptx
     return Special{row->special.kind, std::uint8_t(axis[1] - 'x')};
 }
 
-std::optional<std::array<Special, 4>> special_vector(const nvptx::Module& module, const nvptx::Operand& operand) {
-    if (operand.kind != nvptx::Operand::Kind::Symbol || operand.suffix != nvptx::no_name) return {};
+std::optional<std::array<Special, 4>> special_vector(const ptx::Module& module, const ptx::Operand& operand) {
+    if (operand.kind != ptx::Operand::Kind::Symbol || operand.suffix != ptx::no_name) return {};
     const auto row = std::ranges::lower_bound(special_rows, module.text(operand.name), {}, &SpecialRow::name);
     if (row == std::end(special_rows) || row->name != module.text(operand.name) || !row->is_vector) return {};
     const Kind kind = row->special.kind;
     return std::array<Special, 4>{Special{kind, 0}, Special{kind, 1}, Special{kind, 2}, Special{Kind::Zero}};
 }
 
-bool is_clock(const nvptx::Module& module, const nvptx::Operand& operand) {
+bool is_clock(const ptx::Module& module, const ptx::Operand& operand) {
     static constexpr std::string_view clocks[] = {"%clock",       "%clock64",        "%clock_hi",
                                                   "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"};
     return std::ranges::find(clocks, module.text(operand.name)) != std::end(clocks);

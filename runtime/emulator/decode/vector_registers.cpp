@@ -10,14 +10,14 @@ namespace ikat::emulator {
 
 namespace {
 
-using nvptx::Module;
-using nvptx::Name;
-using nvptx::Operand;
-using nvptx::Variable;
+using ptx::Module;
+using ptx::Name;
+using ptx::Operand;
+using ptx::Variable;
 
 class Expansion {
 public:
-    Expansion(Module& module, nvptx::Function& function) : module_(module), function_(function) {}
+    Expansion(Module& module, ptx::Function& function) : module_(module), function_(function) {}
 
     void run() {
         const auto has_any = [&](const std::vector<Variable>& variables) {
@@ -27,8 +27,8 @@ public:
         scopes_.emplace_back();
         expand_parameters(function_.results);
         expand_parameters(function_.parameters);
-        using Kind = nvptx::Statement::Kind;
-        for (const nvptx::Statement& statement : function_.body) switch (statement.kind) {
+        using Kind = ptx::Statement::Kind;
+        for (const ptx::Statement& statement : function_.body) switch (statement.kind) {
                 case Kind::ScopeBegin: scopes_.emplace_back(); break;
                 case Kind::ScopeEnd: scopes_.pop_back(); break;
                 case Kind::Variable: declare(function_.variables[statement.index]); break;
@@ -41,7 +41,7 @@ private:
     using Elements = std::vector<Name>;  // empty: a name that hides a vector register
 
     bool is_vector(const Variable& variable) const {
-        return variable.vector != nvptx::no_name && module_.text(variable.space) == ".reg";
+        return variable.vector != ptx::no_name && module_.text(variable.space) == ".reg";
     }
 
     const Elements& define(Name name, const Variable& variable) {
@@ -65,11 +65,11 @@ private:
             if (!declarator.has_range) add(declarator.name);
             for (std::uint32_t i = 0; declarator.has_range && i < declarator.range; ++i) {
                 const Name name = module_.find(std::string(module_.text(declarator.name)) + std::to_string(i));
-                if (name != nvptx::no_name) add(name);  // else it is unused
+                if (name != ptx::no_name) add(name);  // else it is unused
             }
         }
         variable.declarators = std::move(scalars);
-        variable.vector = nvptx::no_name;
+        variable.vector = ptx::no_name;
     }
 
     void expand_parameters(std::vector<Variable>& parameters) {
@@ -83,7 +83,7 @@ private:
             for (const Name element : define(whole.name, parameter)) {
                 Variable& scalar = scalars.emplace_back(parameter);
                 scalar.declarators.front().name = element;
-                scalar.vector = nvptx::no_name;
+                scalar.vector = ptx::no_name;
             }
         }
         parameters = std::move(scalars);
@@ -116,11 +116,11 @@ private:
             return rewrite(operand.children, operand.kind == Operand::Kind::List);
         const Elements* const elements = find(operand.name);
         if (!elements) return false;
-        if (operand.suffix != nvptx::no_name) {
+        if (operand.suffix != ptx::no_name) {
             const auto number = number_of(operand.suffix);
             if (!number || *number >= elements->size()) return false;
             operand.name = (*elements)[*number];
-            operand.suffix = nvptx::no_name;
+            operand.suffix = ptx::no_name;
             return true;
         }
         std::vector<Operand> children;
@@ -130,7 +130,7 @@ private:
     }
 
     /// In the argument list of a call the elements are separate arguments.
-    bool rewrite(nvptx::Span& span, bool flat = false) {
+    bool rewrite(ptx::Span& span, bool flat = false) {
         bool changed = false;
         std::vector<Operand> all;
         const auto old = module_.operands(span);
@@ -147,14 +147,14 @@ private:
     }
 
     Module& module_;
-    nvptx::Function& function_;
+    ptx::Function& function_;
     std::vector<std::unordered_map<Name, Elements>> scopes_;
 };
 
 }  // namespace
 
 Module without_vector_registers(Module module) {
-    for (nvptx::Function& function : module.functions) Expansion(module, function).run();
+    for (ptx::Function& function : module.functions) Expansion(module, function).run();
     return module;
 }
 

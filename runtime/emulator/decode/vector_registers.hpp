@@ -9,6 +9,6 @@
 
 namespace ikat::emulator {
 
-nvptx::Module without_vector_registers(nvptx::Module module);
+ptx::Module without_vector_registers(ptx::Module module);
 
 }  // namespace ikat::emulator

@@ -4,8 +4,8 @@
 namespace ikat::emulator {
 namespace {
 
-const nvptx::Target* target_of(const nvptx::Module& module) {
-    return module.target.empty() ? nullptr : nvptx::find_target(module.text(module.target[0]));
+const ptx::Target* target_of(const ptx::Module& module) {
+    return module.target.empty() ? nullptr : ptx::find_target(module.text(module.target[0]));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace ikat::emulator {
 
 /// What a device is given to load.
 struct ModuleText {
-    nvptx::Module module;
+    ptx::Module module;
     std::string name{};  // of the file, for messages
     Origin origin = Origin::Own;
     std::vector<Location> source_lines{};
@@ -30,7 +30,7 @@ public:
 
     Program& program() { return program_; }
     const std::string& name() const { return name_; }
-    const nvptx::Target* target() const { return target_; }
+    const ptx::Target* target() const { return target_; }
     Origin origin() const { return origin_; }
     std::optional<ContextId> context() const { return context_; }
 
@@ -41,7 +41,7 @@ public:
 
 private:
     Memory& memory_;
-    const nvptx::Target* const target_;  // that it names, if it is known
+    const ptx::Target* const target_;  // that it names, if it is known
     const std::string name_;
     const Origin origin_;
     const std::optional<ContextId> context_;

@@ -25,11 +25,11 @@
 namespace ikat::emulator {
 
 struct Program::State {
-    State(nvptx::Module m, Memory& memory, std::vector<Location> lines)
+    State(ptx::Module m, Memory& memory, std::vector<Location> lines)
         : module(without_vector_registers(std::move(m))),
           memory(memory),
           vocabulary(lines.empty() ? Vocabulary::Ptx : Vocabulary::Language),
-          source_lines(lines.empty() ? nvptx::source_lines(module) : std::move(lines)),
+          source_lines(lines.empty() ? ptx::source_lines(module) : std::move(lines)),
           variables(place_variables(module, memory)) {}
     ~State() {
         for (const std::uint64_t buffer : variables.buffers) memory.release(buffer);
@@ -44,7 +44,7 @@ struct Program::State {
             if (known.kernel->name == name && known.how.checks == how.checks && known.how.cluster == how.cluster &&
                 known.how.moves_dynamic == how.moves_dynamic && same_tools(known.how))
                 return *known.kernel;
-        const nvptx::Function* const function = module.find_function(name);
+        const ptx::Function* const function = module.find_function(name);
         if (!function || !function->is_entry || !function->has_body)
             throw Error(fmt::format("the module has no kernel '{}'", name), kernel_names());
         kernels.push_back({how, std::make_unique<DecodedKernel>(decode(module, *function, variables, how))});
@@ -56,12 +56,12 @@ struct Program::State {
 
     std::string kernel_names() const {
         std::string text = "its kernels are:";
-        for (const nvptx::Function& function : module.functions)
+        for (const ptx::Function& function : module.functions)
             if (function.is_entry) text += fmt::format(" {}", module.text(function.name));
         return text;
     }
 
-    const nvptx::Module module;
+    const ptx::Module module;
     Memory& memory;
     const Vocabulary vocabulary;  // of messages
     const std::vector<Location> source_lines;
@@ -74,7 +74,7 @@ struct Program::State {
     std::mutex mutex;
 };
 
-Program::Program(nvptx::Module module, Memory& memory, std::vector<Location> source_lines)
+Program::Program(ptx::Module module, Memory& memory, std::vector<Location> source_lines)
     : state_(std::make_unique<State>(std::move(module), memory, std::move(source_lines))) {}
 Program::~Program() = default;
 Program::Program(Program&&) noexcept = default;
@@ -85,7 +85,7 @@ std::vector<Program::Parameter> Program::parameters(std::string_view entry) cons
 
 std::vector<std::string> Program::entries() const {
     std::vector<std::string> names;
-    for (const nvptx::Function& function : state_->module.functions)
+    for (const ptx::Function& function : state_->module.functions)
         if (function.is_entry && function.has_body) names.emplace_back(state_->module.text(function.name));
     return names;
 }

@@ -29,7 +29,7 @@ class Program {
 public:
     /// source_lines: by PTX line (index 0 unused), the source line of a kernel that was captured in the language, in
     /// whose words findings are then; if none are given, those that its .loc tell.
-    Program(nvptx::Module module, Memory& memory, std::vector<Location> source_lines = {});
+    Program(ptx::Module module, Memory& memory, std::vector<Location> source_lines = {});
     ~Program();
     Program(Program&&) noexcept;
 

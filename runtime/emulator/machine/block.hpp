@@ -27,7 +27,7 @@ using Agents = std::vector<std::unique_ptr<Agent>>;
 
 /// The state shared by all blocks of a launch.
 struct LaunchState {
-    const nvptx::Module& module;
+    const ptx::Module& module;
     const DecodedKernel& kernel;
     const std::function<const DecodedKernel&()> checked;  // its checked code
     const Launch& launch;

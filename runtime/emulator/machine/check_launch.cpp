@@ -7,7 +7,7 @@
 
 namespace ikat::emulator {
 
-void check_launch(const nvptx::Module& module, const DecodedKernel& kernel, const Launch& launch) {
+void check_launch(const ptx::Module& module, const DecodedKernel& kernel, const Launch& launch) {
     const auto reject = [&](std::string message, std::string hint) {
         Diagnostic diagnostic = diagnostic_of(FaultCode::LaunchRefused);
         diagnostic.where = location(module, kernel.where);

@@ -51,7 +51,7 @@ bool ThreadBlock::passes(Warp& w, const MicroOp* op, const Fault& fault) {
     Fault refined = fault;
     refined.code = refined_code(fault, *this);
     Action action = action_of(state_.options.checks, refined.code, w);
-    const nvptx::Instruction* const instruction = w.kernel->instructions[w.index_of(op)];
+    const ptx::Instruction* const instruction = w.kernel->instructions[w.index_of(op)];
     const Location where = instruction ? location(state_, *instruction) : Location{};
     const std::uint32_t line = where.line;
     if (is_suppressed(state_.options, action, refined.code, where)) action = Action::Off;

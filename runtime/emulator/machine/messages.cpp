@@ -14,9 +14,9 @@
 
 namespace ikat::emulator {
 
-std::string text_of(const nvptx::Module& module, const nvptx::Instruction& instruction) {
+std::string text_of(const ptx::Module& module, const ptx::Instruction& instruction) {
     constexpr std::size_t most = 160;
-    std::string text = nvptx::print(module, instruction);
+    std::string text = ptx::print(module, instruction);
     if (text.size() > most) text.replace(most - 4, text.npos, " ...");
     return text;
 }
@@ -29,12 +29,12 @@ std::string thread_text(const ThreadBlock& block, std::uint32_t number) {
     return fmt::format("thread {}", tuple(block.thread(block.warps()[number / warp_size], number % warp_size)));
 }
 
-const nvptx::Instruction* instruction_at(const Warp& warp, std::uint32_t pc) {
+const ptx::Instruction* instruction_at(const Warp& warp, std::uint32_t pc) {
     const auto& instructions = warp.kernel->instructions;
     return pc < instructions.size() ? instructions[pc] : nullptr;
 }
 
-void place(Diagnostic& diagnostic, const ThreadBlock& block, const nvptx::Instruction* instruction) {
+void place(Diagnostic& diagnostic, const ThreadBlock& block, const ptx::Instruction* instruction) {
     if (!instruction) return;
     const LaunchState& state = block.launch_state();
     const Location ptx = location(state.module, instruction->where);
@@ -197,11 +197,11 @@ std::string bytes_text(const AccessedBytes& at, const ThreadBlock& block) {
                        plural(range->bytes, "byte"));
 }
 
-Location location(const nvptx::Module& module, const nvptx::Position& where) {
+Location location(const ptx::Module& module, const ptx::Position& where) {
     return {module.file, where.line, where.column};
 }
 
-Location location(const LaunchState& state, const nvptx::Instruction& instruction) {
+Location location(const LaunchState& state, const ptx::Instruction& instruction) {
     const std::uint32_t line = instruction.where.line;
     const bool is_known = line < state.source_lines.size() && state.source_lines[line].known();
     return is_known ? state.source_lines[line] : location(state.module, instruction.where);
@@ -218,7 +218,7 @@ void note_declaration(Diagnostic& diagnostic, const LaunchState& state, std::uin
 /// Where an undefined value came from, if known.
 void note_origin(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp) {
     const AccessedBytes& from = warp.definedness->unwritten;
-    const nvptx::Instruction* const instruction = from.op == ~0u ? nullptr : instruction_at(warp, from.op);
+    const ptx::Instruction* const instruction = from.op == ~0u ? nullptr : instruction_at(warp, from.op);
     const auto& module = block.launch_state().module;
     std::string text = "a register that nothing has assigned";
     if (instruction && from.bytes == 0)
@@ -234,7 +234,7 @@ void note_origin(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& w
 
 /// The op that has made what is stored of undefined values.
 void note_maker(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp) {
-    const nvptx::Instruction* const maker =
+    const ptx::Instruction* const maker =
         warp.definedness->stored_of == ~0u ? nullptr : instruction_at(warp, warp.definedness->stored_of);
     if (!maker) return;
     const auto& module = block.launch_state().module;
@@ -302,7 +302,7 @@ FaultCode refined_code(const Fault& fault, const ThreadBlock& block) {
     return claim_of_agents(fault, block, false).value_or(fault.code);
 }
 
-Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvptx::Instruction* at) {
+Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const ptx::Instruction* at) {
     Fault fault = warp.fault;
     fault.code = refined_code(fault, block);
     Diagnostic diagnostic = diagnostic_of(fault.code);
@@ -369,7 +369,7 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvp
 }
 
 Error product_error(const ThreadBlock& block, const Warp& warp, FaultCode code, std::string message,
-                    const nvptx::Instruction* instruction) {
+                    const ptx::Instruction* instruction) {
     Diagnostic diagnostic = diagnostic_of(code);
     place(diagnostic, block, instruction);
     diagnostic.message = fmt::format("{}, by {}", message, who(block, warp, 0));

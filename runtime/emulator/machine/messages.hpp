@@ -6,7 +6,7 @@
 namespace ikat::emulator {
 
 /// The finding of a warp that stopped with Leave::Fault; or about something that it has started `at` an instruction.
-Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvptx::Instruction* at = nullptr);
+Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const ptx::Instruction* at = nullptr);
 /// The code of a finding by what is at its address: an access right behind shared memory, one of a copy in flight or of
 /// a barrier.
 FaultCode refined_code(const Fault& fault, const ThreadBlock& block);
@@ -16,7 +16,7 @@ std::optional<FaultCode> claim_of_agents(const Fault& access, const ThreadBlock&
 Error stuck_error(const ThreadBlock& block, const ScheduledWarp& warp);
 /// A warp ends when it must not, because of the instruction.
 Error product_error(const ThreadBlock& block, const Warp& warp, FaultCode code, std::string message,
-                    const nvptx::Instruction* instruction);
+                    const ptx::Instruction* instruction);
 /// No warp of the block can continue.
 Error deadlock_error(const ThreadBlock& block);
 /// A barrier used wrongly by this warp. The default hint is that of the code.
@@ -30,20 +30,20 @@ Error endless_error(const ThreadBlock& block, const ScheduledWarp& warp);
 /// All warps of the block poll memory that no thread can change any more.
 Error waiting_error(const ThreadBlock& block);
 /// The launch does not fit the kernel, or a device.
-void check_launch(const nvptx::Module& module, const DecodedKernel& kernel, const Launch& launch);
+void check_launch(const ptx::Module& module, const DecodedKernel& kernel, const Launch& launch);
 
 /// A diagnostic with the code, the message and the hint of a fault.
 Diagnostic diagnostic_of(FaultCode code);
 
-Location location(const nvptx::Module& module, const nvptx::Position& where);
+Location location(const ptx::Module& module, const ptx::Position& where);
 /// Of an instruction: its line in the kernel's source if that is known, else in the PTX.
-Location location(const LaunchState& state, const nvptx::Instruction& instruction);
+Location location(const LaunchState& state, const ptx::Instruction& instruction);
 /// An instruction as PTX, cut to 160 characters.
-std::string text_of(const nvptx::Module& module, const nvptx::Instruction& instruction);
+std::string text_of(const ptx::Module& module, const ptx::Instruction& instruction);
 
-const nvptx::Instruction* instruction_at(const Warp& warp, std::uint32_t pc);
+const ptx::Instruction* instruction_at(const Warp& warp, std::uint32_t pc);
 /// Says where it is: the line of the kernel's source if there is a table for it, and that of the PTX.
-void place(Diagnostic& diagnostic, const ThreadBlock& block, const nvptx::Instruction* instruction);
+void place(Diagnostic& diagnostic, const ThreadBlock& block, const ptx::Instruction* instruction);
 void place(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp, std::uint32_t pc);
 
 /// "at offset 12 of buffer 'x' (64 bytes)"

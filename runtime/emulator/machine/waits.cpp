@@ -15,7 +15,7 @@ namespace ikat::emulator {
 namespace {
 
 std::string place_text(const ThreadBlock& block, const Warp& warp, std::uint32_t pc) {
-    const nvptx::Instruction* const instruction = instruction_at(warp, pc);
+    const ptx::Instruction* const instruction = instruction_at(warp, pc);
     if (!instruction) return "the end of the kernel";
     return fmt::format("line {}: {}", instruction->where.line, text_of(block.launch_state().module, *instruction));
 }
@@ -61,7 +61,7 @@ void note_splits(Diagnostic& diagnostic, const ThreadBlock& block, std::span<con
     std::vector<Same> all;
     for (const ScheduledWarp* const warp : warps)
         for (const Split& split : warp->splits()) {
-            const nvptx::Instruction* const instruction = instruction_at(*warp, split.pc);
+            const ptx::Instruction* const instruction = instruction_at(*warp, split.pc);
             std::string text = fmt::format("{} {} ({})", lane_list(split.mask), waits_for(block, *warp, split, ready),
                                            place_text(block, *warp, split.pc));
             auto found = std::ranges::find(all, text, &Same::text);

@@ -49,7 +49,7 @@ void check(const std::vector<OpCase>& cases, std::size_t which) {
     for (std::size_t number = 0; number < cases.size(); ++number) {
         const OpCase& test = cases[number];
         if (!tests::is_for_target(number, which, std::size(targets))) continue;
-        if (!has_way(test, nvptx::target(target))) continue;
+        if (!has_way(test, ptx::target(target))) continue;
         const Arguments all = edge_arguments(test);
         const Arguments some{all.front(), all[all.size() / 2], all.back()};
         bundle.add(memory_kernel(test), true);

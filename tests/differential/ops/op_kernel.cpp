@@ -193,7 +193,7 @@ bool changes_by_rounding(Type to, Type from) {
 
 }  // namespace
 
-bool has_way(const OpCase& test, const nvptx::Target& target) {
+bool has_way(const OpCase& test, const ptx::Target& target) {
     const ir::Instruction& it = test.instruction;
     constexpr ir::TypeSet float8 = ir::Float8 | ir::PackedFloat8;
     if (it.op == Op::Fma && lane(it.type) == Type::BF16) return target.number >= 80;

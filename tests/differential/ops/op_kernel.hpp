@@ -35,7 +35,7 @@ ir::Function memory_kernel(const OpCase& test);
 ir::Function constant_kernel(const OpCase& test, const Arguments& arguments);
 
 /// Whether the target supports it at all: not fma of bf16 before sm_80, nor 8-bit floats before sm_89.
-bool has_way(const OpCase& test, const nvptx::Target& target);
+bool has_way(const OpCase& test, const ptx::Target& target);
 
 /// Every OP row of the table at every type of its domain, with each rounding, .ftz, .sat and .approx that it has.
 std::vector<OpCase> arithmetic_cases();

@@ -46,7 +46,7 @@ void append(std::vector<std::byte>& parameters, auto number) {
 }
 
 void launch(const Compiled& compiled, std::uint32_t threads, std::span<const std::byte> parameters) {
-    for (const Diagnostic& finding : nvptx::check(nvptx::parse(compiled.ptx, "op"))) FAIL_CHECK(to_string(finding));
+    for (const Diagnostic& finding : ptx::check(ptx::parse(compiled.ptx, "op"))) FAIL_CHECK(to_string(finding));
     const runtime::Module module = device().load(compiled.ptx, "op");
     device().launch(module, compiled.name, runtime::grid(threads, 64), parameters);
 }
@@ -126,7 +126,7 @@ Arguments some_of(const Arguments& arguments, std::size_t count) {
 
 void check(const std::vector<OpCase>& cases) {
     for (const OpCase& test : cases) {
-        if (!has_way(test, nvptx::target(compiled_for()))) continue;
+        if (!has_way(test, ptx::target(compiled_for()))) continue;
         const Arguments arguments = edge_arguments(test), some = some_of(arguments, 48);
         CHECK(count_wrong(test, arguments, on_memory(test, arguments), "from memory") == 0);
         CHECK(count_wrong(test, some, on_constants(test, some, false), "on immediates") == 0);

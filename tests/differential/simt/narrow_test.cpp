@@ -129,18 +129,18 @@ const auto narrow_texts =
     kernel("texts", params("x", "y", "h"), [](InOut<std::uint16_t> x, InOut<std::int8_t> y, InOut<half> h) {
         u32 i = thread_id().x;
         u16 a = x[i], sum;
-        ptx("add.u16 {0}, {1}, {2};", out(sum), in(a), in(a));
+        inline_ptx("add.u16 {0}, {1}, {2};", out(sum), in(a), in(a));
         x[32 + i] = sum;
         i8 b = y[i], shifted;
-        ptx("shl.b32 {0}, {1}, 1;", out(shifted), in(b));
-        ptx("add.s32 {0}, {0}, 100;", inout(b));
+        inline_ptx("shl.b32 {0}, {1}, 1;", out(shifted), in(b));
+        inline_ptx("add.s32 {0}, {0}, 100;", inout(b));
         y[32 + i] = shifted;
         y[64 + i] = b;
         f16 v = h[i], twice;
-        ptx("add.rn.f16 {0}, {1}, {1};", out(twice), in(v));
+        inline_ptx("add.rn.f16 {0}, {1}, {1};", out(twice), in(v));
         h[32 + i] = twice;
         u8 byte;
-        ptx("cvt.u32.u16 {0}, {1};", out(byte), in(a));
+        inline_ptx("cvt.u32.u16 {0}, {1};", out(byte), in(a));
         x[64 + i] = cast<u16>(byte);
     });
 

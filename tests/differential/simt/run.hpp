@@ -76,7 +76,7 @@ template <class... P>
 void check_assembled(const Kernel<P...>& kernel, std::uint32_t lowest) {
     static const bool is_skipped = tests::skip_without_ptxas();
     for (const char* target : {"sm_75", "sm_80", "sm_90"}) {
-        if (is_skipped || nvptx::target(target).number < lowest) continue;
+        if (is_skipped || ptx::target(target).number < lowest) continue;
         const std::string ptx = compile(kernel.ast(), {.target = target}).ptx;
         const tests::PtxasReport report = tests::assemble(ptx, target);
         INFO(report.log << "\n" << ptx);

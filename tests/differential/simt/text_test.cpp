@@ -9,23 +9,24 @@ using u32s = std::vector<std::uint32_t>;
 
 const auto texts = kernel("texts", params("x"), [](InOut<std::uint32_t> x) {
     u32 i = thread_id().x, a = x[i], d;
-    ptx("lop3.b32 {0}, {1}, {2}, {3}, 0xEA;", out(d), in(a), in(i), in(5u));
+    inline_ptx("lop3.b32 {0}, {1}, {2}, {3}, 0xEA;", out(d), in(a), in(i), in(5u));
     x[32 + i] = d;
     // A result that is written before the last operand is read must not take its register.
     u32 low, high;
-    ptx("mul.lo.u32 {0}, {2}, {3};\nmul.hi.u32 {1}, {2}, {3};", out(low), out(high), in(a), in(a + 1));
+    inline_ptx("mul.lo.u32 {0}, {2}, {3};\nmul.hi.u32 {1}, {2}, {3};", out(low), out(high), in(a), in(a + 1));
     x[64 + i] = low;
     x[96 + i] = high;
     // A predicate, a variable that is read and written, a local register and a local label: each in a scope.
     pred big;
-    ptx("setp.gt.u32 {0}, {1}, 0x7fffffff;", out(big), in(a));
+    inline_ptx("setp.gt.u32 {0}, {1}, 0x7fffffff;", out(big), in(a));
     u32 count = i;
-    ptx("{\n.reg .pred p;\n.reg .u32 left;\nmov.u32 left, {1};\nagain:\nsetp.eq.u32 p, left, 0;\n@p bra done;\n"
+    inline_ptx(
+        "{\n.reg .pred p;\n.reg .u32 left;\nmov.u32 left, {1};\nagain:\nsetp.eq.u32 p, left, 0;\n@p bra done;\n"
         "add.u32 {0}, {0}, 2;\nsub.u32 left, left, 1;\nbra again;\ndone:\n}",
         inout(count), in(i % 4));
     x[128 + i] = select(big, count, count + 1000);
     u32 lane;
-    ptx("mov.u32 {0}, %laneid;", out(lane));
+    inline_ptx("mov.u32 {0}, %laneid;", out(lane));
     x[160 + i] = lane;
 });
 

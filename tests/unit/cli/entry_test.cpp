@@ -22,7 +22,7 @@ constexpr const char* two_entries = R"(.version 7.0
 }
 )";
 
-nvptx::Module parse(std::string_view text) { return nvptx::parse(text, "two.ptx"); }
+ptx::Module parse(std::string_view text) { return ptx::parse(text, "two.ptx"); }
 PtxEntry mixed() { return find_entry(parse(two_entries), "mixed"); }
 std::string refused(std::size_t parameter, std::string_view text) {
     return message_of([&] { check_argument(mixed().parameters[parameter], parse_argument(text)); });
@@ -54,7 +54,7 @@ TEST_CASE("entry: parameters lie at their natural alignment") {
 }
 
 TEST_CASE("entry: chosen by name, or the only one") {
-    const nvptx::Module module = parse(two_entries);
+    const ptx::Module module = parse(two_entries);
     CHECK(find_entry(module, "none").parameters.empty());
     CHECK_THAT(message_of([&] { find_entry(module, ""); }), contains("2 entries"));
     CHECK_THAT(message_of([&] { find_entry(module, ""); }), contains("it has: mixed, none"));

@@ -85,10 +85,10 @@ const auto factorials = kernel("factorials", [](InOut<std::uint32_t> x) { x[0] =
 
 const auto texts = kernel("texts", [](Out<std::uint32_t> y, u32 a, u32 b) {
     u32 d, low, high;
-    ptx("lop3.b32 {0}, {1}, {2}, {3}, 0xEA;", out(d), in(a), in(b), in(7u));
-    ptx("mul.lo.u32 {0}, {2}, {3};\nmul.hi.u32 {1}, {2}, {3};", out(low), out(high), in(a), in(d));
-    ptx("{\n.reg .pred p;\nsetp.gt.u32 p, {1}, 9;\n@p add.u32 {0}, {0}, 1;\n}", inout(d), in(low));
-    ptx("mov.u32 {0}, %envreg3;", out(d));       // for special registers that have no function
+    inline_ptx("lop3.b32 {0}, {1}, {2}, {3}, 0xEA;", out(d), in(a), in(b), in(7u));
+    inline_ptx("mul.lo.u32 {0}, {2}, {3};\nmul.hi.u32 {1}, {2}, {3};", out(low), out(high), in(a), in(d));
+    inline_ptx("{\n.reg .pred p;\nsetp.gt.u32 p, {1}, 9;\n@p add.u32 {0}, {0}, 1;\n}", inout(d), in(low));
+    inline_ptx("mov.u32 {0}, %envreg3;", out(d));       // for special registers that have no function
     y[0] = d + high;
 });
 
@@ -283,7 +283,7 @@ const auto functions = kernel("functions", [](In<float> x, Out<float> y) {
 const auto use_map = kernel("use_map", params("map", "y"), [](Bytes<128, 64> map, Out<float> y) {
     y[0] = map.read<float>(12) * cast<f32>(map.read<std::uint8_t>(127));
     u32 word;
-    ptx("ld.u32 {0}, [{1}+16];", out(word), in(map.address()));
+    inline_ptx("ld.u32 {0}, [{1}+16];", out(word), in(map.address()));
     y[1] = cast<f32>(word);
 });
 

@@ -14,7 +14,7 @@ std::uint32_t unassigned(const std::string& body, const std::string& scope = "")
     emulator::Memory memory;
     const std::string text = kernel(
         "mov.u32 %r1, %tid.x; ld.param.u64 %d1, [p0]; setp.lt.u32 %p1, %r1, 7;\n" + body + "\n$end: ret;", scope);
-    return emulator::Program(nvptx::parse(text, "kernel.ptx"), memory).entry("k").unassigned_reads;
+    return emulator::Program(ptx::parse(text, "kernel.ptx"), memory).entry("k").unassigned_reads;
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ TEST_CASE("a product that always adds reads its sums") {
                                   sums + "}, %d2, %d2, " + adds + ", 1, 1, 0, 0; ret;");
         text.replace(text.find("sm_80"), 5, "sm_90a");
         emulator::Memory memory;
-        return emulator::Program(nvptx::parse(text, "kernel.ptx"), memory).entry("k").unassigned_reads;
+        return emulator::Program(ptx::parse(text, "kernel.ptx"), memory).entry("k").unassigned_reads;
     };
     CHECK(product("1") == 4);
     CHECK(product("0") == 0);

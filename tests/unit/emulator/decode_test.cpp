@@ -14,7 +14,7 @@ namespace {
 /// The modifiers of a row: "sat s32".
 std::string words(const emulator::RuleRow& row) {
     std::string out;
-    for (const nvptx::Modifier each : row.modifiers()) out += (out.empty() ? "" : " ") + std::string(nvptx::name(each));
+    for (const ptx::Modifier each : row.modifiers()) out += (out.empty() ? "" : " ") + std::string(ptx::name(each));
     return out;
 }
 
@@ -22,13 +22,13 @@ std::string words(const emulator::RuleRow& row) {
 
 TEST_CASE("every rule matches some form, and no two rules are alike") {
     std::set<const emulator::RuleRow*> used;
-    for (std::size_t opcode = 1; opcode < nvptx::opcode_count; ++opcode)
-        for (const nvptx::Form& form : nvptx::forms_of(nvptx::Opcode(opcode)))
+    for (std::size_t opcode = 1; opcode < ptx::opcode_count; ++opcode)
+        for (const ptx::Form& form : ptx::forms_of(ptx::Opcode(opcode)))
             if (const emulator::RuleRow* const row = emulator::row_of(form)) used.insert(row);
-    std::set<std::pair<nvptx::Opcode, std::string>> seen;
+    std::set<std::pair<ptx::Opcode, std::string>> seen;
     for (const emulator::Family* family : emulator::families())
         for (const emulator::RuleRow& row : family->rows) {
-            INFO(nvptx::info(row.opcode).name << " with '" << words(row) << "'");
+            INFO(ptx::info(row.opcode).name << " with '" << words(row) << "'");
             CHECK(used.contains(&row));
             CHECK(seen.insert({row.opcode, words(row)}).second);
         }
@@ -36,14 +36,14 @@ TEST_CASE("every rule matches some form, and no two rules are alike") {
 
 TEST_CASE("each form of an opcode has a row, or none has; these rows say that they are not run") {
     std::set<std::string> not_run;
-    for (std::size_t opcode = 1; opcode < nvptx::opcode_count; ++opcode) {
-        INFO(nvptx::info(nvptx::Opcode(opcode)).name);
+    for (std::size_t opcode = 1; opcode < ptx::opcode_count; ++opcode) {
+        INFO(ptx::info(ptx::Opcode(opcode)).name);
         std::set<bool> have_rows;
-        for (const nvptx::Form& form : nvptx::forms_of(nvptx::Opcode(opcode))) {
+        for (const ptx::Form& form : ptx::forms_of(ptx::Opcode(opcode))) {
             const emulator::RuleRow* const row = emulator::row_of(form);
             have_rows.insert(row != nullptr);
             if (row && row->rule == emulator::not_run)
-                not_run.insert(std::string(nvptx::info(row->opcode).name) + " " + words(*row));
+                not_run.insert(std::string(ptx::info(row->opcode).name) + " " + words(*row));
         }
         CHECK(have_rows.size() == 1);
     }
@@ -54,10 +54,10 @@ TEST_CASE("each form of an opcode has a row, or none has; these rows say that th
 
 TEST_CASE("the row that requires most of a form's modifiers is used") {
     const auto with = [](const char* stem, std::string_view modifiers) {
-        nvptx::Module module = nvptx::parse(".version 8.0\n.target sm_100\n.address_size 64\n.visible .entry k()\n{\n" +
-                                                std::string(stem) + std::string(modifiers) + " %r1, %r2, %r3;\n}\n",
-                                            "row.ptx");
-        const nvptx::Match match = nvptx::match(module, module.functions[0].instructions[0]);
+        ptx::Module module = ptx::parse(".version 8.0\n.target sm_100\n.address_size 64\n.visible .entry k()\n{\n" +
+                                            std::string(stem) + std::string(modifiers) + " %r1, %r2, %r3;\n}\n",
+                                        "row.ptx");
+        const ptx::Match match = ptx::match(module, module.functions[0].instructions[0]);
         const emulator::RuleRow* const row = match.form ? emulator::row_of(*match.form) : nullptr;
         return row ? words(*row) : "none";
     };

@@ -11,9 +11,9 @@
 #include "tests/unit/emulator/machine.hpp"
 
 using namespace ikat;
-using nvptx::Form;
-using nvptx::Group;
-using nvptx::OperandRule;
+using ptx::Form;
+using ptx::Group;
+using ptx::OperandRule;
 
 namespace {
 
@@ -55,7 +55,7 @@ std::vector<std::string> choice(const Form& form, std::uint64_t k) {
         const std::uint64_t count = group.alternatives.size() + (group.optional ? 1 : 0);
         const std::uint64_t number = k % count;
         k /= count;
-        if (number < group.alternatives.size()) modifiers.emplace_back(nvptx::name(group.alternatives[number]));
+        if (number < group.alternatives.size()) modifiers.emplace_back(ptx::name(group.alternatives[number]));
     }
     return modifiers;
 }
@@ -68,16 +68,16 @@ std::uint64_t choices(const Form& form) {
 
 class Operands {
 public:
-    Operands(const nvptx::Match& match, bool short_addresses) : match_(match), short_(short_addresses) {}
+    Operands(const ptx::Match& match, bool short_addresses) : match_(match), short_(short_addresses) {}
 
     std::string operator()(const OperandRule& rule) {
         const std::string first = operand(rule);
-        return rule.second ? first + "|" + reg(nvptx::find_type("pred")) : first;
+        return rule.second ? first + "|" + reg(ptx::find_type("pred")) : first;
     }
 
 private:
     std::string operand(const OperandRule& rule) {
-        const nvptx::Type type = type_of(rule);
+        const ptx::Type type = type_of(rule);
         switch (rule.letter) {
             case 'm': {
                 const bool second = std::exchange(has_address_, true);  // of a copy: in global memory
@@ -87,10 +87,10 @@ private:
             case 'L': return "targets";
             case 'i': return is_copy() ? "16" : is_number_of_registers() ? "32" : "3";
             case 'p':
-            case 'q': return reg(nvptx::find_type("pred"));
+            case 'q': return reg(ptx::find_type("pred"));
             case 'v':
             case 'V':
-                if (const auto matrix = nvptx::fragment(match_, rule.type))
+                if (const auto matrix = ptx::fragment(match_, rule.type))
                     return vector(matrix->type, matrix->registers);
                 return vector(type, rule.parts ? rule.parts : match_.vector);
             case 'D':
@@ -99,61 +99,61 @@ private:
         }
     }
 
-    nvptx::Type type_of(const OperandRule& rule) const {
+    ptx::Type type_of(const OperandRule& rule) const {
         if (rule.type == "t") return match_.t;
         if (rule.type == "u") return match_.u;
         if (rule.type == "wide") return {match_.t.kind, std::uint16_t(2 * match_.t.bits)};
-        const nvptx::Type type = nvptx::find_type(rule.type);
-        return type ? type : nvptx::find_type("b32");
+        const ptx::Type type = ptx::find_type(rule.type);
+        return type ? type : ptx::find_type("b32");
     }
 
-    std::string vector(nvptx::Type type, std::uint32_t count) {
+    std::string vector(ptx::Type type, std::uint32_t count) {
         std::string out = "{" + reg(type);
         for (std::uint32_t i = 1; i < count; ++i) out += ", " + reg(type);
         return out + "}";
     }
 
     /// The next register that holds the type.
-    std::string reg(nvptx::Type type) {
+    std::string reg(ptx::Type type) {
         next_ = next_ % 8 + 1;
-        const char* const name = type.kind == nvptx::Type::Kind::Predicate ? "%p"
-                                 : type.bits <= 8                          ? "%b"
-                                 : type.bits <= 16                         ? "%h"
-                                 : type.bits <= 32                         ? "%r"
-                                 : type.bits <= 64                         ? "%d"
-                                                                           : "%q";
+        const char* const name = type.kind == ptx::Type::Kind::Predicate ? "%p"
+                                 : type.bits <= 8                        ? "%b"
+                                 : type.bits <= 16                       ? "%h"
+                                 : type.bits <= 32                       ? "%r"
+                                 : type.bits <= 64                       ? "%d"
+                                                                         : "%q";
         return name + std::to_string(next_);
     }
 
-    bool is_copy() const { return match_.form->opcode == nvptx::Opcode::Cp; }
-    bool is_number_of_registers() const { return match_.form->opcode == nvptx::Opcode::Setmaxnreg; }
+    bool is_copy() const { return match_.form->opcode == ptx::Opcode::Cp; }
+    bool is_number_of_registers() const { return match_.form->opcode == ptx::Opcode::Setmaxnreg; }
 
-    const nvptx::Match& match_;
+    const ptx::Match& match_;
     bool short_, has_address_ = false;
     int next_ = 0;
 };
 
 /// The instruction; "" if the modifiers cannot be combined.
 std::string instruction(const Form& form, const std::vector<std::string>& modifiers) {
-    nvptx::Module module;
-    std::vector<nvptx::Name> names;
-    std::string text(nvptx::info(form.opcode).name);
+    ptx::Module module;
+    std::vector<ptx::Name> names;
+    std::string text(ptx::info(form.opcode).name);
     bool short_addresses = false;
     for (const std::string& each : modifiers) {
         text += "." + each;
         names.push_back(module.intern("." + each));
         short_addresses |= each.starts_with("shared");
     }
-    nvptx::Instruction bare{.opcode = form.opcode, .modifiers = module.add_modifiers(names)};
-    nvptx::Match match = nvptx::match(module, bare);
+    ptx::Instruction bare{.opcode = form.opcode, .modifiers = module.add_modifiers(names)};
+    ptx::Match match = ptx::match(module, bare);
     const bool in_call = text.find(".param") != text.npos;  // which names its parameters
     if (match.problems || in_call) return "";
     match.form = &form;
     Operands operand(match, short_addresses);
     const char* separator = " ";
     for (const OperandRule& rule : form.operands) {
-        const bool absent = rule.modifier != nvptx::Modifier::Unknown &&
-                            std::ranges::find(modifiers, nvptx::name(rule.modifier)) == modifiers.end();
+        const bool absent = rule.modifier != ptx::Modifier::Unknown &&
+                            std::ranges::find(modifiers, ptx::name(rule.modifier)) == modifiers.end();
         if (absent || rule.optional) continue;
         text += separator + operand(rule);
         separator = ", ";
@@ -170,7 +170,7 @@ std::string skipped(const std::string& instruction) {
 }
 
 bool is_accepted(const std::string& text) {
-    return std::ranges::none_of(nvptx::check(nvptx::parse(text, "k.ptx"), {.unknown_opcodes = Severity::Error}),
+    return std::ranges::none_of(ptx::check(ptx::parse(text, "k.ptx"), {.unknown_opcodes = Severity::Error}),
                                 [](const Diagnostic& each) { return each.severity == Severity::Error; });
 }
 
@@ -179,10 +179,10 @@ bool is_accepted(const std::string& text) {
 TEST_CASE("every form of the table is run, or is known not to be") {
     std::set<std::string_view> used;
     std::size_t decoded = 0;
-    for (std::size_t i = 1; i < nvptx::opcode_count; ++i) {
-        if (nvptx::Opcode(i) == nvptx::Opcode::Call) continue;  // its operands are those of a function
-        if (nvptx::Opcode(i) == nvptx::Opcode::Wmma) continue;  // the table does not know its registers
-        for (const Form& form : nvptx::forms_of(nvptx::Opcode(i))) {
+    for (std::size_t i = 1; i < ptx::opcode_count; ++i) {
+        if (ptx::Opcode(i) == ptx::Opcode::Call) continue;  // its operands are those of a function
+        if (ptx::Opcode(i) == ptx::Opcode::Wmma) continue;  // the table does not know its registers
+        for (const Form& form : ptx::forms_of(ptx::Opcode(i))) {
             const std::uint64_t all = choices(form), step = std::max<std::uint64_t>(1, all / most_choices) | 1;
             for (std::uint64_t k = 0; k < all; k += step) {
                 const std::string text = instruction(form, choice(form, k));

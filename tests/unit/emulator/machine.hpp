@@ -62,7 +62,7 @@ struct Machine {
             parameters.insert(parameters.end(), bytes, bytes + sizeof value);
         };
         (add(arguments), ...);
-        emulator::Program program(nvptx::parse(text, "kernel.ptx"), memory, source_lines);
+        emulator::Program program(ptx::parse(text, "kernel.ptx"), memory, source_lines);
         const std::string entry = program.entries().front();
         if (launch.entry.empty()) launch.entry = entry;
         launch.parameters = parameters;

@@ -178,10 +178,10 @@ TEST_CASE("variables of module scope have their initial values") {
 TEST_CASE("a global variable keeps its value from launch to launch") {
     Machine machine;
     emulator::Program program(
-        nvptx::parse(kernel("ld.global.u32 %r1, [count]; add.u32 %r1, %r1, 1; st.global.u32 [count], %r1; "
-                            "ld.param.u64 %d1, [p0]; st.global.u32 [%d1], %r1; ret;",
-                            ".global .u32 count;"),
-                     "k.ptx"),
+        ptx::parse(kernel("ld.global.u32 %r1, [count]; add.u32 %r1, %r1, 1; st.global.u32 [count], %r1; "
+                          "ld.param.u64 %d1, [p0]; st.global.u32 [%d1], %r1; ret;",
+                          ".global .u32 count;"),
+                   "k.ptx"),
         machine.memory);
     const auto out = machine.empty<std::uint32_t>("out", 1);
     const std::uint64_t parameters[4] = {out, 0, 0, 0};
@@ -199,7 +199,7 @@ TEST_CASE("parameters: arrays, at their natural alignment, and by address") {
         std::uint64_t out;
         std::array<std::uint32_t, 3> array;
     } const parameters{7, out, {1, 2, 3}};
-    emulator::Program program(nvptx::parse(R"(.version 8.0
+    emulator::Program program(ptx::parse(R"(.version 8.0
 .target sm_80
 .address_size 64
 .entry k(.param .u8 small, .param .u64 out, .param .align 4 .b8 array[12]) {
@@ -209,7 +209,7 @@ TEST_CASE("parameters: arrays, at their natural alignment, and by address") {
     mad.lo.u32 %r1, %r1, 1000, %r2; mad.lo.u32 %r1, %r3, 10, %r1; mad.lo.u32 %r1, %r4, 100, %r1;
     st.global.u32 [%d1], %r1;
 })",
-                                           "k.ptx"),
+                                         "k.ptx"),
                               machine.memory);
     const auto list = program.parameters("k");
     REQUIRE(list.size() == 3);

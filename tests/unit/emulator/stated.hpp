@@ -69,7 +69,7 @@ inline std::shared_ptr<const emulator::Tool> check_stated() {
         void before_op(emulator::Lowering& code, emulator::Micro& op) const override {
             const std::string_view problem = problem_of(op);
             if (problem.empty()) return;
-            INFO((code.current ? nvptx::print(code.module, *code.current) : std::string("no instruction")));
+            INFO((code.current ? ptx::print(code.module, *code.current) : std::string("no instruction")));
             INFO("operation " << op.info.operation.number);
             FAIL_CHECK(problem);
         }

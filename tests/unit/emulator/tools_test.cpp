@@ -42,7 +42,7 @@ public:
         told_[name_of(at) + " leaves"] += unsigned(std::popcount(lanes));
         if (arrived_[name_of(at)] < 64) ++told_["left before all had arrived"];
     }
-    void begin(const Warp&, unsigned, const Meeting& at, const nvptx::Instruction*) override {
+    void begin(const Warp&, unsigned, const Meeting& at, const ptx::Instruction*) override {
         ++told_[name_of(at) + " made"];
     }
     bool access(const emulator::AgentAccess& access) override {

@@ -28,7 +28,7 @@ ir::Function selected() {
 }
 )",
                                          "twice.ir");
-    pipeline::select(fn, nvptx::target("sm_80"));
+    pipeline::select(fn, ptx::target("sm_80"));
     return fn;
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("behind a fence nothing but products uses the registers of their sums"
 }
 )",
                                          "overwrites.ir");
-    pipeline::select(fn, nvptx::target("sm_90a"));
+    pipeline::select(fn, ptx::target("sm_90a"));
     for (const regalloc::Method method : {regalloc::Method::Simplest, regalloc::Method::Colouring}) {
         const nvptx::Registers registers = nvptx::allocate(fn, {.method = method});
         CHECK(nvptx::complaint(fn, registers).empty());

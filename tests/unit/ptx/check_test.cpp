@@ -33,7 +33,7 @@ std::string kernel(const std::string& instruction, const std::string& version = 
 constexpr std::size_t first_line = 20;  // of the instruction in the kernel
 
 std::vector<Diagnostic> findings(const std::string& text) {
-    return nvptx::check(nvptx::parse(text, "k.ptx"), {.unknown_opcodes = Severity::Error});
+    return ptx::check(ptx::parse(text, "k.ptx"), {.unknown_opcodes = Severity::Error});
 }
 
 std::string rendered(const std::vector<Diagnostic>& diagnostics) {
@@ -159,9 +159,9 @@ TEST_CASE("in a complete module, used functions and those without .extern have a
           std::string(".func g(); .entry k() {ret;}"), std::string(".visible .func g(); .entry k() {ret;}"),
           std::string(".weak .func g(); .entry k() {ret;}")}) {
         INFO(text);
-        const nvptx::Module module = nvptx::parse(head + text, "k.ptx");
-        CHECK(nvptx::check(module).empty());  // something may be linked to it
-        CHECK_THAT(rendered(nvptx::check(module, {.is_complete = true})),
+        const ptx::Module module = ptx::parse(head + text, "k.ptx");
+        CHECK(ptx::check(module).empty());  // something may be linked to it
+        CHECK_THAT(rendered(ptx::check(module, {.is_complete = true})),
                    contains("g is declared but has no body") && contains("--link"));
         if (!tests::skip_without_ptxas()) CHECK_FALSE(tests::assemble(head + text, "sm_80").assembled);
     }
@@ -171,7 +171,7 @@ TEST_CASE("in a complete module, used functions and those without .extern have a
           std::string(".visible .func h() {ret;} .visible .func g(); .alias g, h; .entry k() {call g; ret;}"),
           std::string(".extern .func free(.param .b64 a); .entry k() {.reg .b64 x; call free, (x); ret;}")}) {
         INFO(text);
-        CHECK(nvptx::check(nvptx::parse(head + text, "k.ptx"), {.is_complete = true}).empty());
+        CHECK(ptx::check(ptx::parse(head + text, "k.ptx"), {.is_complete = true}).empty());
         if (!tests::skip_without_ptxas()) CHECK(tests::assemble(head + text, "sm_80").assembled);
     }
 }
@@ -277,63 +277,63 @@ TEST_CASE("the table knows every opcode of PTX 9.0") {
         "vsub2",        "vsub4",         "wgmma",     "wmma",       "xor"};
     for (const std::string_view opcode : opcodes) {
         INFO(opcode);
-        CHECK_FALSE(nvptx::forms_of(nvptx::find_opcode(opcode)).empty());
+        CHECK_FALSE(ptx::forms_of(ptx::find_opcode(opcode)).empty());
     }
-    CHECK(nvptx::find_opcode("abc") == nvptx::Opcode::Unknown);
-    CHECK(nvptx::find_opcode("") == nvptx::Opcode::Unknown);
-    CHECK(nvptx::forms_of(nvptx::Opcode::Unknown).empty());
+    CHECK(ptx::find_opcode("abc") == ptx::Opcode::Unknown);
+    CHECK(ptx::find_opcode("") == ptx::Opcode::Unknown);
+    CHECK(ptx::forms_of(ptx::Opcode::Unknown).empty());
 }
 
 TEST_CASE("an opcode's row agrees with its forms") {
-    using nvptx::OpcodeInfo;
-    for (std::size_t i = 1; i < nvptx::opcode_count; ++i) {
-        const auto opcode = nvptx::Opcode(i);
-        const std::span<const nvptx::Form> forms = nvptx::forms_of(opcode);
-        const bool together = std::ranges::any_of(forms, [](const nvptx::Form& form) {
-            return std::ranges::any_of(form.groups, [](const nvptx::Group& group) {
-                return std::ranges::any_of(group.alternatives, [](nvptx::Modifier each) {
-                    return each == nvptx::Modifier::Sync || each == nvptx::Modifier::Aligned;  // of a warp, or of more
+    using ptx::OpcodeInfo;
+    for (std::size_t i = 1; i < ptx::opcode_count; ++i) {
+        const auto opcode = ptx::Opcode(i);
+        const std::span<const ptx::Form> forms = ptx::forms_of(opcode);
+        const bool together = std::ranges::any_of(forms, [](const ptx::Form& form) {
+            return std::ranges::any_of(form.groups, [](const ptx::Group& group) {
+                return std::ranges::any_of(group.alternatives, [](ptx::Modifier each) {
+                    return each == ptx::Modifier::Sync || each == ptx::Modifier::Aligned;  // of a warp, or of more
                 });
             });
         });
-        INFO(nvptx::info(opcode).name);
-        CHECK(nvptx::info(opcode).is(OpcodeInfo::Bare) ==
+        INFO(ptx::info(opcode).name);
+        CHECK(ptx::info(opcode).is(OpcodeInfo::Bare) ==
               std::ranges::any_of(forms, [](const auto& form) { return form.operands.empty(); }));
-        CHECK(nvptx::info(opcode).is(OpcodeInfo::Convergent) == (together || opcode == nvptx::Opcode::Activemask));
+        CHECK(ptx::info(opcode).is(OpcodeInfo::Convergent) == (together || opcode == ptx::Opcode::Activemask));
     }
 }
 
 TEST_CASE("each row of the table can be read, and its first alternatives suit it") {
-    for (std::size_t i = 1; i < nvptx::opcode_count; ++i) {
-        for (const nvptx::Form& form : nvptx::forms_of(nvptx::Opcode(i))) {
-            nvptx::Module module;
-            std::vector<nvptx::Name> modifiers;
-            for (const nvptx::Group& group : form.groups)
+    for (std::size_t i = 1; i < ptx::opcode_count; ++i) {
+        for (const ptx::Form& form : ptx::forms_of(ptx::Opcode(i))) {
+            ptx::Module module;
+            std::vector<ptx::Name> modifiers;
+            for (const ptx::Group& group : form.groups)
                 if (!group.rest)
-                    modifiers.push_back(module.intern("." + with_a_number(nvptx::name(group.alternatives[0]))));
-            nvptx::Instruction instruction{.opcode = form.opcode, .modifiers = module.add_modifiers(modifiers)};
-            const nvptx::Match match = nvptx::match(module, instruction);
-            INFO(nvptx::syntax(form));
+                    modifiers.push_back(module.intern("." + with_a_number(ptx::name(group.alternatives[0]))));
+            ptx::Instruction instruction{.opcode = form.opcode, .modifiers = module.add_modifiers(modifiers)};
+            const ptx::Match match = ptx::match(module, instruction);
+            INFO(ptx::syntax(form));
             CHECK(match.problems == 0);
         }
     }
 }
 
 TEST_CASE("the modifiers are those of the forms") {
-    std::set<nvptx::Modifier> used;
-    for (std::size_t i = 1; i < nvptx::opcode_count; ++i)
-        for (const nvptx::Form& form : nvptx::forms_of(nvptx::Opcode(i)))
-            for (const nvptx::Group& group : form.groups)
+    std::set<ptx::Modifier> used;
+    for (std::size_t i = 1; i < ptx::opcode_count; ++i)
+        for (const ptx::Form& form : ptx::forms_of(ptx::Opcode(i)))
+            for (const ptx::Group& group : form.groups)
                 used.insert(group.alternatives.begin(), group.alternatives.end());
-    for (std::size_t i = 1; i < nvptx::modifier_count; ++i) {
-        const auto modifier = nvptx::Modifier(i);
-        INFO(nvptx::name(modifier));
+    for (std::size_t i = 1; i < ptx::modifier_count; ++i) {
+        const auto modifier = ptx::Modifier(i);
+        INFO(ptx::name(modifier));
         CHECK(used.contains(modifier));
-        CHECK(nvptx::find_modifier(nvptx::name(modifier)) == modifier);
+        CHECK(ptx::find_modifier(ptx::name(modifier)) == modifier);
     }
-    CHECK(nvptx::spelled_modifier(".rn") == nvptx::Modifier::Rn);
+    CHECK(ptx::spelled_modifier(".rn") == ptx::Modifier::Rn);
     for (const char* other : {"", ".", "rn", "..rn", ".Rn", ".rnn", ".m64nNk16"})
-        CHECK(nvptx::spelled_modifier(other) == nvptx::Modifier::Unknown);
+        CHECK(ptx::spelled_modifier(other) == ptx::Modifier::Unknown);
 }
 
 TEST_CASE("a shape whose N is any multiple of 8 up to 256") {
@@ -385,17 +385,16 @@ TEST_CASE("features need their target and version") {
 
 TEST_CASE("the features of a module decide its version") {
     const auto lowest = [](const std::string& body) {
-        const nvptx::Module module = nvptx::parse(kernel(body), "k.ptx");
-        const nvptx::Version version = nvptx::lowest_version(nvptx::target("sm_90a"), nvptx::features_of(module));
+        const ptx::Module module = ptx::parse(kernel(body), "k.ptx");
+        const ptx::Version version = ptx::lowest_version(ptx::target("sm_90a"), ptx::features_of(module));
         return version.major * 10 + version.minor;
     };
     CHECK(lowest("ret;") == 80);
     CHECK(lowest("red.global.add.v2.f32 [%rd1], {%f1, %f2};") == 81);
     CHECK(lowest("cvta.param::entry.u64 %rd1, %rd2;") == 83);
     CHECK(lowest("lop3.or.b32 %r1|%p1, %r1, %r2, %r3, 5, %p2;") == 82);
-    CHECK(nvptx::features_of(
-              nvptx::parse(kernel("mov.u32 %r1, %clusterid.x; fma.rn.bf16 %h1, %h1, %h1, %h1;"), "k.ptx")) ==
-          std::vector{nvptx::Feature::Bfloat16Fma, nvptx::Feature::Clusters});
+    CHECK(ptx::features_of(ptx::parse(kernel("mov.u32 %r1, %clusterid.x; fma.rn.bf16 %h1, %h1, %h1, %h1;"), "k.ptx")) ==
+          std::vector{ptx::Feature::Bfloat16Fma, ptx::Feature::Clusters});
 }
 
 TEST_CASE("ptxas accepts each instruction on the first target and version with its features") {
@@ -404,13 +403,13 @@ TEST_CASE("ptxas accepts each instruction on the first target and version with i
     for (const auto& [target, lines] : instructions())
         for (const auto& [accepted, instruction] : lines) {
             if (!accepted) continue;
-            const nvptx::Module module = nvptx::parse(kernel(instruction, "9.0", target), "k.ptx");
-            const std::vector<nvptx::Feature> features = nvptx::features_of(module);
-            const auto first = std::ranges::find_if(nvptx::targets(), [&](const nvptx::Target& each) {
-                return std::ranges::all_of(features, [&](nvptx::Feature f) { return nvptx::supports(each, f); });
+            const ptx::Module module = ptx::parse(kernel(instruction, "9.0", target), "k.ptx");
+            const std::vector<ptx::Feature> features = ptx::features_of(module);
+            const auto first = std::ranges::find_if(ptx::targets(), [&](const ptx::Target& each) {
+                return std::ranges::all_of(features, [&](ptx::Feature f) { return ptx::supports(each, f); });
             });
-            REQUIRE(first != nvptx::targets().end());
-            const nvptx::Version version = nvptx::lowest_version(*first, features);
+            REQUIRE(first != ptx::targets().end());
+            const ptx::Version version = ptx::lowest_version(*first, features);
             groups[{std::string(first->name), std::to_string(version.major) + '.' + std::to_string(version.minor)}] +=
                 instruction + '\n';
         }
@@ -423,13 +422,13 @@ TEST_CASE("ptxas accepts each instruction on the first target and version with i
 }
 
 TEST_CASE("an unknown opcode is reported as asked") {
-    const nvptx::Module module = nvptx::parse(kernel("frobnicate.s32 %r1, %r2;"), "k.ptx");
-    CHECK(nvptx::check(module).at(0).severity == Severity::Error);
-    const nvptx::Module newer = nvptx::parse(kernel("frobnicate.s32 %r1, %r2;", "9.1"), "k.ptx");
-    CHECK(nvptx::check(newer).at(1).severity == Severity::Note);
-    CHECK(nvptx::check(module, {.unknown_opcodes = std::nullopt}).empty());
-    CHECK(nvptx::check(module, {.unknown_opcodes = Severity::Warning}).at(0).severity == Severity::Warning);
-    CHECK_THROWS_AS(nvptx::check_or_throw(module), Error);
-    CHECK_NOTHROW(nvptx::check_or_throw(newer));
-    CHECK_THROWS_AS(nvptx::check_or_throw(nvptx::parse(kernel("add.s32 %r1;"), "k.ptx")), Error);
+    const ptx::Module module = ptx::parse(kernel("frobnicate.s32 %r1, %r2;"), "k.ptx");
+    CHECK(ptx::check(module).at(0).severity == Severity::Error);
+    const ptx::Module newer = ptx::parse(kernel("frobnicate.s32 %r1, %r2;", "9.1"), "k.ptx");
+    CHECK(ptx::check(newer).at(1).severity == Severity::Note);
+    CHECK(ptx::check(module, {.unknown_opcodes = std::nullopt}).empty());
+    CHECK(ptx::check(module, {.unknown_opcodes = Severity::Warning}).at(0).severity == Severity::Warning);
+    CHECK_THROWS_AS(ptx::check_or_throw(module), Error);
+    CHECK_NOTHROW(ptx::check_or_throw(newer));
+    CHECK_THROWS_AS(ptx::check_or_throw(ptx::parse(kernel("add.s32 %r1;"), "k.ptx")), Error);
 }

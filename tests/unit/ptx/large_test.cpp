@@ -20,12 +20,12 @@ double seconds_of(auto work) {
 }
 
 /// Parses and prints a text, which must give the same text in bounded time.
-nvptx::Module round_trip(const std::string& text) {
-    nvptx::Module module;
+ptx::Module round_trip(const std::string& text) {
+    ptx::Module module;
     std::string printed;
-    CHECK(seconds_of([&] { module = nvptx::parse(text, "large.ptx"); }) < 60);
-    CHECK(seconds_of([&] { printed = nvptx::print(module); }) < 60);
-    CHECK(nvptx::print(nvptx::parse(printed, "printed.ptx")) == printed);
+    CHECK(seconds_of([&] { module = ptx::parse(text, "large.ptx"); }) < 60);
+    CHECK(seconds_of([&] { printed = ptx::print(module); }) < 60);
+    CHECK(ptx::print(ptx::parse(printed, "printed.ptx")) == printed);
     return module;
 }
 
@@ -42,9 +42,9 @@ TEST_CASE("a file of 12 MB") {
                     std::to_string(i * 7919) + ";\n";
         text += "}\n";
     }
-    const nvptx::Module module = round_trip(text);
+    const ptx::Module module = round_trip(text);
     std::size_t found = 0;
-    for (const nvptx::Function& function : module.functions) found += function.instructions.size();
+    for (const ptx::Function& function : module.functions) found += function.instructions.size();
     CHECK(found == instructions);
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("lines of half a million characters") {
     for (int i = 1; values.size() < 500'000; ++i) values += ", " + std::to_string(i);
     std::string body = ".entry k() { .reg .b32 %r<9>; ";
     while (body.size() < 500'000) body += "mov.u32 %r1, %r2; ";
-    const nvptx::Module module = round_trip(head + values + "};\n" + body + "ret; }\n// " + std::string(500'000, 'x'));
+    const ptx::Module module = round_trip(head + values + "};\n" + body + "ret; }\n// " + std::string(500'000, 'x'));
     const auto initialiser = module.operands(module.variables.at(0).declarators.at(0).initialiser);
     CHECK(initialiser[0].children.count > 70'000);
 }
@@ -61,7 +61,7 @@ TEST_CASE("lines of half a million characters") {
 TEST_CASE("a location far into a long line is reported") {
     const std::string text = head + ".entry k() { " + std::string(400'000, ' ') + "add.s32 %r1 %r2; }\n";
     try {
-        nvptx::parse(text, "long.ptx");
+        ptx::parse(text, "long.ptx");
         FAIL("parsed");
     } catch (const Error& error) {
         CHECK(error.diagnostics().at(0).where.line == 4);

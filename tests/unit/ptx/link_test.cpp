@@ -15,21 +15,21 @@ using tests::contains;
 
 namespace {
 
-nvptx::Module parsed(const std::string& text, const char* file) {
-    return nvptx::parse(".version 7.0\n.target sm_75\n.address_size 64\n" + text, file);
+ptx::Module parsed(const std::string& text, const char* file) {
+    return ptx::parse(".version 7.0\n.target sm_75\n.address_size 64\n" + text, file);
 }
-nvptx::Module of_file(const std::string& name) {
+ptx::Module of_file(const std::string& name) {
     std::ostringstream text;
     text << std::ifstream(IKAT_SOURCE_DIR "/tests/cli/" + name).rdbuf();
-    return nvptx::parse(text.str(), name);
+    return ptx::parse(text.str(), name);
 }
 
 /// Checks that ptxas and check accept the linked modules, in both orders.
-void check_linked(const std::vector<nvptx::Module>& modules) {
+void check_linked(const std::vector<ptx::Module>& modules) {
     for (const auto& order : {modules, std::vector(modules.rbegin(), modules.rend())}) {
-        const std::string text = nvptx::print(nvptx::link(order));
+        const std::string text = ptx::print(ptx::link(order));
         INFO(text);
-        CHECK(nvptx::check(nvptx::parse(text, "linked")).empty());
+        CHECK(ptx::check(ptx::parse(text, "linked")).empty());
         if (!tests::skip_without_ptxas()) CHECK(tests::assemble(text, "sm_80").assembled);
     }
 }
@@ -52,12 +52,12 @@ TEST_CASE("ptxas accepts linked files that use each other") {
 
 TEST_CASE("one name has one definition") {
     const auto said = [](const std::string& a, const std::string& b) {
-        return tests::message_of([&] { nvptx::link({parsed(a, "a.ptx"), parsed(b, "b.ptx")}); });
+        return tests::message_of([&] { ptx::link({parsed(a, "a.ptx"), parsed(b, "b.ptx")}); });
     };
     CHECK_THAT(said(".visible .func f() {ret;}", ".visible .func f() {ret;}"),
                contains("b.ptx:4:1: error: f is defined in two files") && contains("a.ptx:4:1: note"));
     CHECK_THAT(said(".visible .global .u32 g;", ".visible .func g() {ret;}"), contains("g is defined in two files"));
-    nvptx::Module narrow = parsed("", "n.ptx");
+    ptx::Module narrow = parsed("", "n.ptx");
     narrow.address_size = 32;
-    CHECK_THAT(tests::message_of([&] { nvptx::link({parsed("", "w.ptx"), narrow}); }), contains("different sizes"));
+    CHECK_THAT(tests::message_of([&] { ptx::link({parsed("", "w.ptx"), narrow}); }), contains("different sizes"));
 }

@@ -4,7 +4,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace ikat::nvptx;
+using namespace ikat::ptx;
 using Kind = Operand::Kind;
 
 namespace {

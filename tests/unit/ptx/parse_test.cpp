@@ -6,7 +6,7 @@
 #include "codegen/support/diagnostic.hpp"
 #include "tests/catch.hpp"
 
-using namespace ikat::nvptx;
+using namespace ikat::ptx;
 using Kind = Operand::Kind;
 
 namespace {

@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/ptxas.hpp"
 
-using namespace ikat::nvptx;
+using namespace ikat::ptx;
 
 TEST_CASE("targets are found by name, and an unknown one lists them") {
     CHECK(target("sm_90a").specific);

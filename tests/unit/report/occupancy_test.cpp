@@ -11,7 +11,7 @@
 using namespace ikat;
 
 TEST_CASE("a multiprocessor is full when the first of its limits is") {
-    const nvptx::Target& ampere = nvptx::target("sm_80");
+    const ptx::Target& ampere = ptx::target("sm_80");
     const auto of = [&](std::uint32_t threads, std::uint32_t registers, std::uint32_t shared) {
         return occupancy(ampere, {threads, registers, shared});
     };
@@ -37,7 +37,7 @@ TEST_CASE("a multiprocessor is full when the first of its limits is") {
 #ifdef IKAT_HAS_CALCULATOR
 TEST_CASE("occupancy is what NVIDIA's calculator says") {
     std::size_t compared = 0;
-    for (const nvptx::Target& target : nvptx::targets()) {
+    for (const ptx::Target& target : ptx::targets()) {
         if (target.specific || target.number >= 120) continue;  // not all calculators know the newest
         cudaOccDeviceProp device;
         device.computeMajor = int(target.number / 10), device.computeMinor = int(target.number % 10);

@@ -11,7 +11,7 @@
 using namespace ikat;
 
 TEST_CASE("a missing entry is an error") {
-    const nvptx::Module module = nvptx::parse(".version 7.0\n.target sm_80\n.address_size 64\n", "empty.ptx");
+    const ptx::Module module = ptx::parse(".version 7.0\n.target sm_80\n.address_size 64\n", "empty.ptx");
     CHECK_THROWS_AS(report(module, "nothing"), Error);
 }
 
@@ -21,10 +21,10 @@ TEST_CASE("every opcode that is not arithmetic has its own kind") {
         "madc",  "max",   "min",   "mul",      "mul24",    "neg",       "rem",       "sad",    "sub",    "subc",
         "vadd",  "vadd2", "vadd4", "vmad",     "vabsdiff", "vabsdiff2", "vabsdiff4", "vavrg2", "vavrg4", "vmax",
         "vmax2", "vmax4", "vmin",  "vmin2",    "vmin4",    "vsub",      "vsub2",     "vsub4"};
-    for (std::size_t i = 1; i < nvptx::opcode_count; ++i) {
-        nvptx::Module module;
-        const nvptx::Instruction instruction{.opcode = nvptx::Opcode(i)};
-        const std::string name(nvptx::info(instruction.opcode).name);
+    for (std::size_t i = 1; i < ptx::opcode_count; ++i) {
+        ptx::Module module;
+        const ptx::Instruction instruction{.opcode = ptx::Opcode(i)};
+        const std::string name(ptx::info(instruction.opcode).name);
         INFO(name);
         CHECK((kind_of(module, instruction) == "integer arithmetic") == arithmetic.contains(name));
     }
@@ -58,7 +58,7 @@ TEST_CASE("with line_info the machine code names the lines of the source") {
     const ast::KernelTree& kernel = stdlib::find("saxpy")->kernel();
     const Compiled compiled = compile(kernel, {.line_info = true});
     CHECK(compiled.ptx.find("saxpy.cpp\"") != std::string::npos);
-    CHECK(nvptx::print(nvptx::parse(compiled.ptx, "saxpy.ptx")) == compiled.ptx);
+    CHECK(ptx::print(ptx::parse(compiled.ptx, "saxpy.ptx")) == compiled.ptx);
     if (tests::skip_without_ptxas()) return;
     const auto names_source = [](const ptxas::Output& output) {
         const std::string_view bytes(reinterpret_cast<const char*>(output.cubin.data()), output.cubin.size());

@@ -77,8 +77,8 @@ TEST_CASE("raw bytes: several, of odd sizes, with and without numbers after them
 const auto addressed =
     kernel("addressed", params("tag", "map", "y"), [](u8 tag, Bytes<128, 64> map, Out<std::uint64_t> y) {
         u64 first, word;
-        ptx("ld.u64 {0}, [{1}];", out(first), in(map.address()));
-        ptx("ld.b64 {0}, [{1}+32];", out(word), in(map.address()));
+        inline_ptx("ld.u64 {0}, [{1}];", out(first), in(map.address()));
+        inline_ptx("ld.b64 {0}, [{1}+32];", out(word), in(map.address()));
         y[0] = first + cast<u64>(tag);
         y[1] = word;
         y[2] = map.address() % 64;
@@ -105,7 +105,7 @@ TEST_CASE("raw bytes: their address is generic") {
 
 TEST_CASE("raw bytes: their address cannot be written through") {
     const auto writes =
-        kernel("writes", params("map"), [](Bytes<16, 8> map) { ptx("st.u32 [{0}], 1;", in(map.address())); });
+        kernel("writes", params("map"), [](Bytes<16, 8> map) { inline_ptx("st.u32 [{0}], 1;", in(map.address())); });
     const Device device = emulator();
     const std::array<std::uint64_t, 2> map{};
     CHECK_THAT(message_of([&] { device.launch(writes, grid(1, 1), map); }), contains("which can only be read"));

@@ -20,7 +20,7 @@ template <class T, class B, int swizzle>
 const auto bytes_of = kernel("bytes_of", params("x", "y"), [](TensorMap<T, B, swizzle> x, Out<std::uint64_t> y) {
     u64 word;
     for (int i = 0; i < 16; ++i) {
-        ptx("ld.u64 {0}, [{1}];", out(word), in(x.address() + 8 * i));
+        inline_ptx("ld.u64 {0}, [{1}];", out(word), in(x.address() + 8 * i));
         y[i] = word;
     }
 });

@@ -3,7 +3,7 @@
 #pragma once
 #include "codegen/ptx/table/forms/row.hpp"
 
-namespace ikat::nvptx::table::async {
+namespace ikat::ptx::table::async {
 
 inline constexpr Set sets[] = {
     {"near", "cta|cluster"},
@@ -171,4 +171,4 @@ inline constexpr Row rows[] = {
 };
 // clang-format on
 
-}  // namespace ikat::nvptx::table::async
+}  // namespace ikat::ptx::table::async

@@ -3,7 +3,7 @@
 #pragma once
 #include "codegen/ptx/table/forms/row.hpp"
 
-namespace ikat::nvptx::table::matrix {
+namespace ikat::ptx::table::matrix {
 
 inline constexpr Set sets[] = {
     {"intshape", "m8n8k16|m16n8k16|m16n8k32"},
@@ -126,4 +126,4 @@ inline constexpr Row rows[] = {
 };
 // clang-format on
 
-}  // namespace ikat::nvptx::table::matrix
+}  // namespace ikat::ptx::table::matrix

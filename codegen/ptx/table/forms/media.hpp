@@ -3,7 +3,7 @@
 #pragma once
 #include "codegen/ptx/table/forms/row.hpp"
 
-namespace ikat::nvptx::table::media {
+namespace ikat::ptx::table::media {
 
 using enum Feature;
 
@@ -81,4 +81,4 @@ inline constexpr Row rows[] = {
 };
 // clang-format on
 
-}  // namespace ikat::nvptx::table::media
+}  // namespace ikat::ptx::table::media

@@ -3,7 +3,7 @@
 #pragma once
 #include "codegen/ptx/table/forms/row.hpp"
 
-namespace ikat::nvptx::table {
+namespace ikat::ptx::table {
 
 inline constexpr ModifierFeature feature_of_modifier[] = {
     {"L1::evict_normal", Feature::CacheHints},
@@ -36,4 +36,4 @@ inline constexpr ModifierFeature feature_of_modifier[] = {
     {"sp::ordered_metadata", Feature::MmaOrderedSparse},
 };
 
-}  // namespace ikat::nvptx::table
+}  // namespace ikat::ptx::table

@@ -7,7 +7,7 @@
 #include "codegen/ptx/table/opcode.hpp"
 #include "codegen/ptx/table/target.hpp"
 
-namespace ikat::nvptx::table {
+namespace ikat::ptx::table {
 
 /// An opcode by its name, which must be in opcodes.def.
 struct Stem {
@@ -37,4 +37,4 @@ struct ModifierFeature {
     Stem stem{};  // on this opcode; on any if unknown
 };
 
-}  // namespace ikat::nvptx::table
+}  // namespace ikat::ptx::table

@@ -4,7 +4,7 @@
 #pragma once
 #include "codegen/ptx/table/forms/row.hpp"
 
-namespace ikat::nvptx::table::scalar {
+namespace ikat::ptx::table::scalar {
 
 inline constexpr Set sets[] = {
     {"round", "rn|rz|rm|rp"},
@@ -371,4 +371,4 @@ inline constexpr Row rows[] = {
 };
 // clang-format on
 
-}  // namespace ikat::nvptx::table::scalar
+}  // namespace ikat::ptx::table::scalar

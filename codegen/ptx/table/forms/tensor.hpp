@@ -3,7 +3,7 @@
 #pragma once
 #include "codegen/ptx/table/forms/row.hpp"
 
-namespace ikat::nvptx::table::tensor {
+namespace ikat::ptx::table::tensor {
 
 inline constexpr Set sets[] = {
     {"group", "cta_group::1|cta_group::2"},
@@ -85,4 +85,4 @@ inline constexpr Row rows[] = {
 };
 // clang-format on
 
-}  // namespace ikat::nvptx::table::tensor
+}  // namespace ikat::ptx::table::tensor

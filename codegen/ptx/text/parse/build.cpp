@@ -5,7 +5,7 @@
 #include <charconv>
 #include <utility>
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 constexpr std::size_t deepest_operand = 32;   // brackets within brackets; real PTX has two
@@ -238,4 +238,4 @@ void Build::body_directive() {
     function().body_directives.push_back(take_directive());
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -9,7 +9,7 @@
 #include "codegen/ptx/text/module.hpp"
 #include "codegen/ptx/text/parse/source.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 class Build {
 public:
@@ -111,4 +111,4 @@ private:
     enum class Reading : std::uint8_t { Module, Instruction, Variable, Function, Directive } reading_ = Reading::Module;
 };
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -8,7 +8,7 @@
 
 #include "codegen/ptx/text/parse/number.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 using characters::is;
@@ -292,4 +292,4 @@ bool scan_expression(Build& build, const char*& first, Operand& out) {
     return true;
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -5,7 +5,7 @@
 #pragma once
 #include "codegen/ptx/text/parse/build.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 /// Registers and names, the most common operands, start differently.
 inline bool may_begin_expression(char c) {
@@ -16,4 +16,4 @@ inline bool may_begin_expression(char c) {
 /// if it is malformed.
 bool scan_expression(Build& build, const char*& first, Operand& out);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -11,7 +11,7 @@
 #pragma once
 #include "codegen/ptx/text/parse/tokens.hpp"
 
-namespace ikat::nvptx::grammar {
+namespace ikat::ptx::grammar {
 
 // Steps.
 
@@ -198,4 +198,4 @@ const auto module = *top_level >> expect(End(), "a directive such as .entry, .fu
 
 BOOST_SPIRIT_DEFINE(operand, declaration, directive, statement)
 
-}  // namespace ikat::nvptx::grammar
+}  // namespace ikat::ptx::grammar

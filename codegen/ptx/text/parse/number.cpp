@@ -5,7 +5,7 @@
 #include <charconv>
 #include <system_error>
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 namespace {
 
 using characters::is;
@@ -125,4 +125,4 @@ bool scan_number(Build& build, const char*& first, Operand& out) {
     return true;
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

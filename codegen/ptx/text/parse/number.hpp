@@ -4,10 +4,10 @@
 #pragma once
 #include "codegen/ptx/text/parse/build.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 /// Reads the literal at `first` and the blanks after it. If there is none, returns false and moves nothing; throws if
 /// it is malformed.
 bool scan_number(Build& build, const char*& first, Operand& out);
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

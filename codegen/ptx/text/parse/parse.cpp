@@ -3,7 +3,7 @@
 
 #include "codegen/ptx/text/parse/grammar.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 Module parse(std::string_view text, std::string_view file) {
     Build build(text, file);
@@ -13,4 +13,4 @@ Module parse(std::string_view text, std::string_view file) {
     return std::move(build.module);
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -6,7 +6,7 @@
 
 #include "codegen/support/diagnostic.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 Source::Source(std::string_view text, std::string_view file)
     : text_(text), file_(intern(file)), last_end_(text.data()), counted_(text.data()), line_start_(text.data()) {}
@@ -83,4 +83,4 @@ void Source::fail(const char* place, std::string message, std::string hint) {
         .where = where, .message = std::move(message), .hint = std::move(hint), .excerpt = excerpt(text_, where)});
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -8,7 +8,7 @@
 
 #include "codegen/ptx/text/module.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::ptx {
 
 namespace characters {
 
@@ -74,4 +74,4 @@ private:
     std::uint32_t line_ = 1;
 };
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::ptx

@@ -10,7 +10,7 @@
 #include "codegen/ptx/text/parse/expression.hpp"
 #include "codegen/ptx/text/parse/number.hpp"
 
-namespace ikat::nvptx::grammar {
+namespace ikat::ptx::grammar {
 
 namespace x3 = boost::spirit::x3;
 
@@ -349,4 +349,4 @@ constexpr Expect<Subject> expect(const Subject& subject, std::string_view what, 
     return {subject, what, hint};
 }
 
-}  // namespace ikat::nvptx::grammar
+}  // namespace ikat::ptx::grammar

@@ -76,9 +76,9 @@ void bfind(Lowering& code, Modifiers& modifiers, Operands operands) {
 
 /// The position or the length of a field. It counts modulo 256, as the ISA has it; in 64 bits, which ptxas makes of
 /// several instructions, in full.
-VReg field_count(Lowering& code, const nvptx::Operand& operand, Type type) {
+VReg field_count(Lowering& code, const ptx::Operand& operand, Type type) {
     const VReg count = code.source(operand, Type::U32);
-    if (ir::bits(type) != 64 || operand.kind == nvptx::Operand::Kind::Integer) return count;
+    if (ir::bits(type) != 64 || operand.kind == ptx::Operand::Kind::Integer) return count;
     const VReg least = code.temporary(4);
     code.apply(select_integer(Op::Min, Type::U32), least, {count, code.constant(255, 4)});
     return least;
@@ -115,7 +115,7 @@ void bmsk(Lowering& code, Modifiers& modifiers, Operands operands) {
 
 void lop3(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take_type();
-    if (operands.size() != 5 || operands[4].kind != nvptx::Operand::Kind::Integer)
+    if (operands.size() != 5 || operands[4].kind != ptx::Operand::Kind::Integer)
         code.unsupported("the table must be a literal");
     const Result d = code.result(operands[0], Type::U32);
     code.apply(
@@ -128,11 +128,10 @@ void lop3(Lowering& code, Modifiers& modifiers, Operands operands) {
 /// lop3.or.b32 d|p, a, b, c, table, q:   p = (d != 0) or q
 void lop3_with_predicate(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Modifier combine = modifiers.take_any({Modifier::And, Modifier::Or, Modifier::Xor});
-    const Operands targets = operands[0].kind == nvptx::Operand::Kind::Pair
-                                 ? Operands(code.module.operands(operands[0].children))
-                                 : operands;
+    const Operands targets =
+        operands[0].kind == ptx::Operand::Kind::Pair ? Operands(code.module.operands(operands[0].children)) : operands;
     const Result d = code.result(targets[0], Type::U32), p = code.result(targets[1], Type::Pred);
-    if (operands[4].kind != nvptx::Operand::Kind::Integer) code.unsupported("the table must be a literal");
+    if (operands[4].kind != ptx::Operand::Kind::Integer) code.unsupported("the table must be a literal");
     code.apply(
         select_integer(Op::Logic3, Type::U32), d.at,
         {code.source(operands[1], Type::U32), code.source(operands[2], Type::U32), code.source(operands[3], Type::U32)},

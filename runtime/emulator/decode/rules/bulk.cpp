@@ -86,7 +86,7 @@ void store_async(Lowering& code, Modifiers& modifiers, Operands operands) {
     const AddressOperand at = code.address(operands[0], Space::Cluster),
                          barrier = code.address(operands[2], Space::Cluster);
     form.space = at.space;
-    const bool is_vector = operands[1].kind == nvptx::Operand::Kind::Vector;
+    const bool is_vector = operands[1].kind == ptx::Operand::Kind::Vector;
     const Operands parts = is_vector ? Operands(code.module.operands(operands[1].children)) : Operands();
     if (is_vector ? parts.size() != count : count > 1)
         code.unsupported("the vector's length is not that of the instruction");
@@ -152,7 +152,7 @@ void copy_tensor(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (form.is_multicast) code.kernel.maps_shared = true;
 
     const Operands tensor = code.module.operands(operands[stores || prefetches ? 0 : 1].children);
-    if (tensor[1].kind != nvptx::Operand::Kind::Vector) code.unsupported("coordinates are needed here");
+    if (tensor[1].kind != ptx::Operand::Kind::Vector) code.unsupported("coordinates are needed here");
     const Operands coordinates = code.module.operands(tensor[1].children);
     if (coordinates.size() != form.dimensions) code.unsupported("it has as many coordinates as dimensions");
     const VReg none = code.constant(0, 8);
@@ -166,7 +166,7 @@ void copy_tensor(Lowering& code, Modifiers& modifiers, Operands operands) {
         if (!stores) sources[3] = whole(code, code.address(operands[2], space));
     }
     if (form.is_multicast) sources[4] = code.resized(code.source(operands[3], Type::U16), 4);
-    for (const nvptx::Operand& coordinate : coordinates) sources.push_back(code.source(coordinate, Type::I32));
+    for (const ptx::Operand& coordinate : coordinates) sources.push_back(code.source(coordinate, Type::I32));
     start(code, form, sources);
 }
 
@@ -182,13 +182,13 @@ void wait_group_of_bulk(Lowering& code, Modifiers& modifiers, Operands operands)
     modifiers.take(Modifier::Bulk);
     modifiers.take(Modifier::WaitGroup);
     const bool reads = modifiers.take(Modifier::Read);
-    if (operands[0].kind != nvptx::Operand::Kind::Integer) code.unsupported("a number of groups is needed here");
+    if (operands[0].kind != ptx::Operand::Kind::Integer) code.unsupported("a number of groups is needed here");
     code.emit({await_bulk, {reads ? Op::BulkWaitRead : Op::BulkWait}}, 0, 0,
               {0, 0, 0, 0, std::uint32_t(std::min<std::uint64_t>(operands[0].value, ~0u)), reads});
 }
 
-std::uint64_t immediate(Lowering& code, const nvptx::Operand& operand, std::uint64_t values) {
-    if (operand.kind != nvptx::Operand::Kind::Integer || operand.value >= values)
+std::uint64_t immediate(Lowering& code, const ptx::Operand& operand, std::uint64_t values) {
+    if (operand.kind != ptx::Operand::Kind::Integer || operand.value >= values)
         code.refuse(FaultCode::WrongImmediate, fmt::format("a number from 0 to {} is needed here", values - 1));
     return operand.value;
 }
@@ -215,7 +215,7 @@ void replace_in_map(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::B32);
     const bool has_dimension = operands.size() > 2;
     if (has_dimension) change.dimension = std::uint8_t(immediate(code, operands[1], change.field == Stride ? 4 : 5));
-    const nvptx::Operand& value = operands[has_dimension ? 2 : 1];
+    const ptx::Operand& value = operands[has_dimension ? 2 : 1];
     if (const std::uint32_t values = replaced_values(change.field)) immediate(code, value, values);
     const MicroInfo info{.operation = OwnOp::ChangeMap, .effects = Changes, .use = DefinedUse::Address};
     code.emit({change_map, info}, 0, A | B,

@@ -26,24 +26,24 @@ constexpr MicroInfo of_frame{.operation = OwnOp::Frame, .effects = Changes};
 }  // namespace
 
 /// Each at its own alignment, so that caller and callee agree on offsets even if only sizes are known.
-Signature signature_of(const nvptx::Module& module, const nvptx::Function& function) {
+Signature signature_of(const ptx::Module& module, const ptx::Function& function) {
     Signature signature;
-    const auto place = [&](const nvptx::Variable& variable, std::vector<Signature::Slot>& slots) {
+    const auto place = [&](const ptx::Variable& variable, std::vector<Signature::Slot>& slots) {
         constexpr std::uint64_t most = 1 << 16;
-        const std::uint64_t bytes = nvptx::variable_bytes(module, variable, variable.declarators.front());
+        const std::uint64_t bytes = ptx::variable_bytes(module, variable, variable.declarators.front());
         if (bytes > most) throw Error(fmt::format("a parameter of over {} bytes", most), "pass large data by pointer");
         slots.push_back({signature.bytes, std::max(1u, std::uint32_t(bytes))});
         signature.bytes += std::uint32_t(rounded_up(slots.back().bytes, slot_alignment));
     };
-    for (const nvptx::Variable& variable : function.results) place(variable, signature.results);
-    for (const nvptx::Variable& variable : function.parameters) place(variable, signature.parameters);
+    for (const ptx::Variable& variable : function.results) place(variable, signature.results);
+    for (const ptx::Variable& variable : function.parameters) place(variable, signature.parameters);
     return signature;
 }
 
 // ---- places
 
-const Binding* variable_of(Lowering& code, const nvptx::Operand& operand) {
-    const Binding* const binding = operand.kind == nvptx::Operand::Kind::Symbol ? code.find(operand.name) : nullptr;
+const Binding* variable_of(Lowering& code, const ptx::Operand& operand) {
+    const Binding* const binding = operand.kind == ptx::Operand::Kind::Symbol ? code.find(operand.name) : nullptr;
     const bool in_memory = binding && binding->kind == Binding::Kind::Memory && binding->space == Space::Local;
     return in_memory ? binding : nullptr;
 }
@@ -63,7 +63,7 @@ void store_local(Lowering& code, VReg from, unsigned bytes, Place to) {
               {index(from), index(to.base), 0, 0, std::uint32_t(to.offset)});
 }
 
-VReg argument(Lowering& code, const nvptx::Operand& operand) {
+VReg argument(Lowering& code, const ptx::Operand& operand) {
     const Binding* const binding = variable_of(code, operand);
     if (!binding) return code.source(operand, Type::U64);
     const VReg to = code.temporary(8);
@@ -88,10 +88,10 @@ void copy_local(Lowering& code, Place from, Place to, std::uint64_t bytes) {
 
 /// A formal parameter or result inside the callee: .param aliases the caller's variable, or is a new variable; .reg is
 /// a new register.
-Binding formal(Lowering& code, const nvptx::Variable& variable, const nvptx::Operand& actual) {
+Binding formal(Lowering& code, const ptx::Variable& variable, const ptx::Operand& actual) {
     const auto& declarator = variable.declarators.front();
     if (code.module.text(variable.space) == ".reg") {
-        const auto width = std::uint8_t(nvptx::element_bytes(code.module.text(variable.type)));
+        const auto width = std::uint8_t(ptx::element_bytes(code.module.text(variable.type)));
         return {.value = code.new_value(code.module.text(variable.type) == ".pred" ? 0 : width == 8 ? 8 : 4, width)};
     }
     if (const Binding* const binding = variable_of(code, actual)) return *binding;
@@ -103,12 +103,12 @@ Behaviour move_of(Type type) {
 }
 
 /// Copies between an actual register or literal and its formal.
-void copy_argument(Lowering& code, const nvptx::Variable& variable, const nvptx::Operand& actual, const Binding& formal,
+void copy_argument(Lowering& code, const ptx::Variable& variable, const ptx::Operand& actual, const Binding& formal,
                    bool back) {
     const Binding* const binding = variable_of(code, actual);
     const bool formal_in_memory = formal.kind == Binding::Kind::Memory;
     if (binding && formal_in_memory) return;
-    const Type type = type_of(nvptx::spelled_modifier(code.module.text(variable.type))).value_or(Type::U64);
+    const Type type = type_of(ptx::spelled_modifier(code.module.text(variable.type))).value_or(Type::U64);
     const unsigned bytes = std::max(1u, unsigned(ir::info(type).bytes));
     if (back) {  // formal → actual
         if (binding) return store_local(code, formal.value, bytes, place_of(code, *binding));
@@ -128,8 +128,8 @@ void copy_argument(Lowering& code, const nvptx::Variable& variable, const nvptx:
 }
 
 /// The callee's body in place of the call.
-void inline_function(Lowering& code, const nvptx::Function& callee, Operands results, Operands arguments) {
-    const nvptx::Instruction* const call_instruction = code.current;
+void inline_function(Lowering& code, const ptx::Function& callee, Operands results, Operands arguments) {
+    const ptx::Instruction* const call_instruction = code.current;
     Lowering::Scope formals;
     std::vector<Binding> bound_results;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -159,47 +159,47 @@ void inline_function(Lowering& code, const nvptx::Function& callee, Operands res
 // ---- called
 
 /// Schedules the function for lowering after the kernel.
-void need(Lowering& code, const nvptx::Function& function) {
+void need(Lowering& code, const ptx::Function& function) {
     const std::uint32_t number = code.number_of(function);
     for (const Lowering::Root& root : code.roots)
         if (root.function == number) return;
     code.roots.push_back({number, code.new_label()});
 }
 
-void need_functions_in(Lowering& code, nvptx::Span operands) {
-    for (const nvptx::Operand& operand : code.module.operands(operands)) {
+void need_functions_in(Lowering& code, ptx::Span operands) {
+    for (const ptx::Operand& operand : code.module.operands(operands)) {
         if (operand.children.count) need_functions_in(code, operand.children);
-        if (operand.kind != nvptx::Operand::Kind::Symbol) continue;
-        const nvptx::Function* const function = code.module.find_function(code.module.text(operand.name));
+        if (operand.kind != ptx::Operand::Kind::Symbol) continue;
+        const ptx::Function* const function = code.module.find_function(code.module.text(operand.name));
         if (function && function->has_body && !function->is_entry) need(code, *function);
     }
 }
 
 /// A register may hold any function whose address is taken somewhere.
 void need_functions_with_addresses(Lowering& code) {
-    for (const nvptx::Variable& variable : code.module.variables)
+    for (const ptx::Variable& variable : code.module.variables)
         for (const auto& declarator : variable.declarators) need_functions_in(code, declarator.initialiser);
-    for (const nvptx::Function& function : code.module.functions) {
-        for (const nvptx::Instruction& each : function.instructions)
-            if (each.opcode == nvptx::Opcode::Mov) need_functions_in(code, each.operands);
-        for (const nvptx::Directive& each : function.body_directives)
+    for (const ptx::Function& function : code.module.functions) {
+        for (const ptx::Instruction& each : function.instructions)
+            if (each.opcode == ptx::Opcode::Mov) need_functions_in(code, each.operands);
+        for (const ptx::Directive& each : function.body_directives)
             if (code.module.text(each.name) == ".calltargets") need_functions_in(code, each.operands);
     }
 }
 
-Signature signature_of_call(Lowering& code, const nvptx::Operand& prototype) {
+Signature signature_of_call(Lowering& code, const ptx::Operand& prototype) {
     const Binding* const binding = code.find(prototype.name);
     if (!binding || binding->kind != Binding::Kind::Prototype)
         code.unsupported("its .callprototype or .calltargets is not visible here");
     if (code.module.text(binding->directive->name) == ".calltargets") {
-        const nvptx::Operand& first = Operands(code.module.operands(binding->directive->operands))[0];
-        const nvptx::Function* const function = code.module.find_function(code.module.text(first.name));
+        const ptx::Operand& first = Operands(code.module.operands(binding->directive->operands))[0];
+        const ptx::Function* const function = code.module.find_function(code.module.text(first.name));
         if (!function) code.unsupported("a call target is not a function of this module");
         return signature_of(code.module, *function);
     }
     try {  // "(.param .b32 _) _ (.param .b64 _);" is the head of a function
-        const nvptx::Module head = nvptx::parse(
-            ".version 8.0\n.target sm_80\n.address_size 64\n.func " + binding->directive->raw, "prototype");
+        const ptx::Module head =
+            ptx::parse(".version 8.0\n.target sm_80\n.address_size 64\n.func " + binding->directive->raw, "prototype");
         if (!head.functions.empty()) return signature_of(head, head.functions.front());
     } catch (const Error&) {}
     code.unsupported("its .callprototype cannot be read");
@@ -247,19 +247,19 @@ void call_at(Lowering& code, VReg target, std::uint32_t function, const Signatur
     code.emit({pop_frame, of_frame}, 0, 0, {});
 }
 
-void call_through(Lowering& code, const nvptx::Operand& target, Operands results, Operands arguments,
-                  const nvptx::Operand& prototype) {
+void call_through(Lowering& code, const ptx::Operand& target, Operands results, Operands arguments,
+                  const ptx::Operand& prototype) {
     const Signature signature = signature_of_call(code, prototype);
     need_functions_with_addresses(code);
     call_at(code, code.source(target, Type::U64), ~0u, signature, results, arguments);
 }
 
-void call_out_of_line(Lowering& code, const nvptx::Function& callee, Operands results, Operands arguments) {
+void call_out_of_line(Lowering& code, const ptx::Function& callee, Operands results, Operands arguments) {
     need(code, callee);
     call_at(code, code.constant(0, 8), code.number_of(callee), signature_of(code.module, callee), results, arguments);
 }
 
-void lower_function(Lowering& code, const nvptx::Function& function, std::uint32_t label) {
+void lower_function(Lowering& code, const ptx::Function& function, std::uint32_t label) {
     const Signature signature = signature_of(code.module, function);
     code.frame_used = signature.bytes;
     code.on_stack = true;
@@ -274,8 +274,8 @@ void lower_function(Lowering& code, const nvptx::Function& function, std::uint32
     const auto entered = std::size_t(&enter - code.micros.data());
     std::vector<std::pair<VReg, Signature::Slot>> results_in_registers;
     Lowering::Scope formals;
-    const auto bind = [&](const nvptx::Variable& variable, Signature::Slot slot, bool is_result) {
-        const nvptx::Name name = variable.declarators.front().name;
+    const auto bind = [&](const ptx::Variable& variable, Signature::Slot slot, bool is_result) {
+        const ptx::Name name = variable.declarators.front().name;
         Binding binding{
             .kind = Binding::Kind::Memory, .space = Space::Local, .address = slot.offset, .bytes = slot.bytes};
         binding.on_stack = true;
@@ -309,11 +309,11 @@ void lower_function(Lowering& code, const nvptx::Function& function, std::uint32
 
 void call(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::Uni);
-    using Kind = nvptx::Operand::Kind;
+    using Kind = ptx::Operand::Kind;
     Operands results, arguments;
     std::size_t at = 0;
     if (operands[at].kind == Kind::List) results = code.module.operands(operands[at++].children);
-    const nvptx::Operand& target = operands[at++];
+    const ptx::Operand& target = operands[at++];
     if (at < operands.size() && operands[at].kind == Kind::List)
         arguments = code.module.operands(operands[at++].children);
     const std::string_view name = code.module.text(target.name);
@@ -327,7 +327,7 @@ void call(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (!is_defined)
         code.unsupported(fmt::format("'{}' has no body in this module", name),
                          "give its definition in the same module");
-    const nvptx::Function& callee = *binding->function;
+    const ptx::Function& callee = *binding->function;
     if (results.size() != callee.results.size() || arguments.size() != callee.parameters.size())
         code.unsupported(fmt::format("'{}' has a different number of parameters", name));
     if (code.first) code.emit({nothing, {OwnOp::Nothing}}, 0, 0, {});

@@ -29,7 +29,7 @@ struct SharedAddress {
     bool is_generic = true;
     Type type{};
 };
-SharedAddress shared_address(Lowering& code, Modifiers& modifiers, const nvptx::Operand& operand) {
+SharedAddress shared_address(Lowering& code, Modifiers& modifiers, const ptx::Operand& operand) {
     const bool is_generic = !modifiers.take(Modifier::SharedCluster);
     const Type type = modifiers.take_type().value_or(Type::U64);
     return {code.resized(code.source(operand, type), 8), is_generic, type};

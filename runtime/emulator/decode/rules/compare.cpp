@@ -20,7 +20,7 @@ Comparison known(const Lowering& code, std::optional<Comparison> comparison) {
 }
 
 VReg compared(Lowering& code, Modifiers& modifiers, Type type, std::optional<Comparison> comparison,
-              const nvptx::Operand& a, const nvptx::Operand& b) {
+              const ptx::Operand& a, const ptx::Operand& b) {
     const VReg to = code.temporary(0);
     code.apply(select_compare(known(code, comparison), type, modifiers.take(Modifier::Ftz)), to,
                {code.source(a, type), code.source(b, type)});
@@ -54,7 +54,7 @@ void setp(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Modifier combine = modifiers.take_any({Modifier::And, Modifier::Or, Modifier::Xor});
     const auto type = modifiers.take_type();
     if (!type) code.unsupported("its type is not supported");
-    const bool pair = operands[0].kind == nvptx::Operand::Kind::Pair;
+    const bool pair = operands[0].kind == ptx::Operand::Kind::Pair;
     const Operands targets = pair ? Operands(code.module.operands(operands[0].children)) : operands.one(0);
     const Result p = code.result(targets[0], Type::Pred);
     if (combine == Modifier::Unknown && !pair && !is_packed(*type)) {

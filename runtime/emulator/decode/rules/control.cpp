@@ -14,8 +14,8 @@ void bra(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (!target || target->kind != Binding::Kind::Label)
         code.unsupported(fmt::format("label '{}' is not visible here", code.module.text(operands[0].name)));
     const std::uint32_t label = target->label;
-    if (code.current->guard == nvptx::no_name) return code.jump_to(label);
-    nvptx::Operand guard{.kind = nvptx::Operand::Kind::Symbol};
+    if (code.current->guard == ptx::no_name) return code.jump_to(label);
+    ptx::Operand guard{.kind = ptx::Operand::Kind::Symbol};
     guard.name = code.current->guard;
     code.branch_to(label, code.predicate(guard), code.current->guard_negated, uniform);
 }
@@ -35,7 +35,7 @@ void brx(Lowering& code, Modifiers& modifiers, Operands operands) {
     micro.label = std::uint32_t(code.table_labels.size());
     micro.targets = std::uint32_t(targets.size());
     code.emit(micro);
-    for (const nvptx::Operand& target : targets) {
+    for (const ptx::Operand& target : targets) {
         const Binding* const binding = code.find(target.name);
         if (!binding || binding->kind != Binding::Kind::Label) code.unsupported("a branch target is not visible here");
         code.table_labels.push_back(binding->label);
@@ -73,7 +73,7 @@ void sync_warp(Lowering& code, Modifiers& modifiers, Operands operands) {
 
 void bar(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::Cta);
-    const bool stem_is_bar = code.current->opcode == nvptx::Opcode::Bar;
+    const bool stem_is_bar = code.current->opcode == ptx::Opcode::Bar;
     std::uint32_t bits = modifiers.take(Modifier::Aligned) || stem_is_bar ? BarrierAligned : 0;
     if (modifiers.take(Modifier::Arrive)) bits |= BarrierArrive;
     Result d;

@@ -16,14 +16,14 @@ void copy_async(Lowering& code, Modifiers& modifiers, Operands operands) {
         code.unsupported("it copies to shared memory");
     modifiers.take_cache_hints();
     const AddressOperand to = code.address(operands[0], Space::Shared), from = code.address(operands[1], Space::Global);
-    const std::uint64_t bytes = operands[2].kind == nvptx::Operand::Kind::Integer ? operands[2].value : 0;
+    const std::uint64_t bytes = operands[2].kind == ptx::Operand::Kind::Integer ? operands[2].value : 0;
     if (bytes != 16 && (!cached || (bytes != 4 && bytes != 8)))
         code.unsupported("it copies 4, 8 or 16 bytes, past the first cache (.cg) 16");
     CopyForm form{.bytes = std::uint8_t(bytes), .is_wide = code.values[index(to.base)].slot == 8, .is_cached = cached};
     VReg limit{};
     if (operands.size() > 3u + has_policy) {
         const Binding* const binding =
-            operands[3].kind == nvptx::Operand::Kind::Symbol ? code.find(operands[3].name) : nullptr;
+            operands[3].kind == ptx::Operand::Kind::Symbol ? code.find(operands[3].name) : nullptr;
         const bool is_predicate = binding && binding->kind == Binding::Kind::Register && !binding->is_pair &&
                                   code.values[index(binding->value)].slot == 0;
         form.source = is_predicate ? CopyForm::Source::Ignored : CopyForm::Source::Bytes;
@@ -46,7 +46,7 @@ void commit_group(Lowering& code, Modifiers& modifiers, Operands) {
 void wait_group(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::Async);
     modifiers.take(Modifier::WaitGroup);
-    if (operands[0].kind != nvptx::Operand::Kind::Integer) code.unsupported("a number of groups is needed here");
+    if (operands[0].kind != ptx::Operand::Kind::Integer) code.unsupported("a number of groups is needed here");
     code.emit({await_copies, {Op::CopyWait}}, 0, 0,
               {0, 0, 0, 0, std::uint32_t(std::min<std::uint64_t>(operands[0].value, ~0u)), 0});
 }

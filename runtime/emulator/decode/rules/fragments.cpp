@@ -69,8 +69,8 @@ Type type_of_register(unsigned bits, bool is_float) {
     return bits == 64 ? Type::F64 : bits == 32 && is_float ? Type::F32 : Type::U32;
 }
 
-Operands registers_in(Lowering& code, const nvptx::Operand& operand, std::size_t count) {
-    const bool is_vector = operand.kind == nvptx::Operand::Kind::Vector;
+Operands registers_in(Lowering& code, const ptx::Operand& operand, std::size_t count) {
+    const bool is_vector = operand.kind == ptx::Operand::Kind::Vector;
     const Operands parts =
         is_vector ? Operands(code.module.operands(operand.children)) : Operands(std::span(&operand, 1));
     if (parts.size() != count) code.unsupported("the vector's length is not that of the instruction");
@@ -116,8 +116,7 @@ struct Fragment {
 
 /// Calls f(i, address) for part i of the registers, in their order, without the parts that are there once more.
 template <class F>
-void each_part(Lowering& code, const Fragment& fragment, const nvptx::Operand& address, const nvptx::Operand* pitch,
-               F f) {
+void each_part(Lowering& code, const Fragment& fragment, const ptx::Operand& address, const ptx::Operand* pitch, F f) {
     AddressOperand at = code.address(address, fragment.space);
     const std::uint8_t slot = code.values[index(at.base)].slot;
     const Type type = slot == 8 ? Type::U64 : Type::U32;
@@ -174,7 +173,7 @@ void load_fragment(Lowering& code, Modifiers& modifiers, Operands operands) {
     const bool in_float_registers = fragment.matrix == 'c' || fragment.bits == 64;
     const Type type = type_of_register(fragment.bits, fragment.is_float && in_float_registers);
     std::vector<Result> results;
-    for (const nvptx::Operand& each : registers_in(code, operands[0], fragment.registers()))
+    for (const ptx::Operand& each : registers_in(code, operands[0], fragment.registers()))
         results.push_back(code.result(each, type));
     const std::uint8_t slot = slot_of(type);
     std::vector<VReg> loaded;
@@ -212,7 +211,7 @@ void store_fragment(Lowering& code, Modifiers& modifiers, Operands operands) {
     emit_for_all(code, select_meet_warp());
     const Type type = type_of_register(fragment.bits, fragment.is_float);
     std::vector<VReg> sources;
-    for (const nvptx::Operand& each : registers_in(code, operands[1], fragment.registers()))
+    for (const ptx::Operand& each : registers_in(code, operands[1], fragment.registers()))
         sources.push_back(code.source(each, type));
     each_part(code, fragment, operands[0], operands.size() > 2 ? &operands[2] : nullptr,
               [&](unsigned i, const AddressOperand& at) {
@@ -254,12 +253,12 @@ void multiply_fragments(Lowering& code, Modifiers& modifiers, Operands operands)
     const auto of_sums = [](Sum sum) { return sum == Sum::F64 ? Type::F64 : sum == Sum::F32 ? Type::F32 : Type::U32; };
     std::vector<Result> results;
     std::vector<VReg> to, sources;
-    for (const nvptx::Operand& each : registers_in(code, operands[0], product.registers_of(*d))) {
+    for (const ptx::Operand& each : registers_in(code, operands[0], product.registers_of(*d))) {
         results.push_back(code.result(each, of_sums(*d)));
         to.push_back(results.back().at);
     }
     const auto add = [&](std::size_t i, unsigned count, Type type) {
-        for (const nvptx::Operand& each : registers_in(code, operands[i], count))
+        for (const ptx::Operand& each : registers_in(code, operands[i], count))
             sources.push_back(code.source(each, type));
     };
     add(1, product.a_registers(), of_factors);

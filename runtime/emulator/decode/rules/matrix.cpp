@@ -18,22 +18,22 @@ Type register_of(Sum sum) {
     return sum == Sum::F64 ? Type::F64 : sum == Sum::F32 ? Type::F32 : sum == Sum::S32 ? Type::I32 : Type::U32;
 }
 
-Operands parts_of(Lowering& code, const nvptx::Operand& operand, std::size_t count) {
-    const bool is_vector = operand.kind == nvptx::Operand::Kind::Vector;
+Operands parts_of(Lowering& code, const ptx::Operand& operand, std::size_t count) {
+    const bool is_vector = operand.kind == ptx::Operand::Kind::Vector;
     const Operands parts =
         is_vector ? Operands(code.module.operands(operand.children)) : Operands(std::span(&operand, 1));
     if (parts.size() != count) code.unsupported("the vector's length is not that of the instruction");
     return parts;
 }
 
-std::vector<Result> results_of(Lowering& code, const nvptx::Operand& operand, std::size_t count, Type type) {
+std::vector<Result> results_of(Lowering& code, const ptx::Operand& operand, std::size_t count, Type type) {
     std::vector<Result> results;
-    for (const nvptx::Operand& each : parts_of(code, operand, count)) results.push_back(code.result(each, type));
+    for (const ptx::Operand& each : parts_of(code, operand, count)) results.push_back(code.result(each, type));
     return results;
 }
 
-void add_sources(Lowering& code, std::vector<VReg>& all, const nvptx::Operand& operand, std::size_t count, Type type) {
-    for (const nvptx::Operand& each : parts_of(code, operand, count)) all.push_back(code.source(each, type));
+void add_sources(Lowering& code, std::vector<VReg>& all, const ptx::Operand& operand, std::size_t count, Type type) {
+    for (const ptx::Operand& each : parts_of(code, operand, count)) all.push_back(code.source(each, type));
 }
 
 /// Emits an op of the whole warp: d is a list, x the members, for which it waits.
@@ -52,15 +52,15 @@ void take_metadata(Lowering& code, const Modifiers& modifiers, Operands operands
     product.is_sparse = true;
     product.is_ordered = modifiers.has(Modifier::SpOrderedMetadata);
     const SparseRows rows = SparseRows::of(product);
-    const nvptx::Operand& selector = operands[5];
-    if (selector.kind != nvptx::Operand::Kind::Integer || selector.value >= rows.selectors())
+    const ptx::Operand& selector = operands[5];
+    if (selector.kind != ptx::Operand::Kind::Integer || selector.value >= rows.selectors())
         code.refuse(FaultCode::WrongImmediate,
                     fmt::format("the sparsity selector of this shape is from 0 to {}", rows.selectors() - 1));
     product.selector = std::uint8_t(selector.value);
 }
 
 void mma(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const nvptx::Match match = nvptx::match(code.module, *code.current);
+    const ptx::Match match = ptx::match(code.module, *code.current);
     const auto a = element_named(match.elements[1].type), b = element_named(match.elements[2].type);
     const auto d = sum_named(match.elements[0].type), c = sum_named(match.elements[3].type);
     if (!a || !b || !c || !d || match.problems || match.shape.k == 0)
@@ -105,7 +105,7 @@ unsigned take_count(Modifiers& modifiers) {
 }
 
 /// The op of ldmatrix and stmatrix, without its registers.
-Micro matrix_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& address, const Behaviour& behaviour) {
+Micro matrix_access(Lowering& code, Modifiers& modifiers, const ptx::Operand& address, const Behaviour& behaviour) {
     for (const Modifier each : {Modifier::Sync, Modifier::Aligned, Modifier::M8n8, Modifier::B16}) modifiers.take(each);
     MatrixAccess access{.matrices = std::uint8_t(take_count(modifiers)), .transposes = modifiers.take(Modifier::Trans)};
     const Space space = modifiers.take_space();

@@ -14,7 +14,7 @@ struct OfBarrier {
     bool may_be_remote = false;  // .shared::cluster
 };
 
-OfBarrier take_barrier(Lowering& code, Modifiers& modifiers, const nvptx::Operand& operand) {
+OfBarrier take_barrier(Lowering& code, Modifiers& modifiers, const ptx::Operand& operand) {
     modifiers.take_any({Modifier::Release, Modifier::Acquire, Modifier::Relaxed});
     modifiers.take_any({Modifier::Cta, Modifier::Cluster});
     OfBarrier of{.may_be_remote = modifiers.has(Modifier::SharedCluster)};
@@ -58,7 +58,7 @@ void arrive(Lowering& code, Modifiers& modifiers, Operands operands) {
     of.form.drops = drops;
     of.form.expects = modifiers.take(Modifier::ExpectTx);
     of.form.never_completes = modifiers.take(Modifier::NoComplete);
-    if (of.may_be_remote && operands[0].kind != nvptx::Operand::Kind::Sink)
+    if (of.may_be_remote && operands[0].kind != ptx::Operand::Kind::Sink)
         code.unsupported("an arrival at a barrier in .shared::cluster returns no state", "write _ for it");
     std::optional<VReg> amount;
     if (operands.size() > 2) amount = code.source(operands[2], Type::U32);

@@ -7,8 +7,8 @@
 namespace ikat::emulator {
 
 /// The two halves of a register of 128 bits.
-std::vector<VReg> double_words(Lowering& code, const nvptx::Operand& operand) {
-    const Binding* const binding = operand.kind == nvptx::Operand::Kind::Symbol ? code.find(operand.name) : nullptr;
+std::vector<VReg> double_words(Lowering& code, const ptx::Operand& operand) {
+    const Binding* const binding = operand.kind == ptx::Operand::Kind::Symbol ? code.find(operand.name) : nullptr;
     if (!binding || !binding->is_pair) code.unsupported("a register of 128 bits is needed here");
     return {binding->value, binding->high};
 }
@@ -80,7 +80,7 @@ Order take_order(Modifiers& modifiers) {
     return order;
 }
 
-Access take_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& operand) {
+Access take_access(Lowering& code, Modifiers& modifiers, const ptx::Operand& operand) {
     Access access;
     for (const Modifier past : {Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Release,
                                 Modifier::Mmio, Modifier::Cg, Modifier::Cv, Modifier::Wt, Modifier::L1NoAllocate})
@@ -170,12 +170,12 @@ void ld(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (is_wide) {
         load_elements(code, from, double_words(code, operands[0]));
     } else {
-        const bool is_vector = operands[0].kind == nvptx::Operand::Kind::Vector;
+        const bool is_vector = operands[0].kind == ptx::Operand::Kind::Vector;
         const Operands targets = is_vector ? Operands(code.module.operands(operands[0].children)) : operands.one(0);
         if (targets.size() != from.count) code.unsupported("the vector's length is not that of the instruction");
         std::vector<Result> results;
         std::vector<VReg> elements;
-        for (const nvptx::Operand& target : targets) results.push_back(code.result(target, from.type));
+        for (const ptx::Operand& target : targets) results.push_back(code.result(target, from.type));
         for (const Result& each : results) elements.push_back(each.at);
         load_elements(code, from, elements);
         for (const Result& each : results) code.finish(each);
@@ -190,10 +190,10 @@ void st(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (is_wide) {
         elements = double_words(code, operands[1]);
     } else {
-        const bool is_vector = operands[1].kind == nvptx::Operand::Kind::Vector;
+        const bool is_vector = operands[1].kind == ptx::Operand::Kind::Vector;
         const Operands sources = is_vector ? Operands(code.module.operands(operands[1].children)) : operands.one(1);
         if (sources.size() != to.count) code.unsupported("the vector's length is not that of the instruction");
-        for (const nvptx::Operand& each : sources) elements.push_back(code.source(each, to.type));
+        for (const ptx::Operand& each : sources) elements.push_back(code.source(each, to.type));
     }
     to.order.before(code);
     store_elements(code, to, elements);
@@ -207,7 +207,7 @@ Behaviour in_scope(Behaviour atomic, Scope scope) {
 
 /// Each element separately, as the ISA says; the vector must be aligned as a whole.
 void update_vector(Lowering& code, Atomic atomic, Type type, unsigned count, const AddressOperand& at, Scope scope,
-                   const nvptx::Operand* to, Operands operands) {
+                   const ptx::Operand* to, Operands operands) {
     const Operands sources = code.module.operands(operands[1].children);
     const Operands targets = to ? Operands(code.module.operands(to->children)) : Operands();
     if (sources.size() != count || (to && targets.size() != count))
@@ -235,7 +235,7 @@ void update_vector(Lowering& code, Atomic atomic, Type type, unsigned count, con
 
 /// atom.exch.b128 and atom.cas.b128
 void update_wide(Lowering& code, std::optional<Atomic> operation, const AddressOperand& at, Scope scope,
-                 const nvptx::Operand* to, Operands operands) {
+                 const ptx::Operand* to, Operands operands) {
     const bool compares = operation == Atomic::CompareSwap;
     if (!to || (operation != Atomic::Exchange && !compares))
         code.unsupported("128 bits are exchanged or compared and swapped");
@@ -251,7 +251,7 @@ void update_wide(Lowering& code, std::optional<Atomic> operation, const AddressO
     micro.list = code.list(old, std::span(sources).first(compares ? 4 : 2));
     micro.apart = true;
     code.emit(micro);
-    if (to->kind == nvptx::Operand::Kind::Sink) return;
+    if (to->kind == ptx::Operand::Kind::Sink) return;
     const std::vector<VReg> d = double_words(code, *to);
     code.apply(select_move(8, 8), d[0], {low});
     code.apply(select_move(8, 8), d[1], {high});
@@ -275,8 +275,8 @@ void istypep(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Result p = code.result(operands[0], Type::Pred);
     const VReg address = code.source(operands[1], Type::U64);
     code.emit(select_predicate(Op::Const), D, 0, {index(p.at), 0, 0, 0, 0});
-    for (const nvptx::Variable& variable : code.module.variables) {
-        if (nvptx::spelled_modifier(code.module.text(variable.type)) != type) continue;
+    for (const ptx::Variable& variable : code.module.variables) {
+        if (ptx::spelled_modifier(code.module.text(variable.type)) != type) continue;
         for (const auto& declarator : variable.declarators) {
             const auto placed = code.variables.variables.find(declarator.name);
             if (placed == code.variables.variables.end()) continue;
@@ -288,7 +288,7 @@ void istypep(Lowering& code, Modifiers& modifiers, Operands operands) {
     }
 }
 
-void update(Lowering& code, Modifiers& modifiers, const nvptx::Operand* to, Operands operands) {
+void update(Lowering& code, Modifiers& modifiers, const ptx::Operand* to, Operands operands) {
     static constexpr std::pair<Modifier, Atomic> names[] = {
         {Modifier::Add, Atomic::Add},        {Modifier::Min, Atomic::Min}, {Modifier::Max, Atomic::Max},
         {Modifier::Inc, Atomic::Inc},        {Modifier::Dec, Atomic::Dec}, {Modifier::And, Atomic::And},

@@ -7,7 +7,7 @@ namespace ikat::emulator {
 namespace {
 
 /// mov.b64 d, {a, b} and others: the first element is the lowest.
-void pack(Lowering& code, Type type, const nvptx::Operand& to, const nvptx::Operand& from) {
+void pack(Lowering& code, Type type, const ptx::Operand& to, const ptx::Operand& from) {
     const Operands parts = code.module.operands(from.children);
     const unsigned bytes = ir::info(type).bytes;
     const Result d = code.result(to, type);
@@ -36,7 +36,7 @@ void pack(Lowering& code, Type type, const nvptx::Operand& to, const nvptx::Oper
     code.finish(d);
 }
 
-void unpack(Lowering& code, Type type, const nvptx::Operand& to, const nvptx::Operand& from) {
+void unpack(Lowering& code, Type type, const ptx::Operand& to, const ptx::Operand& from) {
     const Operands parts = code.module.operands(to.children);
     const unsigned bytes = ir::info(type).bytes;
     const bool into_bytes = bytes <= 4 && parts.size() == bytes;
@@ -64,10 +64,10 @@ void unpack(Lowering& code, Type type, const nvptx::Operand& to, const nvptx::Op
 }
 
 /// mov.b128 between registers, or between one and its halves.
-void mov128(Lowering& code, const nvptx::Operand& to, const nvptx::Operand& from) {
-    const auto halves = [&](const nvptx::Operand& operand) {
-        return operand.kind == nvptx::Operand::Kind::Vector ? Operands(code.module.operands(operand.children))
-                                                            : Operands();
+void mov128(Lowering& code, const ptx::Operand& to, const ptx::Operand& from) {
+    const auto halves = [&](const ptx::Operand& operand) {
+        return operand.kind == ptx::Operand::Kind::Vector ? Operands(code.module.operands(operand.children))
+                                                          : Operands();
     };
     std::vector<VReg> words;
     if (const Operands parts = halves(from); !parts.empty())
@@ -91,15 +91,14 @@ void mov128(Lowering& code, const nvptx::Operand& to, const nvptx::Operand& from
 }
 
 /// mov.v2 and mov.v4: everything is read before anything is written.
-void mov_vector(Lowering& code, Modifiers& modifiers, Type type, const nvptx::Operand& to, const nvptx::Operand& from) {
+void mov_vector(Lowering& code, Modifiers& modifiers, Type type, const ptx::Operand& to, const ptx::Operand& from) {
     const Operands targets = code.module.operands(to.children);
     const unsigned count = modifiers.take_vector();
     std::vector<VReg> sources;
     if (const auto special = special_vector(code.module, from))
         for (const Special& each : *special) sources.push_back(code.resized(code.special(each), slot_of(type)));
     else
-        for (const nvptx::Operand& each : code.module.operands(from.children))
-            sources.push_back(code.source(each, type));
+        for (const ptx::Operand& each : code.module.operands(from.children)) sources.push_back(code.source(each, type));
     if (count == 1 || targets.size() != count || sources.size() != targets.size())
         code.unsupported("the vectors' lengths are not that of the move");
     const std::uint8_t slot = slot_of(type);
@@ -119,12 +118,12 @@ void mov(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (modifiers.take(Modifier::B128)) return mov128(code, operands[0], operands[1]);
     const auto type = modifiers.take_type();
     if (!type) code.unsupported("its type is not supported");
-    if (operands[1].kind == nvptx::Operand::Kind::Vector) {
-        if (operands[0].kind == nvptx::Operand::Kind::Vector)
+    if (operands[1].kind == ptx::Operand::Kind::Vector) {
+        if (operands[0].kind == ptx::Operand::Kind::Vector)
             return mov_vector(code, modifiers, *type, operands[0], operands[1]);
         return pack(code, *type, operands[0], operands[1]);
     }
-    if (operands[0].kind == nvptx::Operand::Kind::Vector) {
+    if (operands[0].kind == ptx::Operand::Kind::Vector) {
         if (special_vector(code.module, operands[1]))
             return mov_vector(code, modifiers, *type, operands[0], operands[1]);
         return unpack(code, *type, operands[0], operands[1]);

@@ -28,7 +28,7 @@ void pair_of_singles(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Behaviour behaviour = select_float(operation, Type::F32, ftz, rounding);
     const Result d = code.result(operands[0], Type::U64);
     std::vector<VReg> sources;
-    for (const nvptx::Operand& each : operands.from(1)) sources.push_back(code.source(each, Type::U64));
+    for (const ptx::Operand& each : operands.from(1)) sources.push_back(code.source(each, Type::U64));
     if (sources.size() != (operation == Op::Fma ? 3u : 2u)) throw MissingOperand{};
     const VReg low = code.temporary(4), high = code.temporary(4);
     for (const bool upper : {false, true}) {

@@ -103,7 +103,7 @@ void video(Lowering& code, Modifiers& modifiers, Operands operands) {
     how.a_signed = is_signed_type(modifiers.take_type());
     how.b_signed = is_signed_type(modifiers.take_type());
 
-    std::vector<nvptx::Operand> plain(operands.begin(), operands.end());
+    std::vector<ptx::Operand> plain(operands.begin(), operands.end());
     if (plain.size() < 3) throw MissingOperand{};
     const auto suffix = [&](std::size_t i) { return code.module.text(plain[i].suffix); };
     const bool scalar = how.parts == 1;
@@ -113,8 +113,8 @@ void video(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (into == ~0u || a == ~0u || b == ~0u) code.unsupported("a selector is not supported");
     how.negates_product = plain[1].minus != plain[2].minus;
     how.negates_addend = plain.size() > 3 && plain[3].minus;
-    for (nvptx::Operand& each : plain) each.suffix = nvptx::no_name, each.minus = false;
-    on_words(code, scalar ? Scalar::Video : Scalar::VideoParts, std::span<const nvptx::Operand>(plain), how.bits(),
+    for (ptx::Operand& each : plain) each.suffix = ptx::no_name, each.minus = false;
+    on_words(code, scalar ? Scalar::Video : Scalar::VideoParts, std::span<const ptx::Operand>(plain), how.bits(),
              scalar ? a | b << 3 | into << 6 : a | b << 12 | into << 24);
 }
 

@@ -21,19 +21,19 @@ namespace ikat::emulator {
 inline constexpr Rule not_run = nullptr;
 
 struct RuleRow {
-    nvptx::Opcode opcode;
+    ptx::Opcode opcode;
     std::array<Modifier, 2> with{};  // up to the first Unknown
     Rule rule;
 
     consteval RuleRow(const char* stem, Rule rule) : RuleRow(stem, "", rule) {}
-    consteval RuleRow(const char* stem, const char* with, Rule rule) : opcode(nvptx::find_opcode(stem)), rule(rule) {
-        if (opcode == nvptx::Opcode::Unknown) throw "opcodes.def does not have it";
+    consteval RuleRow(const char* stem, const char* with, Rule rule) : opcode(ptx::find_opcode(stem)), rule(rule) {
+        if (opcode == ptx::Opcode::Unknown) throw "opcodes.def does not have it";
         auto next = this->with.begin();
         for (std::string_view left = with; !left.empty();) {
             const std::string_view word = left.substr(0, left.find(' '));
             left.remove_prefix(std::min(word.size() + 1, left.size()));
             if (next == this->with.end()) throw "a row names at most two modifiers";
-            *next = nvptx::find_modifier(word);
+            *next = ptx::find_modifier(word);
             if (*next++ == Modifier::Unknown) throw "modifiers.def does not have it";
         }
     }
@@ -51,17 +51,17 @@ struct Family {
 std::span<const Family* const> families();
 
 /// The row of a form; nullptr if its opcode has none for it.
-const RuleRow* row_of(const nvptx::Form& form);
+const RuleRow* row_of(const ptx::Form& form);
 
 /// Finds the rules of a module's instructions: by opcode if it has only one row, else by the matching form, cached for
 /// each spelling.
 class Rules {
 public:
-    explicit Rules(const nvptx::Module& module);
+    explicit Rules(const ptx::Module& module);
     /// nullptr for an unsupported instruction.
-    Rule find(const nvptx::Instruction& instruction);
+    Rule find(const ptx::Instruction& instruction);
     /// Whether some forms of an opcode are supported.
-    bool runs(nvptx::Opcode opcode) const { return alone_[std::size_t(opcode)].runs; }
+    bool runs(ptx::Opcode opcode) const { return alone_[std::size_t(opcode)].runs; }
 
 private:
     struct Alone {
@@ -70,8 +70,8 @@ private:
         bool runs = false;        // a row with a rule
         bool has_row = false;
     };
-    const nvptx::Module& module_;
-    std::array<Alone, nvptx::opcode_count> alone_{};
+    const ptx::Module& module_;
+    std::array<Alone, ptx::opcode_count> alone_{};
     std::map<std::vector<std::uint32_t>, Rule> by_form_;  // by opcode, modifiers and kinds of operands
     std::vector<std::uint32_t> key_;
 };
@@ -89,6 +89,6 @@ Op combining(Modifier modifier);
 VReg lane_of(Lowering& code, VReg packed, Type type, unsigned number);
 void join_lanes(Lowering& code, Type type, VReg d, VReg low, VReg high);
 /// The two halves of a register of 128 bits.
-std::vector<VReg> double_words(Lowering& code, const nvptx::Operand& operand);
+std::vector<VReg> double_words(Lowering& code, const ptx::Operand& operand);
 
 }  // namespace ikat::emulator

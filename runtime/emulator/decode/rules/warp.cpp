@@ -41,7 +41,7 @@ void shfl(Lowering& code, Modifiers& modifiers, Operands operands) {
     const auto mode = modifiers.take_named(modes);
     if (!mode) code.unsupported("it does not say which lanes give their values");
     modifiers.take_type();
-    const bool pair = operands[0].kind == nvptx::Operand::Kind::Pair;
+    const bool pair = operands[0].kind == ptx::Operand::Kind::Pair;
     const Operands targets = pair ? Operands(code.module.operands(operands[0].children)) : operands.one(0);
     const Result d = code.result(targets[0], Type::U32);
     const Result p = pair ? code.result(targets[1], Type::Pred) : Result{code.temporary(0), {}, Type::Pred, false};
@@ -88,7 +88,7 @@ void match_lanes(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::Sync);
     const bool all = modifiers.take_any({Modifier::All, Modifier::Any}) == Modifier::All;
     const Type type = modifiers.take_type().value_or(Type::U32);
-    const bool pair = operands[0].kind == nvptx::Operand::Kind::Pair;
+    const bool pair = operands[0].kind == ptx::Operand::Kind::Pair;
     const Operands targets = pair ? Operands(code.module.operands(operands[0].children)) : operands.one(0);
     const Result d = code.result(targets[0], Type::U32);
     const Result p = pair ? code.result(targets[1], Type::Pred) : Result{code.temporary(0), {}, Type::Pred, false};

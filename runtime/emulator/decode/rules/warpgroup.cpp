@@ -22,9 +22,9 @@ using Sum = MatrixProduct::Sum;
 /// An immediate operand, one of two; without one, the first.
 bool is_second(Lowering& code, Operands operands, std::size_t at, std::int64_t first, std::int64_t second) {
     if (at >= operands.size()) return false;
-    const nvptx::Operand& operand = operands[at];
+    const ptx::Operand& operand = operands[at];
     const auto value = std::int64_t(operand.value);
-    if (operand.kind == nvptx::Operand::Kind::Integer && (value == first || value == second)) return value == second;
+    if (operand.kind == ptx::Operand::Kind::Integer && (value == first || value == second)) return value == second;
     code.refuse(FaultCode::WrongImmediate,
                 fmt::format("operand {} of wgmma.mma_async must be {} or {}", at + 1, first, second));
 }
@@ -40,14 +40,14 @@ Micro together(Lowering& code, const Behaviour& behaviour) {
 
 void wgmma(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (code.on_stack) code.unsupported("a product in a function that is called rather than inlined");
-    const nvptx::Match match = nvptx::match(code.module, *code.current);
+    const ptx::Match match = ptx::match(code.module, *code.current);
     const auto a = element_named(match.elements[1].type), b = element_named(match.elements[2].type);
     const auto d = sum_named(match.elements[0].type);
     if (!a || !b || !d || match.problems || match.shape.n == 0)
         code.unsupported("its shape or its types are not supported");
-    const bool a_in_registers = operands[1].kind == nvptx::Operand::Kind::Vector;
+    const bool a_in_registers = operands[1].kind == ptx::Operand::Kind::Vector;
     const std::size_t adds = 3, immediates = 4, transposed = 6;
-    if (operands[adds].kind == nvptx::Operand::Kind::Integer) is_second(code, operands, adds, 0, 1);
+    if (operands[adds].kind == ptx::Operand::Kind::Integer) is_second(code, operands, adds, 0, 1);
     WarpgroupProduct product{.a = *a,
                              .b = *b,
                              .d = *d,
@@ -59,9 +59,9 @@ void wgmma(Lowering& code, Modifiers& modifiers, Operands operands) {
     product.b_by_rows = is_second(code, operands, transposed + !a_in_registers, 0, 1);
     modifiers.take_all();  // they match the form
 
-    const auto registers_of = [&](const nvptx::Operand& operand, std::size_t count, Type type) {
+    const auto registers_of = [&](const ptx::Operand& operand, std::size_t count, Type type) {
         std::vector<VReg> registers;
-        for (const nvptx::Operand& each : Operands(code.module.operands(operand.children))) {
+        for (const ptx::Operand& each : Operands(code.module.operands(operand.children))) {
             const Result result = code.result(each, type);
             if (!result.is_register || result.at != result.to) code.unsupported("registers of 32 bits are needed here");
             registers.push_back(result.at);
@@ -97,7 +97,7 @@ void wgmma_commit(Lowering& code, Modifiers& modifiers, Operands) {
 
 void wgmma_wait(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take_all();
-    if (operands[0].kind != nvptx::Operand::Kind::Integer || operands[0].value > ~0u)
+    if (operands[0].kind != ptx::Operand::Kind::Integer || operands[0].value > ~0u)
         code.refuse(FaultCode::WrongImmediate, "wgmma.wait_group needs a number of groups that is not negative");
     code.count_here();
     code.emit({await_products, {Op::WgmmaWait}}, 0, 0,
@@ -109,7 +109,7 @@ void setmaxnreg(Lowering& code, Modifiers& modifiers, Operands operands) {
     const bool is_more = modifiers.take(Modifier::Inc);
     modifiers.take_all();
     const std::uint64_t count = operands[0].value;
-    if (operands[0].kind != nvptx::Operand::Kind::Integer || count < least || count > most || count % unit)
+    if (operands[0].kind != ptx::Operand::Kind::Integer || count < least || count > most || count % unit)
         code.refuse(FaultCode::WrongImmediate,
                     fmt::format("setmaxnreg needs a multiple of {} from {} to {}", unit, least, most));
     code.count_here();
@@ -129,14 +129,14 @@ constexpr RuleRow warpgroup_rows[] = {
 
 constinit const Family warpgroup_family{warpgroup_rows};
 
-std::unordered_set<nvptx::Name> registers_of_products(const nvptx::Module& module, const nvptx::Function& function) {
-    std::unordered_set<nvptx::Name> found;
-    for (const nvptx::Instruction& instruction : function.instructions) {
-        if (instruction.opcode != nvptx::Opcode::Wgmma) continue;
-        for (const nvptx::Operand& operand : module.operands(instruction.operands))
-            if (operand.kind == nvptx::Operand::Kind::Vector)
-                for (const nvptx::Operand& each : module.operands(operand.children))
-                    if (each.kind == nvptx::Operand::Kind::Symbol) found.insert(each.name);
+std::unordered_set<ptx::Name> registers_of_products(const ptx::Module& module, const ptx::Function& function) {
+    std::unordered_set<ptx::Name> found;
+    for (const ptx::Instruction& instruction : function.instructions) {
+        if (instruction.opcode != ptx::Opcode::Wgmma) continue;
+        for (const ptx::Operand& operand : module.operands(instruction.operands))
+            if (operand.kind == ptx::Operand::Kind::Vector)
+                for (const ptx::Operand& each : module.operands(operand.children))
+                    if (each.kind == ptx::Operand::Kind::Symbol) found.insert(each.name);
     }
     return found;
 }

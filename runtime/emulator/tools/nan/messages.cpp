@@ -58,7 +58,7 @@ bool BlockNans::describe(Diagnostic& diagnostic, const Fault& fault, std::string
     if (!found_ || (fault.code != FaultCode::MadeNan && fault.code != FaultCode::MadeInfinity)) return false;
     const Found& found = *found_;
     const std::string_view result = name_of(found.result), type = ir::info(found.to).name;
-    const nvptx::Module& module = block_.launch_state().module;
+    const ptx::Module& module = block_.launch_state().module;
     if (found.is_of_matrices)
         diagnostic.message =
             fmt::format("a product of matrices is {} in {}, by {}: the numbers of a are up to {}, of b {}, of c {}",

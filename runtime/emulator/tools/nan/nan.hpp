@@ -19,7 +19,7 @@ namespace nans {
 /// What a finding says.
 struct Found {
     Operation operation{};
-    const nvptx::Instruction* instruction = nullptr;
+    const ptx::Instruction* instruction = nullptr;
     Type to = Type::Void;
     double result = 0;
     bool is_of_matrices = false;

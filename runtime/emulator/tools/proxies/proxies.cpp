@@ -18,7 +18,7 @@ void Proxies::start() {
     writes_.clear(block_.launch_state().kernel.has_bulk_copies);
 }
 
-void Proxies::begin(const Warp& warp, unsigned lane, const Meeting& at, const nvptx::Instruction* by) {
+void Proxies::begin(const Warp& warp, unsigned lane, const Meeting& at, const ptx::Instruction* by) {
     barriers_[at.place] = {warp.index * warp_size + lane, order_.now(), by};
 }
 
@@ -57,7 +57,7 @@ bool Proxies::is_shown(const AgentAccess& access, Shown shown, const GenericWrit
 }
 
 bool Proxies::find(const AgentAccess& access, Fault fault, std::string what, const ThreadBlock& by,
-                   std::uint32_t thread, const nvptx::Instruction* instruction) {
+                   std::uint32_t thread, const ptx::Instruction* instruction) {
     ThreadBlock& reader = block_of(access.w);
     of(reader).found_ = {&by, thread, instruction};
     reader.finding = std::move(what);
@@ -69,11 +69,11 @@ bool Proxies::find(const AgentAccess& access, Fault fault, const GenericWrites::
     const ThreadBlock& reader = block_of(access.w);
     const LaunchState& state = block_.launch_state();
     const DecodedKernel& code = write.by_checked ? state.checked() : state.kernel;
-    const nvptx::Instruction* const writes = code.instructions[write.op];
+    const ptx::Instruction* const writes = code.instructions[write.op];
     const bool is_product = access.of == AgentAccess::Of::Product;
-    fault.code = writes->opcode == nvptx::Opcode::Cp ? FaultCode::CopyNotVisible
-                 : is_product                        ? FaultCode::ProductNotVisible
-                                                     : FaultCode::BulkNotVisible;
+    fault.code = writes->opcode == ptx::Opcode::Cp ? FaultCode::CopyNotVisible
+                 : is_product                      ? FaultCode::ProductNotVisible
+                                                   : FaultCode::BulkNotVisible;
     fault.bytes = GenericWrites::word_bytes;
     const char* const does = is_product                                ? "a product reads"
                              : access.of == AgentAccess::Of::TensorMap ? "a bulk copy uses a tensor map with"

@@ -32,7 +32,7 @@ public:
     void forget(const Meeting& at) override { order_.forget(at); }
     void release(const Warp& warp) override { order_.release(warp.index); }
     void acquire_released() override { order_.acquire_released(); }
-    void begin(const Warp& warp, unsigned lane, const Meeting& at, const nvptx::Instruction* by) override;
+    void begin(const Warp& warp, unsigned lane, const Meeting& at, const ptx::Instruction* by) override;
     bool access(const AgentAccess& access) override;
     void land(const AgentAccess& access) override;
     bool describe(Diagnostic& diagnostic, const Fault& fault, std::string_view by) const override;
@@ -45,18 +45,18 @@ private:
     bool arrive_at_barrier(const AgentAccess& access);
     bool find(const AgentAccess& access, Fault fault, const GenericWrites::Write& write, std::string_view fence);
     bool find(const AgentAccess& access, Fault fault, std::string what, const ThreadBlock& by, std::uint32_t thread,
-              const nvptx::Instruction* instruction);
+              const ptx::Instruction* instruction);
 
     /// The write that a finding is about.
     struct Found {
         const ThreadBlock* by = nullptr;
         std::uint32_t thread = 0;
-        const nvptx::Instruction* instruction = nullptr;
+        const ptx::Instruction* instruction = nullptr;
     };
     /// Who has made a barrier in shared memory.
     struct Made {
         std::uint32_t thread = 0, when = 0;
-        const nvptx::Instruction* by = nullptr;
+        const ptx::Instruction* by = nullptr;
     };
 
     ThreadBlock& block_;

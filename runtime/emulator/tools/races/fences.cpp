@@ -131,7 +131,7 @@ void BlockRaces::describe_unfenced(Diagnostic& diagnostic, const Fault& fault, s
         plural(fault.bytes, "byte"),
         bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block_), whose, by);
     if (write.op < state.kernel.instructions.size()) {
-        const nvptx::Instruction& instruction = *state.kernel.instructions[write.op];
+        const ptx::Instruction& instruction = *state.kernel.instructions[write.op];
         diagnostic.notes.push_back({location(state, instruction),
                                     fmt::format("the write, by {}: {}", whose, text_of(state.module, instruction))});
     }

@@ -20,7 +20,7 @@ std::string kind_of(const Context& access, bool is_behind) {
     return access.writes ? "an atomic" : "a volatile or relaxed load";
 }
 
-const nvptx::Instruction* instruction_of(const LaunchState& state, std::uint32_t op) {
+const ptx::Instruction* instruction_of(const LaunchState& state, std::uint32_t op) {
     return op < state.kernel.instructions.size() ? state.kernel.instructions[op] : nullptr;
 }
 
@@ -32,7 +32,7 @@ std::string values_text(std::uint64_t bytes, std::uint64_t value, std::optional<
 }
 
 /// What would order two accesses of threads of a block.
-std::string hint_inside(const LaunchState& state, const nvptx::Instruction& before, const nvptx::Instruction& now,
+std::string hint_inside(const LaunchState& state, const ptx::Instruction& before, const ptx::Instruction& now,
                         bool is_same_warp, bool is_behind, bool was_behind) {
     const Location first = location(state, before), second = location(state, now);
     const auto line = [&](const Location& at) {
@@ -81,7 +81,7 @@ bool BlockRaces::describe(Diagnostic& diagnostic, const Fault& fault, std::strin
         fault.code == FaultCode::BenignRace ? " that writes the same value twice" : "", kind_of(before, was_behind),
         kind_of(now, is_behind), plural(fault.bytes, "byte"), where,
         fault.code == FaultCode::ShuffleRace ? "ordered by nothing but a shuffle or a vote" : "not ordered", whose, by);
-    const nvptx::Instruction* const other = instruction_of(state, before.op);
+    const ptx::Instruction* const other = instruction_of(state, before.op);
     if (other)
         diagnostic.notes.push_back(
             {location(state, *other), fmt::format("the one before, by {}: {}", whose, text_of(state.module, *other))});

@@ -54,45 +54,45 @@ const MicroOp* note_free(const MicroOp* op, Warp* w, std::byte* frame, std::uint
     IKAT_NEXT;
 }
 
-bool has_any(const nvptx::Module& module, const nvptx::Instruction& instruction,
-             std::initializer_list<nvptx::Modifier> modifiers) {
-    return std::ranges::any_of(module.modifiers(instruction.modifiers), [&](nvptx::Name spelling) {
-        return std::ranges::find(modifiers, nvptx::spelled_modifier(module.text(spelling))) != modifiers.end();
+bool has_any(const ptx::Module& module, const ptx::Instruction& instruction,
+             std::initializer_list<ptx::Modifier> modifiers) {
+    return std::ranges::any_of(module.modifiers(instruction.modifiers), [&](ptx::Name spelling) {
+        return std::ranges::find(modifiers, ptx::spelled_modifier(module.text(spelling))) != modifiers.end();
     });
 }
 
 /// Whether threads may be ordered otherwise than by meeting all of a block at barrier 0, or all of a warp.
-bool is_otherwise(const nvptx::Module& module, const nvptx::Instruction& instruction) {
-    const auto has = [&](std::initializer_list<nvptx::Modifier> any) { return has_any(module, instruction, any); };
-    const auto is_literal = [](const nvptx::Operand& operand, std::uint64_t value) {
-        return operand.kind == nvptx::Operand::Kind::Integer && (operand.value & ~std::uint32_t{0}) == value;
+bool is_otherwise(const ptx::Module& module, const ptx::Instruction& instruction) {
+    const auto has = [&](std::initializer_list<ptx::Modifier> any) { return has_any(module, instruction, any); };
+    const auto is_literal = [](const ptx::Operand& operand, std::uint64_t value) {
+        return operand.kind == ptx::Operand::Kind::Integer && (operand.value & ~std::uint32_t{0}) == value;
     };
     const auto operands = module.operands(instruction.operands);
-    using enum nvptx::Modifier;
+    using enum ptx::Modifier;
     switch (instruction.opcode) {
-        case nvptx::Opcode::Bar:
-        case nvptx::Opcode::Barrier:
+        case ptx::Opcode::Bar:
+        case ptx::Opcode::Barrier:
             if (has({Warp})) return operands.size() != 1 || !is_literal(operands[0], ~std::uint32_t{0});
             return operands.size() != 1 || !is_literal(operands[0], 0) || has({Arrive, Cluster});
-        case nvptx::Opcode::Mbarrier:
-        case nvptx::Opcode::Membar:
-        case nvptx::Opcode::Wgmma: return true;
-        case nvptx::Opcode::Fence: return !has({Proxy});
-        case nvptx::Opcode::Cp: return has({Bulk, Mbarrier});
+        case ptx::Opcode::Mbarrier:
+        case ptx::Opcode::Membar:
+        case ptx::Opcode::Wgmma: return true;
+        case ptx::Opcode::Fence: return !has({Proxy});
+        case ptx::Opcode::Cp: return has({Bulk, Mbarrier});
         default: return has({Acquire, Release, AcqRel});
     }
 }
 
 /// Whether by this threads may be ordered behind those of other blocks, unless these are a cluster.
-bool orders_blocks(const nvptx::Module& module, const nvptx::Instruction& instruction) {
-    using enum nvptx::Modifier;
-    const auto has = [&](std::initializer_list<nvptx::Modifier> any) { return has_any(module, instruction, any); };
+bool orders_blocks(const ptx::Module& module, const ptx::Instruction& instruction) {
+    using enum ptx::Modifier;
+    const auto has = [&](std::initializer_list<ptx::Modifier> any) { return has_any(module, instruction, any); };
     switch (instruction.opcode) {
-        case nvptx::Opcode::Bar:
-        case nvptx::Opcode::Barrier:
-        case nvptx::Opcode::Mbarrier: return false;
-        case nvptx::Opcode::Membar: return true;
-        case nvptx::Opcode::Fence: return has({TensormapGeneric}) || !has({Proxy, MbarrierInit, Release});
+        case ptx::Opcode::Bar:
+        case ptx::Opcode::Barrier:
+        case ptx::Opcode::Mbarrier: return false;
+        case ptx::Opcode::Membar: return true;
+        case ptx::Opcode::Fence: return has({TensormapGeneric}) || !has({Proxy, MbarrierInit, Release});
         default: return has({Acquire, AcqRel});
     }
 }
@@ -149,7 +149,7 @@ public:
         const DecodedKernel& kernel = launch.kernel;
         const auto any = [&](auto f) {
             return std::ranges::any_of(kernel.instructions,
-                                       [&](const nvptx::Instruction* each) { return each && f(launch.module, *each); });
+                                       [&](const ptx::Instruction* each) { return each && f(launch.module, *each); });
         };
         const bool in_clusters = kernel.blocks_in_cluster() > 1, are_apart = !in_clusters && !any(orders_blocks);
         const bool meets_others = !are_apart && (kernel.has_bulk_copies || (in_clusters && kernel.has_products));

@@ -90,7 +90,7 @@ void TrafficOfLaunch::add(Buffer& to, const std::array<Traffic, directions>& cou
     for (std::size_t i = 0; i < directions; ++i) sum(to.counts[i], counts[i]);
 }
 
-void TrafficOfLaunch::add(const nvptx::Instruction* instruction, const SharedTraffic& counts) {
+void TrafficOfLaunch::add(const ptx::Instruction* instruction, const SharedTraffic& counts) {
     const std::lock_guard lock(mutex_);
     shared_[instruction].add(counts);
 }

@@ -35,16 +35,16 @@ public:
 
     Buffer& buffer(const View& view);
     void add(Buffer& to, const std::array<Traffic, directions>& counts);
-    void add(const nvptx::Instruction* instruction, const SharedTraffic& counts);
+    void add(const ptx::Instruction* instruction, const SharedTraffic& counts);
     /// To be called at the end of the launch.
     std::vector<BufferTraffic> result(const Memory::State& memory) const;
     /// source_lines: by PTX line, the kernel's source line.
-    std::vector<SharedTraffic> shared(const nvptx::Module& module, const std::vector<Location>& source_lines) const;
+    std::vector<SharedTraffic> shared(const ptx::Module& module, const std::vector<Location>& source_lines) const;
 
 private:
     std::mutex mutex_;
     std::map<std::uint64_t, Buffer> buffers_;  // by base
-    std::unordered_map<const nvptx::Instruction*, SharedTraffic> shared_;
+    std::unordered_map<const ptx::Instruction*, SharedTraffic> shared_;
 };
 
 /// The counts of a block's warps.
@@ -66,7 +66,7 @@ public:
     /// An access of the lanes of a warp, each of at most 64 bytes.
     void count(const Warp& warp, Direction direction, bool cached, std::span<const Request> requests);
     /// An access to shared memory.
-    void count_shared(const nvptx::Instruction* instruction, std::uint64_t wavefronts, std::uint64_t possible) {
+    void count_shared(const ptx::Instruction* instruction, std::uint64_t wavefronts, std::uint64_t possible) {
         shared_[instruction].add({.accesses = 1, .wavefronts = wavefronts, .possible = possible});
     }
 
@@ -82,7 +82,7 @@ private:
     TrafficOfLaunch& launch_;
     std::vector<SectorCache> caches_;  // by warp
     std::vector<Share> shares_;
-    std::unordered_map<const nvptx::Instruction*, SharedTraffic> shared_;
+    std::unordered_map<const ptx::Instruction*, SharedTraffic> shared_;
 };
 
 inline TrafficCounter& counter_of(const Warp* w, std::uint32_t slot) {

@@ -68,7 +68,7 @@ const MicroOp* count_shared_traffic(const MicroOp* op, Warp* w, std::byte* frame
     IKAT_NEXT;
 }
 
-std::vector<SharedTraffic> TrafficOfLaunch::shared(const nvptx::Module& module,
+std::vector<SharedTraffic> TrafficOfLaunch::shared(const ptx::Module& module,
                                                    const std::vector<Location>& source_lines) const {
     std::vector<SharedTraffic> out;
     for (const auto& [instruction, counts] : shared_) {

@@ -32,7 +32,7 @@ struct Host {
 
     std::shared_ptr<LoadedModule> load(std::string_view body, std::string_view scope = "") {
         return device.find(
-            device.load(context, {.module = nvptx::parse(tests::kernel(body, scope), "k.ptx"), .name = "k.ptx"}));
+            device.load(context, {.module = ptx::parse(tests::kernel(body, scope), "k.ptx"), .name = "k.ptx"}));
     }
     work::Launch launch(const std::shared_ptr<LoadedModule>& module, std::uint64_t p0 = 0) {
         const std::uint64_t parameters[4] = {p0};
@@ -134,8 +134,8 @@ TEST_CASE("a context's end frees what is its own, and nothing else") {
     CHECK(memory.pinned(pinned + 9)->flags == 3);
     const StreamId stream = device.create_stream({.context = other, .waits_for_default = false, .priority = -2});
     const EventId event = device.create_event({.context = other});
-    const ModuleId module = device.load(other, {.module = nvptx::parse(tests::kernel("ret;"), "k.ptx")});
-    const ModuleId library = device.load({}, {.module = nvptx::parse(tests::kernel("ret;"), "k.ptx")});
+    const ModuleId module = device.load(other, {.module = ptx::parse(tests::kernel("ret;"), "k.ptx")});
+    const ModuleId library = device.load({}, {.module = ptx::parse(tests::kernel("ret;"), "k.ptx")});
     CHECK((!device.find(stream)->waits_for_default && device.find(stream)->priority == -2));
     const std::shared_ptr<LoadedModule> used = device.find(module);
     device.end(other);

@@ -164,7 +164,7 @@ TEST_CASE("other kernels of a module are what they would be alone") {
     const std::string with = group_kernel(16384, begin + whole + store) + other;
     const auto registers_of = [](const std::string& text) {
         emulator::Memory memory;
-        return emulator::Program(nvptx::parse(text, "k.ptx"), memory).entry("other").registers;
+        return emulator::Program(ptx::parse(text, "k.ptx"), memory).entry("other").registers;
     };
     CHECK(registers_of(with) == registers_of(".version 8.4\n.target sm_90a\n.address_size 64\n" + other));
 }
