@@ -101,7 +101,7 @@ void measure(const Case& each) {
     for (int round = 0; round < each.rounds; ++round) {
         const double start = now();
         const trace::KernelHandle made = each.make();
-        const ast::KernelTree& ast = made.ast();
+        const auto& ast = made.ast();
         const double captured = now();
         const Compiled compiled = compile(ast, {.target = std::string(each.target)});
         total.push_back(now() - start);

@@ -50,7 +50,7 @@ void show_compilation(const char* title, const auto& kernel) {
     show_lines(compiled.ptx, 12, 12);
     std::printf("  registers:");
     for (const RegisterUse& use : compiled.registers) std::printf(" %u %s", use.registers, use.register_class.c_str());
-    std::printf("; shared memory: %u bytes\n", compiled.static_shared_bytes);
+    std::printf("; shared memory: %u bytes\n", compiled.info.static_shared_bytes);
 }
 
 /// Reports the error of a result and the allowed error.

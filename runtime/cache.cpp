@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cache.hpp"
 
+#include <optional>
+
 #include "runtime/emit.hpp"
 
 namespace ikat::runtime {
 
 /// Everything that affects the result of compile(). The names are bound so that a new option does not go unnoticed
 /// here.
-ModuleCache::Key ModuleCache::key(const ast::KernelTree& kernel, const CompileOptions& options) {
+ModuleCache::Key ModuleCache::key(const Digest& kernel, const CompileOptions& options) {
     const auto& [target, allocation, optimise, passes, verify_each, line_info, keep_stages, pressure, dump] = options;
     static_cast<void>(keep_stages), static_cast<void>(pressure), static_cast<void>(dump);  // change no code
-    return {&kernel, target, allocation, optimise, passes, verify_each, line_info};
+    return {kernel, target, allocation, optimise, passes, verify_each, line_info};
 }
 
 std::shared_ptr<ModuleCache::Slot> ModuleCache::make_room() {
@@ -24,12 +26,12 @@ std::shared_ptr<ModuleCache::Slot> ModuleCache::make_room() {
     return std::move(slots_.extract(oldest).mapped());
 }
 
-std::shared_ptr<const LoadedKernel> ModuleCache::get(const CapturedKernel& kernel, const CompileOptions& options,
+std::shared_ptr<const LoadedKernel> ModuleCache::get(const trace::KernelHandle& kernel, const CompileOptions& options,
                                                      const Reference<Backend>& device) {
     std::shared_ptr<Slot> used, gone;
     {
         const std::lock_guard lock(mutex_);
-        std::shared_ptr<Slot>& place = slots_[key(kernel.kernel, options)];
+        std::shared_ptr<Slot>& place = slots_[key(kernel.digest(), options)];
         if (!place) place = std::make_shared<Slot>();
         used = place;
         used->last_use = ++uses_;
@@ -42,12 +44,11 @@ std::shared_ptr<const LoadedKernel> ModuleCache::get(const CapturedKernel& kerne
         const std::optional<std::string> folder = emit_folder();
         CompileOptions wanted = options;
         if (folder) wanted.keep_stages = wanted.pressure = true;
-        Compiled compiled = compile(kernel.kernel, wanted);
+        Compiled compiled = compile(kernel.ast(), wanted);
         if (folder) emit_files(*folder, compiled);
-        const std::string file = compiled.name + ".ptx";
-        Module module(device, device->load({compiled.ptx, file, compiled.source_lines}));
+        const std::string file = compiled.info.name + ".ptx";
+        Module module(device, device->load({compiled.ptx, file, compiled.info.source_lines}));
         slot.loaded = std::make_shared<const LoadedKernel>(std::move(compiled), std::move(module));
-        if (kernel.handle) slot.owner = *kernel.handle;
     }
     return slot.loaded;
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cache of compiled and loaded kernels, by kernel and options: the second launch of a kernel compiles nothing. The
-// most recently used kernels are kept.
+// A cache of compiled and loaded kernels, by what they are and by options: the second launch of a kernel, or of one
+// that is equal to it, compiles nothing. The most recently used kernels are kept.
 #pragma once
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <tuple>
 
 #include "codegen/pipeline/compile.hpp"
+#include "codegen/support/digest.hpp"
 #include "dsl/record/capture.hpp"
-#include "runtime/launch.hpp"
-#include "runtime/stream.hpp"
+#include "runtime/launch/launch.hpp"
+#include "runtime/module.hpp"
 
 namespace ikat::runtime {
 
@@ -27,21 +27,20 @@ class ModuleCache {
 public:
     /// The kernel, compiled and loaded on first use. Exceptions of compile and load are passed on, and the next call
     /// tries again. If the cache is full, the least recently used kernel is evicted, after the device's work is done.
-    std::shared_ptr<const LoadedKernel> get(const CapturedKernel& kernel, const CompileOptions& options,
+    std::shared_ptr<const LoadedKernel> get(const trace::KernelHandle& kernel, const CompileOptions& options,
                                             const Reference<Backend>& device);
     static constexpr std::size_t most_kernels = 1024;
     /// Kernels held.
     std::size_t size() const;
 
 private:
-    using Key = std::tuple<const ast::KernelTree*, std::string, regalloc::Method, bool, std::string, bool, bool>;
+    using Key = std::tuple<Digest, std::string, regalloc::Method, bool, std::string, bool, bool>;
     struct Slot {
         std::mutex mutex;
-        std::optional<trace::KernelHandle> owner;  // as long as it is held, no other kernel can have this key's address
         std::shared_ptr<const LoadedKernel> loaded;
         std::uint64_t last_use = 0;
     };
-    static Key key(const ast::KernelTree& kernel, const CompileOptions& options);
+    static Key key(const Digest& kernel, const CompileOptions& options);
     /// Removes the slot of the least recently used kernel that no thread is using from a full cache.
     std::shared_ptr<Slot> make_room();
 

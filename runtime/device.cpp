@@ -6,14 +6,14 @@
 #include <limits>
 #include <optional>
 
-#include "codegen/ast/ast.hpp"
+#include "codegen/kernel/section.hpp"
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/support/environment.hpp"
 #include "runtime/cache.hpp"
 #include "runtime/cuda/device.hpp"
 #include "runtime/emulator_device.hpp"
 #include "runtime/emulator_options.hpp"
-#include "runtime/launch_recorder.hpp"
+#include "runtime/launch/launch_recorder.hpp"
 #include "runtime/plan.hpp"
 
 namespace ikat::runtime {
@@ -54,7 +54,7 @@ Reference<Backend> open_backend(const OpenOptions& options) {
 }
 
 /// Names nameless buffers after the kernel's parameters.
-void name_buffers(const ast::KernelTree& kernel, std::span<const Argument> arguments, Backend& backend) {
+void name_buffers(const KernelInfo& kernel, std::span<const Argument> arguments, Backend& backend) {
     for (std::size_t i = 0; i < arguments.size(); ++i)
         if (arguments[i].is_buffer() && arguments[i].memory->name().empty())
             backend.rename(arguments[i].memory->address(), kernel.parameters[i].name);
@@ -89,24 +89,31 @@ Stream Device::stream() const { return Stream(*this, OwnedStream(state().backend
 Event Device::record() const { return Event(state().backend, backend().record(default_stream)); }
 void Device::synchronize() const { backend().synchronize(default_stream); }
 
-void Device::launch_on(StreamHandle stream, const CapturedKernel& kernel, const LaunchPoint& point,
+void Device::launch_on(StreamHandle stream, const trace::KernelHandle& kernel, const LaunchPoint& point,
                        std::span<const Argument> arguments) const {
-    check_launch(kernel.kernel, point, arguments, backend());
-    if (!LaunchRecorder::record(kernel.kernel, point.grid)) return;
+    const KernelInfo& info = kernel.info();
+    check_launch(info, point, arguments, backend());
+    if (!LaunchRecorder::record(kernel, point.grid)) return;
     const std::shared_ptr<const LoadedKernel> loaded = state().cache.get(kernel, state().options, state().backend);
-    if (point.grid.blocks.count() == 0) return;
-    name_buffers(kernel.kernel, arguments, backend());
+    run(stream, loaded->module.handle(), info, point.grid, loaded->compiled.info.own_dynamic_shared_bytes, arguments);
+}
+
+void Device::run(StreamHandle stream, ModuleHandle module, const KernelInfo& kernel, const Grid& asked,
+                 std::uint32_t own_dynamic_bytes, std::span<const Argument> arguments) const {
+    if (asked.blocks.count() == 0) return;
+    name_buffers(kernel, arguments, backend());
     const std::vector<std::byte> parameters = pack(arguments);
-    Grid grid = point.grid;
-    grid.dynamic_shared_bytes += loaded->compiled.own_dynamic_shared_bytes;
+    Grid grid = asked;
+    grid.dynamic_shared_bytes += own_dynamic_bytes;
     std::vector<emulator::LaunchView> views;
-    if (backend().properties().kind == DeviceKind::Emulator) views = views_of(kernel.kernel, arguments);
-    backend().launch(loaded->module.handle(), {loaded->compiled.name, grid, parameters, views}, stream);
+    if (backend().properties().kind == DeviceKind::Emulator) views = views_of(kernel, arguments);
+    backend().launch(module, {kernel.name, grid, parameters, views}, stream);
 }
 
 Module Device::load(std::string_view ptx, std::string_view name, bool check) const {
-    return Module(state().backend,
-                  backend().load({.text = ptx, .name = name, .is_foreign = true, .is_checked = check}));
+    std::vector<KernelInfo> infos = infos_in(ptx, name);
+    return Module(state().backend, backend().load({.text = ptx, .name = name, .is_foreign = true, .is_checked = check}),
+                  std::move(infos));
 }
 
 void Device::check_home(const Module& module, std::string_view doing) const {
@@ -121,10 +128,31 @@ void Device::set_variable(const Module& module, std::string_view name, std::span
     backend().set_variable(module.handle(), name, contents);
 }
 
-void Device::launch_on(StreamHandle stream, const Module& module, const RawLaunch& launch) const {
-    check_home(module, fmt::format("launch of '{}'", launch.entry));
-    check_limits(launch.entry, launch.grid, properties());
-    if (launch.grid.blocks.count() != 0) backend().launch(module.handle(), launch, stream);
+void Device::launch_on(StreamHandle stream, const Module& module, std::string_view entry, const LaunchPoint& point,
+                       std::span<const Given> given) const {
+    check_home(module, fmt::format("launch of '{}'", entry));
+    const KernelInfo* const kernel = module.info(entry);
+    if (!kernel)
+        throw Error(
+            Diagnostic{.where = point.where,
+                       .message = fmt::format("launch of '{}': its PTX does not say what its parameters are", entry),
+                       .hint = "give them as bytes, parameters(...): only PTX of ikat has a section that says it"});
+    const std::vector<Argument> arguments = match(*kernel, given, point.where);
+    check_launch(*kernel, point, arguments, backend());
+    run(stream, module.handle(), *kernel, point.grid, kernel->own_dynamic_shared_bytes, arguments);
+}
+
+void Device::launch_on(StreamHandle stream, const Module& module, std::string_view entry, const LaunchPoint& point,
+                       std::span<const std::byte> parameters) const {
+    check_home(module, fmt::format("launch of '{}'", entry));
+    Grid grid = point.grid;
+    if (const KernelInfo* const kernel = module.info(entry)) {
+        check_launch(*kernel, point, parameters, backend());
+        grid.dynamic_shared_bytes += kernel->own_dynamic_shared_bytes;
+    } else {
+        check_limits(entry, grid, properties());
+    }
+    if (grid.blocks.count() != 0) backend().launch(module.handle(), {entry, grid, parameters}, stream);
 }
 
 Event Stream::record() const { return Event(device_.state().backend, device_.backend().record(handle_.handle())); }
@@ -135,19 +163,26 @@ void Queue::finish() const {
     if (!stream_) device_->synchronize();
 }
 
-void Queue::launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const {
+void Queue::launch(const trace::KernelHandle& kernel, const LaunchPoint& point,
+                   std::span<const Argument> arguments) const {
     device_->launch_on(handle(), kernel, point, arguments);
     finish();
 }
 
-void Queue::launch_list(const CapturedKernel& kernel, const LaunchPoint& point,
+void Queue::launch_list(const trace::KernelHandle& kernel, const LaunchPoint& point,
                         const std::vector<Argument>& arguments) const {
     launch(kernel, point, arguments);
 }
 
+void Queue::launch_given(const Module& module, std::string_view entry, const LaunchPoint& point,
+                         std::span<const Given> arguments) const {
+    device_->launch_on(handle(), module, entry, point, arguments);
+    finish();
+}
+
 void Queue::launch(const Module& module, std::string_view entry, const Grid& grid,
-                   std::span<const std::byte> parameters) const {
-    device_->launch_on(handle(), module, {entry, grid, parameters});
+                   std::span<const std::byte> parameters, const Location& where) const {
+    device_->launch_on(handle(), module, entry, {grid, where}, parameters);
     finish();
 }
 

@@ -114,17 +114,24 @@ public:
         Queue(*this).launch(kernel, point, arguments...);
     }
     /// A kernel with arguments whose types are data. Done when it returns.
-    void launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const {
+    void launch(const trace::KernelHandle& kernel, const LaunchPoint& point,
+                std::span<const Argument> arguments) const {
         Queue(*this).launch(kernel, point, arguments);
     }
 
     /// Loads foreign PTX text. `name` is its file in messages. Throws Error for PTX that the device's assembler would
     /// reject; the emulator checks names, types, features and sizes, unless `check` is false.
     Module load(std::string_view ptx, std::string_view name, bool check = true) const;
-    /// Runs an entry of it; checks only the device's limits and the size of `parameters`. Done when it returns.
-    void launch(const Module& module, std::string_view entry, const Grid& grid,
-                std::span<const std::byte> parameters) const {
-        Queue(*this).launch(module, entry, grid, parameters);
+    /// Runs an entry of it, with arguments as for a kernel, or with its parameters as bytes; see Queue. Done when it
+    /// returns.
+    template <class... A>
+    requires(!detail::are_bytes<A...>) void launch(const Module& module, std::string_view entry,
+                                                   const LaunchPoint& point, A&&... arguments) const {
+        Queue(*this).launch(module, entry, point, arguments...);
+    }
+    void launch(const Module& module, std::string_view entry, const Grid& grid, std::span<const std::byte> parameters,
+                const Location& where = Location::of(std::source_location::current())) const {
+        Queue(*this).launch(module, entry, grid, parameters, where);
     }
 
     /// Writes a .global or .const variable of loaded PTX, all of its bytes.
@@ -141,9 +148,15 @@ private:
     State& state() const;
     void check_home(const Module& module, std::string_view doing) const;
     Allocation allocate(std::size_t count, std::size_t element_bytes, std::string_view name) const;
-    void launch_on(StreamHandle stream, const CapturedKernel& kernel, const LaunchPoint& point,
+    void launch_on(StreamHandle stream, const trace::KernelHandle& kernel, const LaunchPoint& point,
                    std::span<const Argument> arguments) const;
-    void launch_on(StreamHandle stream, const Module& module, const RawLaunch& launch) const;
+    void launch_on(StreamHandle stream, const Module& module, std::string_view entry, const LaunchPoint& point,
+                   std::span<const Given> arguments) const;
+    void launch_on(StreamHandle stream, const Module& module, std::string_view entry, const LaunchPoint& point,
+                   std::span<const std::byte> parameters) const;
+    /// What has been checked.
+    void run(StreamHandle stream, ModuleHandle module, const KernelInfo& kernel, const Grid& grid,
+             std::uint32_t own_dynamic_bytes, std::span<const Argument> arguments) const;
 
     Reference<State> state_;
 };
@@ -160,12 +173,18 @@ public:
     void launch(const Kernel<P...>& kernel, const LaunchPoint& point, A&&... arguments) const {
         Queue(*this).launch(kernel, point, arguments...);
     }
-    void launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const {
+    void launch(const trace::KernelHandle& kernel, const LaunchPoint& point,
+                std::span<const Argument> arguments) const {
         Queue(*this).launch(kernel, point, arguments);
     }
-    void launch(const Module& module, std::string_view entry, const Grid& grid,
-                std::span<const std::byte> parameters) const {
-        Queue(*this).launch(module, entry, grid, parameters);
+    template <class... A>
+    requires(!detail::are_bytes<A...>) void launch(const Module& module, std::string_view entry,
+                                                   const LaunchPoint& point, A&&... arguments) const {
+        Queue(*this).launch(module, entry, point, arguments...);
+    }
+    void launch(const Module& module, std::string_view entry, const Grid& grid, std::span<const std::byte> parameters,
+                const Location& where = Location::of(std::source_location::current())) const {
+        Queue(*this).launch(module, entry, grid, parameters, where);
     }
 
 private:

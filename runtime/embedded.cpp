@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/embedded.hpp"
 
+#include "codegen/kernel/section.hpp"
 #include "codegen/ptx/table/target.hpp"
 
 namespace ikat::runtime {
@@ -24,7 +25,12 @@ Module load(const Device& device, const EmbeddedKernel& kernel) {
     const std::string& target = device.properties().target;
     if (const EmbeddedImage* image = image_for(kernel, target)) {
         const Reference<Backend> backend(&device.backend());
-        return Module(backend, backend->load({.text = image->ptx, .name = kernel.name}));
+        std::vector<KernelInfo> infos = infos_in(image->ptx, kernel.name);
+        std::vector<Location> lines;
+        if (infos.size() == 1) lines = infos[0].source_lines;
+        return Module(backend,
+                      backend->load({.text = image->ptx, .name = kernel.name, .source_lines = std::move(lines)}),
+                      std::move(infos));
     }
     std::string targets;
     for (const EmbeddedImage& image : kernel.images) targets += " " + std::string(image.target);

@@ -3,7 +3,7 @@
 // when the program runs.
 //
 //     const Module module = load(device, app_kernels::saxpy);
-//     device.launch(module, app_kernels::saxpy.name, grid(n, 256), parameters(2.0f, x, y, n));
+//     device.launch(module, app_kernels::saxpy.name, grid(n, 256), 2.0f, x, y, n);
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,9 +25,10 @@ struct EmbeddedImage {
 };
 
 struct EmbeddedKernel {
-    std::string_view name;                       // of the entry
-    std::span<const EmbeddedImage> images;       // one per target, in ascending order
-    std::uint32_t own_dynamic_shared_bytes = 0;  // a launch adds them to those that it gives: Grid{..., bytes}
+    std::string_view name;                  // of the entry
+    std::span<const EmbeddedImage> images;  // one per target, in ascending order
+    // What a program that calls the driver itself adds to those that it gives; a launch of a Device adds them.
+    std::uint32_t own_dynamic_shared_bytes = 0;
 };
 
 /// The image for the newest target that a device of target "sm_90" can run, or null. An image for an "a" target runs

@@ -36,7 +36,7 @@ void emit_files(const std::string& folder, const Compiled& compiled) {
     if (failed)
         throw Error("IKAT_EMIT: the folder '" + folder + "' cannot be created: " + failed.message(),
                     "name a writable folder, or unset IKAT_EMIT");
-    const std::string path = (std::filesystem::path(folder) / stem(compiled.name)).string();
+    const std::string path = (std::filesystem::path(folder) / stem(compiled.info.name)).string();
     for (const Compiled::Stage& stage : compiled.stages)
         if (stage.name == "ssa" || stage.name == "opt") write_file(path + '.' + stage.name + ".ir", stage.text);
     write_file(path + ".ptx", file_text(compiled));

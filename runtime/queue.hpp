@@ -13,9 +13,13 @@
 #include <type_traits>
 #include <vector>
 
-#include "runtime/launch.hpp"
-#include "runtime/stream.hpp"
-#include "runtime/typed_launch.hpp"
+#include "runtime/launch/launch.hpp"
+#include "runtime/launch/typed_launch.hpp"
+#include "runtime/module.hpp"
+
+namespace ikat::trace {
+class KernelHandle;
+}
 
 namespace ikat::runtime {
 
@@ -35,15 +39,24 @@ public:
         static_assert(sizeof...(A) == sizeof...(P), "launch: it takes one argument for each parameter of the kernel");
         if constexpr (sizeof...(A) == sizeof...(P)) {
             std::vector<Argument> list;
-            (detail::add_argument<P>(list, arguments, kernel.ast(), point.where), ...);
-            launch_list({kernel.ast(), &kernel.handle()}, point, list);
+            (detail::add_argument<P>(list, arguments, kernel.handle().info(), point.where), ...);
+            launch_list(kernel.handle(), point, list);
         }
     }
     /// A kernel with arguments whose types are data.
-    void launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const;
-    /// Runs an entry of loaded PTX; checks only the device's limits and the size of `parameters`.
-    void launch(const Module& module, std::string_view entry, const Grid& grid,
-                std::span<const std::byte> parameters) const;
+    void launch(const trace::KernelHandle& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const;
+    /// Runs an entry of loaded PTX, as a kernel if the PTX says what its parameters are (Module::info): buffers and
+    /// views, numbers, and trivially copyable objects for parameters of bytes.
+    template <class... A>
+    requires(!detail::are_bytes<A...>) void launch(const Module& module, std::string_view entry,
+                                                   const LaunchPoint& point, A&&... arguments) const {
+        const Given list[] = {detail::given(arguments)..., {}};
+        launch_given(module, entry, point, {list, sizeof...(A)});
+    }
+    /// The same with parameters as they lie in memory. Of PTX that says nothing of the entry, only the device's limits
+    /// are checked, and the size of `parameters`.
+    void launch(const Module& module, std::string_view entry, const Grid& grid, std::span<const std::byte> parameters,
+                const Location& where = Location::of(std::source_location::current())) const;
 
     const Device& device() const { return *device_; }
     bool is_stream() const { return stream_ != nullptr; }
@@ -53,8 +66,10 @@ public:
 private:
     /// `launch` without the conversion to a span, which takes a compiler a sixteenth of what all of <ikat/ikat.hpp>
     /// does.
-    void launch_list(const CapturedKernel& kernel, const LaunchPoint& point,
+    void launch_list(const trace::KernelHandle& kernel, const LaunchPoint& point,
                      const std::vector<Argument>& arguments) const;
+    void launch_given(const Module& module, std::string_view entry, const LaunchPoint& point,
+                      std::span<const Given> arguments) const;
     StreamHandle handle() const;
     /// Waits for completion if launches do.
     void finish() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects of a device besides memory: loaded PTX, streams and events. Each keeps its device open.
+// The objects of a device besides memory and loaded PTX (module.hpp): streams and events. Each keeps its device open.
 #pragma once
 #include <utility>
 
@@ -33,8 +33,6 @@ private:
     Handle handle_;
 };
 
-/// PTX loaded on a device; made by Device::load.
-using Module = Owned<ModuleHandle, &Backend::unload>;
 using OwnedStream = Owned<StreamHandle, &Backend::destroy_stream>;
 
 /// A point in the work of a device or a stream; made by their record().

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "codegen/ast/ast.hpp"
 #include "codegen/ir/op/evaluate.hpp"
+#include "codegen/kernel/kernel_info.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "codegen/support/half.hpp"
 

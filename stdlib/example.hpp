@@ -9,8 +9,8 @@
 
 #include "codegen/ir/type.hpp"
 
-namespace ikat::ast {
-struct KernelTree;
+namespace ikat {
+struct KernelInfo;
 }
 
 namespace ikat::stdlib {
@@ -35,7 +35,7 @@ public:
         double bound(std::size_t i, ir::Type type) const;
     };
 
-    Example(const ast::KernelTree& kernel, std::vector<Argument> arguments)
+    Example(const KernelInfo& kernel, std::vector<Argument> arguments)
         : kernel_(kernel), arguments_(std::move(arguments)) {}
 
     /// By the parameter's name: the elements of an array as f32, as words, as bytes, or a number. No elements where the
@@ -65,7 +65,7 @@ private:
     std::size_t position(std::string_view name) const;
     std::vector<float> floats(std::size_t position) const;
 
-    const ast::KernelTree& kernel_;
+    const KernelInfo& kernel_;
     std::vector<Argument> arguments_;
     std::vector<Expected> expected_{};
 };

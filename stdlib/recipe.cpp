@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "codegen/ast/ast.hpp"
+#include "codegen/kernel/kernel_info.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "dsl/record/capture.hpp"
 #include "stdlib/roles.hpp"
@@ -134,7 +134,7 @@ std::string_view Recipe::argument(std::size_t i) const {
 
 void check(const Recipe& recipe, const Variant& kernel, const Call& call) { checked_sizes(recipe, kernel, call); }
 
-runtime::Argument FunctionOperand::as_argument(const ast::KernelTree& kernel, std::size_t position,
+runtime::Argument FunctionOperand::as_argument(const KernelInfo& kernel, std::size_t position,
                                                const Location& where) const {
     if (part_) return runtime::buffer_argument(type_, *part_, kernel, position, where);
     return {.type = type_, .bits = bits_};
@@ -157,7 +157,7 @@ Workspace& Steps::workspace() {
 }
 
 void Steps::launch(const trace::KernelHandle& kernel, const Grid& grid, std::span<const runtime::Argument> arguments) {
-    queue_.launch(runtime::CapturedKernel{kernel.ast(), &kernel}, {grid, queue_.where()}, arguments);
+    queue_.launch(kernel, {grid, queue_.where()}, arguments);
 }
 
 void Steps::launch(const Grid& grid, std::initializer_list<std::pair<std::string_view, FunctionOperand>> instead) {
@@ -173,7 +173,7 @@ void Steps::launch(const trace::KernelHandle& kernel, const Grid& grid,
                    std::initializer_list<FunctionOperand> operands) {
     std::vector<runtime::Argument> list;
     for (const FunctionOperand& operand : operands)
-        list.push_back(operand.as_argument(kernel.ast(), list.size(), queue_.where()));
+        list.push_back(operand.as_argument(kernel.info(), list.size(), queue_.where()));
     launch(kernel, grid, list);
 }
 
@@ -186,8 +186,8 @@ void run(const Queue& queue, const Recipe& recipe, std::size_t type, std::initia
     const trace::KernelHandle& handle = variant.instances[type]();
     std::vector<runtime::Argument> arguments;
     for (const FunctionOperand& operand : operands)
-        arguments.push_back(operand.as_argument(handle.ast(), arguments.size(), where));
-    const Call call(handle.ast(), arguments, 0, {recipe.function(), where});
+        arguments.push_back(operand.as_argument(handle.info(), arguments.size(), where));
+    const Call call(handle.info(), arguments, 0, {recipe.function(), where});
     runtime::check_arguments(call.kernel(), arguments, where);
     const Sizes sizes = checked_sizes(recipe, variant, call);
     check_buffers(call, sizes);

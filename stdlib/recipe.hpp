@@ -59,7 +59,7 @@ class Call {
 public:
     /// The kernel and the arguments, which fit each other, must outlive this. `threads` is the number of threads per
     /// block that was asked for, or 0.
-    Call(const ast::KernelTree& kernel, std::span<const runtime::Argument> arguments, std::uint32_t threads = 0,
+    Call(const KernelInfo& kernel, std::span<const runtime::Argument> arguments, std::uint32_t threads = 0,
          const SizeCheck& check = {})
         : kernel_(kernel), arguments_(arguments), threads_(threads), check_(check) {}
 
@@ -79,14 +79,14 @@ public:
     /// Throws Error.
     [[noreturn]] void fail(std::string_view message, std::string_view hint) const;
 
-    const ast::KernelTree& kernel() const { return kernel_; }
+    const KernelInfo& kernel() const { return kernel_; }
     std::span<const runtime::Argument> arguments() const { return arguments_; }
     const SizeCheck& check() const { return check_; }
 
 private:
     std::size_t position(std::string_view name) const;
 
-    const ast::KernelTree& kernel_;
+    const KernelInfo& kernel_;
     std::span<const runtime::Argument> arguments_;
     std::uint32_t threads_;
     SizeCheck check_;
@@ -158,7 +158,7 @@ public:
     ir::Type type() const { return type_; }
     /// The memory, unless it is a number.
     const std::optional<runtime::BufferPart>& part() const { return part_; }
-    runtime::Argument as_argument(const ast::KernelTree& kernel, std::size_t position, const Location& where) const;
+    runtime::Argument as_argument(const KernelInfo& kernel, std::size_t position, const Location& where) const;
 
 private:
     ir::Type type_;

@@ -50,10 +50,10 @@ std::vector<Entry> all_entries() {
 
 }  // namespace
 
-const ast::KernelTree& Entry::kernel() const { return handle().ast(); }
+const KernelInfo& Entry::info() const { return handle().info(); }
 
 Grid Entry::grid(std::span<const runtime::Argument> arguments, std::uint32_t threads) const {
-    const Call call(kernel(), arguments, threads, {.function = name});
+    const Call call(info(), arguments, threads, {.function = name});
     check(*recipe, *variant, call);
     return variant->grid(call);
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "dsl/record/capture.hpp"
 #include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
@@ -18,8 +19,8 @@ struct Entry {
     const Variant* variant;
     const trace::KernelHandle& (*handle)();
 
-    /// The captured kernel, the same object on each call. Throws Error for mistakes in the kernel.
-    const ast::KernelTree& kernel() const;
+    /// What a launch has to know of the kernel. Throws Error for mistakes in it.
+    const KernelInfo& info() const;
     /// The launch for these arguments, whose number and types must fit the kernel, in blocks of `threads` threads; 0:
     /// of the kernel's default. Throws Error for arguments that break the rules in `document`.
     Grid grid(std::span<const runtime::Argument> arguments, std::uint32_t threads) const;

@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "codegen/ast/ast.hpp"
 #include "codegen/nvdisasm.hpp"
+#include "dsl/record/capture.hpp"
 
 namespace ikat::bench {
 
@@ -16,7 +16,7 @@ using Bytes = std::vector<std::uint8_t>;
 struct Row {
     const char* name;  // of the entry in both versions
     const char* title;
-    const ast::KernelTree& ours;
+    const trace::KernelHandle& ours;
     std::uint32_t grid[2], block[2];
     std::vector<std::variant<Bytes, std::uint32_t, float>> arguments;
     /// The loops of which the instructions per element are added; none to count the whole kernel.

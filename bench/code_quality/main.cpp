@@ -121,7 +121,8 @@ void compare(const std::string& target, const std::string& shown) {
     for (const Row& row : rows()) {
         const bool shows = shown == row.name;
         if (!shown.empty() && !shows) continue;
-        const std::string our_ptx = compile(row.ours, {.target = target}).ptx, nvcc_ptx = entry_alone(theirs, row.name);
+        const std::string our_ptx = compile(row.ours.ast(), {.target = target}).ptx,
+                          nvcc_ptx = entry_alone(theirs, row.name);
         const auto our_results = run(row, our_ptx, device), nvcc_results = run(row, nvcc_ptx, device);
         for (std::size_t i = 0; i < our_results.size(); ++i)
             if (!same(our_results[i], nvcc_results[i], row.tolerance))

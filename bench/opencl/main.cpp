@@ -76,7 +76,7 @@ public:
     Ours(const runtime::Device& device, const Case& c) : device_(device), case_(c) {
         const std::vector<Row> all = rows();
         const auto row = std::ranges::find(all, std::string_view(c.name), &Row::name);
-        module_ = device.load(compile(row->ours, {.target = "sm_90"}).ptx, c.name);
+        module_ = device.load(compile(row->ours.ast(), {.target = "sm_90"}).ptx, c.name);
         for (const std::size_t count : c.floats) append(buffers_.emplace_back(device.upload(numbers(count))).address());
         if (c.has_factor) append(factor);
         append(c.n);

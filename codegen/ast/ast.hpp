@@ -24,9 +24,9 @@
 #include <string>
 #include <vector>
 
-#include "codegen/ast/tensor_map.hpp"
 #include "codegen/ir/function.hpp"
 #include "codegen/ir/op/families.hpp"
+#include "codegen/kernel/kernel_info.hpp"
 #include "codegen/support/chunked.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "codegen/support/id.hpp"
@@ -109,64 +109,14 @@ struct VariableInfo {
     Location where{};
 };
 
-/// A parameter of rank 2 or 3: parameters[pointer], followed by its extents (u32; rows, columns), then its pitches
-/// (u32; elements from one row to the next; for rank 3, first those from one plane to the next).
-struct View {
-    std::uint32_t pointer = 0;
-    std::uint32_t rank = 2;
-    std::uint32_t parameters() const { return 2 * rank; }  // how many it takes, including the pointer
-    std::uint32_t extent(std::uint32_t dimension) const { return pointer + 1 + dimension; }
-    std::uint32_t pitch(std::uint32_t dimension) const { return pointer + 1 + rank + dimension; }
-};
-
-/// The body's requirements on blocks and grids; each launch checks them.
-struct BlockShape {
-    bool whole_warps = false;       // a multiple of 32 threads
-    bool whole_warpgroups = false;  // ... of 128
-    bool linear = false;            // one dimension
-    bool linear_grid = false;       // and so has the grid
-    std::uint32_t threads = 0;      // exactly that many; 0: any number
-};
-
-/// A contract; each launch checks it: a buffer has `count` elements for each `per` of the product of these integers.
-struct LeastSize {
-    std::uint32_t pointer = 0;
-    std::uint64_t count = 1, per = 1;
-    std::vector<std::uint32_t> factors{};  // parameters
-};
-
-/// Elements beyond each edge of a pointer's view that the body may read: for each dimension so many.
-struct Halo {
-    std::uint32_t pointer = 0;
-    std::vector<std::uint32_t> widths{};
-};
-
-/// What the body expects of a parameter; each launch checks it. Unlike by a contract, nothing is optimised by it.
-struct Expectation {
-    std::uint32_t parameter = 0;
-    std::uint64_t multiple = 1;  // of a number; of an address, in bytes
-    std::string what, hint;      // "a TileSource copies 16 bytes at once"
-    Location where{};
-};
-
-/// A kernel, or a function that kernels call.
-struct KernelTree {
-    std::string name;
+/// A kernel, or a function that kernels call: what a launch has to know of it, and its body.
+struct KernelTree : KernelInfo {
     bool is_function = false;
     std::vector<KernelTree> functions{};  // that it calls, each after those that it calls itself
-    std::vector<ir::Parameter> parameters;
-    ir::Type gives = ir::Type::Void;  // the result type of a function
-    std::vector<View> views{};        // in the order of their pointers
-    std::vector<TensorMap> maps{};    // in the order of their parameters
+    ir::Type gives = ir::Type::Void;      // the result type of a function
     std::vector<ir::Symbol> symbols;
     std::vector<std::string> texts;
-    ir::LaunchBounds bounds;
-    BlockShape block{};
-    std::vector<LeastSize> sizes{};
-    std::vector<Halo> halos{};
-    std::vector<Expectation> expectations{};
     bool checked = false;  // capture has already checked it: check() need not run again
-    Location where{};
 
     Chunked<NodeInfo> nodes;  // nodes in no region are unused and not part of the kernel
     std::vector<VariableInfo> variables;
@@ -177,22 +127,7 @@ struct KernelTree {
     const VariableInfo& operator[](Variable variable) const { return variables[index(variable)]; }
     std::span<const Node> operator[](Region region) const { return regions[index(region)]; }
     Region body() const { return Region(0); }
-    /// The map that this parameter is, or null.
-    const TensorMap* map_at(std::uint32_t parameter) const {
-        for (const TensorMap& map : maps)
-            if (map.parameter == parameter) return &map;
-        return nullptr;
-    }
-    /// The view that has this parameter as its pointer, or null.
-    const View* view_at(std::uint32_t parameter) const {
-        for (const View& view : views)
-            if (view.pointer == parameter) return &view;
-        return nullptr;
-    }
 };
-
-/// "rows * columns / 32 * 18"
-std::string product(const KernelTree& kernel, const LeastSize& least);
 
 /// The kernel as text, one node per line, by default without locations.
 std::string print(const KernelTree& kernel, bool locations = false);

@@ -41,9 +41,9 @@ private:
         for (std::size_t i = 0; i < kernel_.parameters.size(); ++i) {
             if (i > 0) out_ += ", ";
             parameter(kernel_.parameters[i]);
-            for (const LeastSize& least : kernel_.sizes)
+            for (const KernelInfo::LeastSize& least : kernel_.sizes)
                 if (least.pointer == i) out_ += " at_least " + product(kernel_, least);
-            for (const Halo& halo : kernel_.halos)
+            for (const KernelInfo::Halo& halo : kernel_.halos)
                 if (halo.pointer == i) out_ += fmt::format(" halo {}", fmt::join(halo.widths, " x "));
         }
         out_ += ')';
@@ -257,14 +257,6 @@ private:
 };
 
 }  // namespace
-
-std::string product(const KernelTree& kernel, const LeastSize& least) {
-    std::string out;
-    for (const std::uint32_t factor : least.factors) out += (out.empty() ? "" : " * ") + kernel.parameters[factor].name;
-    if (least.per > 1) out += fmt::format(" / {}", least.per);
-    if (least.count > 1) out += fmt::format(" * {}", least.count);
-    return out;
-}
 
 std::string print(const KernelTree& kernel, bool locations) { return Printer(kernel, locations).run(); }
 

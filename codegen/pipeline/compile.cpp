@@ -2,11 +2,11 @@
 #include "codegen/pipeline/compile.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
+#include "codegen/kernel/section.hpp"
 #include "codegen/lower/lower.hpp"
 #include "codegen/nvptx/emit/emit.hpp"
 #include "codegen/pipeline/stages.hpp"
@@ -66,14 +66,20 @@ private:
     Clock::time_point start_ = Clock::now();
 };
 
-/// Fills in what the launch and the reports need to know about the kernel.
-void describe(const ir::Function& fn, Compiled& out) {
-    out.name = fn.name;
-    out.parameters = fn.parameters;
+/// What is known of a kernel that is given as IR.
+KernelInfo info_of(const ir::Function& fn) {
+    return {.name = fn.name,
+            .parameters = fn.parameters,
+            .bounds = fn.bounds,
+            .takes_dynamic_shared = std::ranges::any_of(fn.symbols, &ir::Symbol::dynamic)};
+}
+
+/// Fills in what the compiler has made of it.
+void describe(const ir::Function& fn, std::string_view target, Compiled& out) {
     out.symbols = fn.symbols;
-    out.bounds = fn.bounds;
-    out.static_shared_bytes = std::uint32_t(ir::symbol_bytes(fn.symbols, ir::Space::Shared));
-    out.own_dynamic_shared_bytes = std::uint32_t(ir::own_dynamic_bytes(fn.symbols));
+    out.info.target = target;
+    out.info.static_shared_bytes = std::uint32_t(ir::symbol_bytes(fn.symbols, ir::Space::Shared));
+    out.info.own_dynamic_shared_bytes = std::uint32_t(ir::own_dynamic_bytes(fn.symbols));
 }
 
 std::vector<RegisterUse> register_use(const regalloc::Allocation& allocation) {
@@ -140,7 +146,7 @@ void finish(ir::Module module, const CompileOptions& options, Stages& stages, Co
     keep_called(module);
     pipeline::run(pipeline::selection(), module.functions, target, after, options.verify_each);
     keep_called(module);
-    describe(module.functions.back(), out);
+    describe(module.functions.back(), target.name, out);
     std::vector<nvptx::Registers> registers;
     for (const ir::Function& fn : module.functions)
         registers.push_back(nvptx::allocate(fn, {.method = options.allocation}));
@@ -151,8 +157,8 @@ void finish(ir::Module module, const CompileOptions& options, Stages& stages, Co
     const nvptx::Emitted emitted = nvptx::emit(module, registers, target, options.line_info);
     std::vector<std::vector<std::uint32_t>> lines;
     out.ptx = ptx::print(emitted.module, lines);
-    out.source_lines = by_line(emitted.places, lines.back());
-    add_declarations(out.ptx, out.symbols, out.source_lines);
+    out.info.source_lines = by_line(emitted.places, lines.back());
+    add_declarations(out.ptx, out.symbols, out.info.source_lines);
     stages.done("ptx", true, [&] { return out.ptx; });
 }
 
@@ -160,6 +166,7 @@ void finish(ir::Module module, const CompileOptions& options, Stages& stages, Co
 
 Compiled compile(const ast::KernelTree& kernel, const CompileOptions& options) {
     Compiled out;
+    out.info = kernel;
     Stages stages(kernel.name, options, out.stages);
     if (!kernel.checked)
         if (auto findings = ast::check(kernel); !findings.empty()) throw Error(std::move(findings));
@@ -178,31 +185,13 @@ Compiled compile(ir::Module module, const CompileOptions& options) {
     if (kernels != 1) throw Error("a module has one kernel, not " + std::to_string(kernels), "compile each by itself");
     if (!module.functions.back().is_entry)
         throw Error("@" + module.functions.back().name + " stands behind the kernel", "functions come before it");
-    Stages stages(module.functions.back().name, options, out.stages);
+    out.info = info_of(module.functions.back());
+    Stages stages(out.info.name, options, out.stages);
     finish(std::move(module), options, stages, out);
     return out;
 }
 
-namespace {
-std::string before_own_bytes(std::string_view kernel) { return "// A launch of " + std::string(kernel) + " gives "; }
-constexpr std::string_view behind_own_bytes = " bytes of dynamic shared memory, besides those that it is to use.\n";
-}  // namespace
-
-std::string file_text(const Compiled& compiled) {
-    if (compiled.own_dynamic_shared_bytes == 0) return compiled.ptx;
-    return before_own_bytes(compiled.name) + std::to_string(compiled.own_dynamic_shared_bytes) +
-           std::string(behind_own_bytes) + compiled.ptx;
-}
-
-std::uint32_t own_dynamic_bytes(std::string_view file_text, std::string_view kernel) {
-    const std::string before = before_own_bytes(kernel);
-    const std::size_t at = file_text.find(before);
-    if (at == file_text.npos || (at && file_text[at - 1] != '\n')) return 0;
-    std::uint32_t bytes = 0;
-    const char* const end = file_text.data() + file_text.size();
-    const auto [rest, error] = std::from_chars(file_text.data() + at + before.size(), end, bytes);
-    return error == std::errc{} && std::string_view(rest, end).starts_with(behind_own_bytes) ? bytes : 0;
-}
+std::string file_text(const Compiled& compiled) { return with_sections(compiled.ptx, {&compiled.info, 1}); }
 
 Compiled compile(ir::Function fn, const CompileOptions& options) {
     ir::Module module;

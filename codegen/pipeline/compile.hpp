@@ -9,6 +9,7 @@
 
 #include "codegen/ast/ast.hpp"
 #include "codegen/ir/function.hpp"
+#include "codegen/kernel/kernel_info.hpp"
 #include "codegen/nvptx/emit/pressure.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "regalloc/regalloc.hpp"
@@ -33,16 +34,11 @@ struct RegisterUse {
 };
 
 struct Compiled {
-    std::string name;
-    std::string ptx;
-    std::vector<Location> source_lines;  // by PTX line (index 0 unused): the kernel's source line, and an array's
-    std::vector<ir::Parameter> parameters;
+    std::string ptx;  // without the section that holds `info` in files
+    KernelInfo info;
     std::vector<ir::Symbol> symbols;
-    ir::LaunchBounds bounds;
     std::vector<RegisterUse> registers;
     nvptx::SourcePressure pressure;  // with CompileOptions::pressure
-    std::uint32_t static_shared_bytes = 0;
-    std::uint32_t own_dynamic_shared_bytes = 0;  // a launch adds them to those that it gives
 
     struct Stage {
         std::string name;  // "ast", "ssa", those of stages.hpp up to "opt" and "select", "registers", "ptx"
@@ -60,9 +56,7 @@ Compiled compile(const ast::KernelTree& kernel, const CompileOptions& options = 
 Compiled compile(ir::Module module, const CompileOptions& options = {});
 Compiled compile(ir::Function kernel, const CompileOptions& options = {});
 
-/// The PTX as it is written to a file: behind a line that says what a launch adds, if it does.
+/// The PTX as it is written to a file: before the section .ikat (codegen/kernel/section.hpp).
 std::string file_text(const Compiled& compiled);
-/// The bytes that this line says of a kernel; 0 if there is none.
-std::uint32_t own_dynamic_bytes(std::string_view file_text, std::string_view kernel);
 
 }  // namespace ikat

@@ -165,9 +165,9 @@ KernelReport report(const ptx::Module& module, std::string_view entry, const Rep
 
 KernelReport report(const Compiled& compiled, const ReportOptions& given) {
     ReportOptions options = given;
-    options.dynamic_shared_bytes += compiled.own_dynamic_shared_bytes;
-    const Module module = ptx::parse(compiled.ptx, compiled.name + ".ptx");
-    KernelReport out = read(module, compiled.name);
+    options.dynamic_shared_bytes += compiled.info.own_dynamic_shared_bytes;
+    const Module module = ptx::parse(compiled.ptx, compiled.info.name + ".ptx");
+    KernelReport out = read(module, compiled.info.name);
     out.live.emplace();
     for (std::size_t pool = 0; pool < compiled.registers.size(); ++pool)
         (*out.live)[pool] = compiled.registers[pool].max_live;

@@ -15,7 +15,9 @@ std::vector<ExportedKernel>& registered() {
 
 }  // namespace
 
-detail::Export::Export(const char* name, const ast::KernelTree& (*ast)()) { registered().push_back({name, ast}); }
+detail::Export::Export(const char* name, const trace::KernelHandle& (*handle)()) {
+    registered().push_back({name, handle});
+}
 
 std::vector<ExportedKernel> exported_kernels() {
     std::vector<ExportedKernel> out = registered();

@@ -7,15 +7,15 @@
 #pragma once
 #include <vector>
 
-namespace ikat::ast {
-struct KernelTree;
+namespace ikat::trace {
+class KernelHandle;
 }
 
 namespace ikat {
 
 struct ExportedKernel {
-    const char* name;                 // of the C++ variable
-    const ast::KernelTree& (*ast)();  // captured at the first call; throws Error with all mistakes in it
+    const char* name;  // of the C++ variable
+    const trace::KernelHandle& (*handle)();
 };
 
 /// The exported kernels of all files of the program, sorted by name.
@@ -23,7 +23,7 @@ std::vector<ExportedKernel> exported_kernels();
 
 namespace detail {
 struct Export {
-    Export(const char* name, const ast::KernelTree& (*ast)());
+    Export(const char* name, const trace::KernelHandle& (*handle)());
 };
 }  // namespace detail
 
@@ -32,4 +32,4 @@ struct Export {
 /// Exports a kernel; goes after its definition at namespace scope.
 #define IKAT_EXPORT_KERNEL(kernel)                                             \
     [[maybe_unused]] static const ::ikat::detail::Export ikat_export_##kernel( \
-        #kernel, []() -> const ::ikat::ast::KernelTree& { return kernel.ast(); });
+        #kernel, []() -> const ::ikat::trace::KernelHandle& { return kernel.handle(); });

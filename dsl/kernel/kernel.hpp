@@ -233,8 +233,9 @@ public:
     const ast::KernelTree& ast() const { return handle_.ast(); }
     /// Captures the kernel if that has not happened yet. Throws Error with all mistakes in it.
     void check() const { handle_.ast(); }
-    /// The handle that keeps ast() alive.
+    /// The kernel without its types; it keeps ast() alive.
     const trace::KernelHandle& handle() const { return handle_; }
+    operator const trace::KernelHandle&() const { return handle_; }
 
     // To be called when the kernel is defined, before its first use. (`requires` is a keyword.)
 

@@ -86,14 +86,14 @@ constexpr bool check_strides() {
 }
 
 template <class T, class B, int swizzle, Fill fill>
-constexpr ast::TensorMap tensor_map() {
+constexpr TensorMapInfo tensor_map() {
     static_assert(ir::contains(ir::AnyNum | ir::Float8, ir::type_of<T>), "TensorMap: elements are integers and floats");
     static_assert(B::rank >= 1 && B::rank <= 5, "TensorMap: a box has one to five dimensions");
     static_assert(swizzle == 0 || swizzle == 32 || swizzle == 64 || swizzle == 128,
                   "TensorMap: rows are swizzled within 32, 64 or 128 bytes, or with 0 not at all");
     static_assert(fill == Fill::Zeros || ir::contains(ir::Float, ir::type_of<T>),
                   "TensorMap: only of half, bfloat16, float and double can the fill be NaN");
-    ast::TensorMap out{
+    TensorMapInfo out{
         .element = ir::type_of<T>, .rank = B::rank, .swizzle = swizzle, .fills_with_nan = fill == Fill::NaN};
     for (std::uint32_t d = 0; d < B::rank; ++d) out.box[d] = B::extents[d];
     if constexpr (check_strides<B>())
@@ -127,7 +127,7 @@ class TensorMap {
 
 public:
     using element_type = T;
-    static constexpr ast::TensorMap map = detail::tensor_map<T, B, swizzle_, fill>();
+    static constexpr TensorMapInfo map = detail::tensor_map<T, B, swizzle_, fill>();
     static constexpr int rank = int(B::rank), swizzle = swizzle_;
     /// Of a box.
     static constexpr std::uint32_t bytes = std::uint32_t(map.box_bytes());

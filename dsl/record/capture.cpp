@@ -14,6 +14,7 @@
 #include <string_view>
 #include <thread>
 
+#include "codegen/ast/digest.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/support/environment.hpp"
 #include "dsl/record/clusters.hpp"
@@ -96,6 +97,7 @@ private:
 ast::KernelTree Recorder::finish() {
     flush();
     at(kernel.where);  // for diagnostics that no statement followed
+    kernel.takes_dynamic_shared = std::ranges::any_of(kernel.symbols, &ir::Symbol::dynamic);
     return Finish(kernel).run();
 }
 
@@ -155,6 +157,7 @@ struct KernelHandle::State : Counted {
     std::atomic<bool> captured = false;
     std::atomic<std::thread::id> capturing;  // the thread that captures it
     std::optional<ast::KernelTree> kernel;
+    Digest digest;
     std::vector<Diagnostic> diagnostics;
     std::exception_ptr thrown;  // an exception of the user's
 
@@ -255,7 +258,7 @@ void KernelHandle::State::apply_size(Recorder& recorder, const Contract& contrac
         return {};
     };
     const auto buffer = position(contract.parameter, is_pointer, "is for pointers");
-    ast::LeastSize least{.pointer = buffer.value_or(0), .count = contract.value, .per = contract.per};
+    KernelInfo::LeastSize least{.pointer = buffer.value_or(0), .count = contract.value, .per = contract.per};
     for (const ParameterName& factor : contract.factors)
         if (const auto found = position(factor, is_integer, "multiplies integers")) least.factors.push_back(*found);
     if (buffer) recorder.kernel.sizes.push_back(std::move(least));
@@ -271,12 +274,12 @@ void KernelHandle::State::apply_halo(Recorder& recorder, const Contract& contrac
     if (parameter->access != ir::Access::In && parameter->access != ir::Access::InOut)
         return complain("is for what is read, and `" + parameter->name + "` is no In or InOut");
     const auto pointer = std::uint32_t(parameter - recorder.kernel.parameters.data());
-    const ast::View* const view = recorder.kernel.view_at(pointer);
+    const KernelInfo::View* const view = recorder.kernel.view_at(pointer);
     const std::size_t rank = view ? view->rank : 1, widths = contract.widths.size();
     if (widths != 1 && widths != rank)
         return complain("has " + std::to_string(widths) + " widths, and `" + parameter->name + "` has rank " +
                         std::to_string(rank));
-    ast::Halo halo{.pointer = pointer, .widths = contract.widths};
+    KernelInfo::Halo halo{.pointer = pointer, .widths = contract.widths};
     halo.widths.resize(rank, contract.widths.front());
     recorder.kernel.halos.push_back(std::move(halo));
 }
@@ -361,6 +364,7 @@ void KernelHandle::State::capture(bool compares) {
     if (diagnostics.empty()) diagnostics = ast::check(*kernel);
     if (diagnostics.empty()) diagnostics = wrong_swizzles(*kernel, recorder.swizzled);
     kernel->checked = diagnostics.empty();
+    digest = ast::digest(*kernel);
     if (diagnostics.empty() && is_function) diagnostics = unfit_for_functions(*kernel);
     recorder.callers.explain(diagnostics);
 }
@@ -507,6 +511,9 @@ const ast::KernelTree& KernelHandle::ast() const {
     if (!state_->diagnostics.empty()) throw Error(state_->diagnostics);
     return *state_->kernel;
 }
+
+const KernelInfo& KernelHandle::info() const { return ast(); }
+const Digest& KernelHandle::digest() const { return ast(), state_->digest; }
 
 void KernelHandle::require(const Contract& contract) { state_->contracts.push_back(contract); }
 void KernelHandle::launch_bounds(std::uint32_t max_threads, std::uint32_t min_blocks) {

@@ -6,10 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/ast/tensor_map.hpp"
+#include "codegen/kernel/tensor_map_info.hpp"
 #include "codegen/support/reference.hpp"
 #include "dsl/record/trace.hpp"
 
+namespace ikat {
+struct Digest;
+struct KernelInfo;
+}  // namespace ikat
 namespace ikat::ast {
 struct KernelTree;
 }
@@ -25,7 +29,7 @@ struct ParameterType {
     std::uint32_t rank = 1;                  // of a pointer
     const char* part = nullptr;              // "pitch" of a separate parameter `A_pitch`, which cannot be assigned
     std::uint32_t bytes = 0, alignment = 0;  // of raw bytes
-    const ast::TensorMap* map = nullptr;     // if these are the map of a tensor
+    const TensorMapInfo* map = nullptr;      // if these are the map of a tensor
 };
 
 /// The values that a parameter of the lambda is made of.
@@ -80,6 +84,10 @@ public:
     /// Captures and checks the kernel at the first call, in any thread. Throws Error with all mistakes in it; the
     /// reference is valid as long as a handle exists.
     const ast::KernelTree& ast() const;
+    /// What a launch has to know of it. Captures it as ast() does.
+    const KernelInfo& info() const;
+    /// Of all that it is: equal kernels have equal ones. Captures it as ast() does.
+    const Digest& digest() const;
 
     void require(const Contract& contract);
     void make_function();  // a function that kernels call

@@ -13,8 +13,8 @@ using ir::BulkForm;
 
 namespace {
 
-ast::TensorMap& map_of(Recorder& recorder, const TensorBox& box) {
-    return *std::ranges::find(recorder.kernel.maps, box.map.index, &ast::TensorMap::parameter);
+TensorMapInfo& map_of(Recorder& recorder, const TensorBox& box) {
+    return *std::ranges::find(recorder.kernel.maps, box.map.index, &TensorMapInfo::parameter);
 }
 
 std::vector<Diagnostic::Note> declaration(const Recorder& recorder, std::uint32_t symbol) {
@@ -24,7 +24,7 @@ std::vector<Diagnostic::Note> declaration(const Recorder& recorder, std::uint32_
 }
 
 /// A box that goes beyond the end of its array, as far as it is known where it begins.
-void check_end(Recorder& recorder, const std::string& what, const ast::TensorMap& map, std::uint32_t index,
+void check_end(Recorder& recorder, const std::string& what, const TensorMapInfo& map, std::uint32_t index,
                ast::Node address) {
     const ir::Symbol& symbol = recorder.kernel.symbols[index];
     const std::uint64_t size = symbol.count * ir::info(symbol.element).bytes;
@@ -42,7 +42,7 @@ bool is_row_of(std::uint64_t box, std::uint64_t array, bool is_swizzled) {
     return is_swizzled ? box == array : box % array == 0 || array % box == 0;
 }
 
-void check_rows(Recorder& recorder, const std::string& what, const ast::TensorMap& map, const Slot& place) {
+void check_rows(Recorder& recorder, const std::string& what, const TensorMapInfo& map, const Slot& place) {
     const KnownRows& rows = place.rows;
     const auto complain = [&](const std::string& message, const char* hint) {
         recorder.complain(what + message, hint, recorder.here(), declaration(recorder, place.array.index));
@@ -60,7 +60,7 @@ void check_rows(Recorder& recorder, const std::string& what, const ast::TensorMa
 }
 
 /// Aligns the array as the pattern of the box wants it, and complains about a place where the box cannot be.
-void check_place(Recorder& recorder, const std::string& what, const ast::TensorMap& map, const Slot& place,
+void check_place(Recorder& recorder, const std::string& what, const TensorMapInfo& map, const Slot& place,
                  ast::Node address) {
     ir::Symbol& symbol = recorder.kernel.symbols[place.array.index];
     symbol.alignment = std::max(symbol.alignment, map.alignment());
@@ -106,7 +106,7 @@ void tensor_load(const Slot& to, const TensorBox& from, const Slot& barrier, con
     recorder.at(where);
     if (!recorder.owns(barrier.array.capture) || !check_operands(recorder, "tma_load()", from, to)) return;
     const ast::Nodes nodes = recorder.commit_places({&to, &barrier}, list(values));
-    const ast::TensorMap& map = map_of(recorder, from);
+    const TensorMapInfo& map = map_of(recorder, from);
     check_place(recorder, "tma_load()", map, to, nodes[0]);
     recorder.swizzled.push_back({.is_filled = true,
                                  .symbol = to.array.index,

@@ -72,7 +72,7 @@ namespace {
 
 void expect(Recorder& recorder, std::uint32_t parameter, const Expected& expected, const Where& where) {
     const Location place = Location::of(where);
-    const auto is_same = [&](const ast::Expectation& other) {
+    const auto is_same = [&](const KernelInfo::Expectation& other) {
         return other.parameter == parameter && other.multiple == expected.multiple && other.where == place;
     };
     auto& all = recorder.kernel.expectations;

@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     bool passed = true;
     for (const ikat::ExportedKernel& kernel : ikat::exported_kernels()) {
         const auto result =
-            ikat::golden::compare(folder / (kernel.name + std::string(".ptx")), ikat::golden::ptx(kernel.ast()));
+            ikat::golden::compare(folder / (kernel.name + std::string(".ptx")), ikat::golden::ptx(kernel.handle()));
         std::printf("%s %s\n", result.passed ? "passed" : "FAILED", kernel.name);
         if (!result.message.empty()) std::printf("%s\n", result.message.c_str());
         passed = passed && result.passed;

@@ -68,7 +68,7 @@ private:
 /// The arguments of a kernel, one after the other.
 class Attention::Arguments {
 public:
-    Arguments(const ast::KernelTree& kernel, const Location& where) : kernel_(kernel), where_(where) {}
+    Arguments(const KernelInfo& kernel, const Location& where) : kernel_(kernel), where_(where) {}
     void add(const FunctionOperand& operand) { list_.push_back(operand.as_argument(kernel_, list_.size(), where_)); }
     void add_numbers(auto... numbers) { (add(std::uint32_t(numbers)), ...); }
     void add_array(const HeadsOperand& x) {
@@ -98,7 +98,7 @@ private:
         return pitches;
     }
 
-    const ast::KernelTree& kernel_;
+    const KernelInfo& kernel_;
     const Location& where_;
     std::vector<runtime::Argument> list_;
 };
@@ -262,15 +262,14 @@ void Attention::run() const {
     const std::uint64_t count = blocks(is.queries);
     if (count > 0x7fffffff) fail(fmt::format("{} blocks of queries", count), "a grid has at most 2147483647 blocks");
     const trace::KernelHandle& handle = is.handle();
-    Arguments arguments(handle.ast(), where_);
+    Arguments arguments(handle.info(), where_);
     for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) arguments.add_array(*x);
     arguments.add_numbers(queries(), keys(), heads(), heads() / kv_heads());
     for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_})
         arguments.add_numbers(x->pitches[0], x->pitches[1], x->pitches[2]);
     add_numbers_of_scores(arguments);
     add_extras(arguments);
-    queue_.launch(runtime::CapturedKernel{handle.ast(), &handle},
-                  {Grid{{std::uint32_t(count)}, {AttentionTile::threads}}, where_}, arguments.list());
+    queue_.launch(handle, {Grid{{std::uint32_t(count)}, {AttentionTile::threads}}, where_}, arguments.list());
 }
 
 void Attention::run_wgmma() const {
@@ -278,7 +277,7 @@ void Attention::run_wgmma() const {
     const std::uint64_t count = blocks(is.tile().queries());
     if (count > 0x7fffffff) fail(fmt::format("{} tiles of queries", count), "there are at most 2147483647");
     const trace::KernelHandle& handle = is.handle();
-    Arguments arguments(handle.ast(), where_);
+    Arguments arguments(handle.info(), where_);
     // Of no keys there is no map. K and V are not read then, whatever the map.
     const auto add_map = [&](const HeadsOperand& x, std::uint32_t box) {
         if (is.has_offsets)
@@ -292,8 +291,7 @@ void Attention::run_wgmma() const {
     add_numbers_of_scores(arguments);
     add_extras(arguments);
     const std::uint64_t blocks = std::min(count, multiprocessors());
-    queue_.launch(runtime::CapturedKernel{handle.ast(), &handle},
-                  {Grid{{std::uint32_t(blocks)}, {is.tile().threads()}}, where_}, arguments.list());
+    queue_.launch(handle, {Grid{{std::uint32_t(blocks)}, {is.tile().threads()}}, where_}, arguments.list());
 }
 
 }  // namespace

@@ -149,10 +149,10 @@ public:
     Arguments(const DecodeKernel& kernel, const Location& where) : handle_(kernel.handle()), where_(where) {}
     void add(const HeadsOperand& x) { add(x.type, x.part); }
     void add(ir::Type type, const runtime::BufferPart& part) {
-        list_.push_back(runtime::buffer_argument(type, part, handle_.ast(), list_.size(), where_));
+        list_.push_back(runtime::buffer_argument(type, part, handle_.info(), list_.size(), where_));
     }
     void add(const FunctionOperand& operand) {
-        list_.push_back(operand.as_argument(handle_.ast(), list_.size(), where_));
+        list_.push_back(operand.as_argument(handle_.info(), list_.size(), where_));
     }
     void add_numbers(auto... numbers) { (add(std::uint32_t(numbers)), ...); }
     void add_pitches(const HeadsOperand& x) { add_numbers(x.pitches[0], x.pitches[1], x.pitches[2]); }
@@ -171,8 +171,7 @@ private:
 
 void Incremental::launch(const Arguments& arguments, std::uint64_t blocks, std::uint32_t threads) const {
     const trace::KernelHandle& handle = arguments.handle();
-    queue_.launch(runtime::CapturedKernel{handle.ast(), &handle}, {Grid{{std::uint32_t(blocks)}, {threads}}, where_},
-                  arguments.list());
+    queue_.launch(handle, {Grid{{std::uint32_t(blocks)}, {threads}}, where_}, arguments.list());
 }
 
 void Incremental::run() const {

@@ -89,7 +89,7 @@ private:
 
 class Gemm::Arguments {
 public:
-    Arguments(const ast::KernelTree& kernel, const Location& where) : kernel_(kernel), where_(where) {}
+    Arguments(const KernelInfo& kernel, const Location& where) : kernel_(kernel), where_(where) {}
     void add(const MatrixOperand& matrix) { add(matrix.type, matrix.part, matrix.extents, matrix.pitches); }
     void add(ir::Type type, const runtime::BufferPart& part, const std::array<std::uint64_t, 3>& extents,
              const std::array<std::uint64_t, 2>& pitches) {
@@ -108,7 +108,7 @@ public:
     std::span<const runtime::Argument> list() const { return list_; }
 
 private:
-    const ast::KernelTree& kernel_;
+    const KernelInfo& kernel_;
     const Location& where_;
     std::vector<runtime::Argument> list_;
 };
@@ -319,10 +319,9 @@ void Gemm::launch(Step step, std::uint64_t blocks, std::uint32_t threads, auto&&
     TensorKernel which = kernel_;
     which.step = step;
     const trace::KernelHandle& handle = which.handle();
-    Arguments arguments(handle.ast(), where_);
+    Arguments arguments(handle.info(), where_);
     add(arguments);
-    queue_.launch(runtime::CapturedKernel{handle.ast(), &handle}, {Grid{{std::uint32_t(blocks)}, {threads}}, where_},
-                  arguments.list());
+    queue_.launch(handle, {Grid{{std::uint32_t(blocks)}, {threads}}, where_}, arguments.list());
 }
 
 void Gemm::add_epilogue(Arguments& to) const {

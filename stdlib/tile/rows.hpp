@@ -15,7 +15,7 @@
 #pragma once
 #include <tuple>
 
-#include "runtime/launch.hpp"
+#include "runtime/launch/launch.hpp"
 #include "stdlib/reduce/reduce.hpp"
 #include "stdlib/tile/vectors.hpp"
 

@@ -58,7 +58,7 @@ Bytes run(const ir::Function& fn, const Inputs& inputs, const CompileOptions& op
     const runtime::Module module = device().load(compiled.ptx, "random");
     // Kernels not made for several blocks choose their slice by tid.x alone.
     const std::uint32_t used = fn.symbols.empty() ? 1 : blocks;
-    device().launch(module, compiled.name, runtime::grid(used * threads, threads), parameters);
+    device().launch(module, compiled.info.name, runtime::grid(used * threads, threads), parameters);
     return out.download();
 }
 

@@ -30,7 +30,7 @@ std::vector<ir::Word> run(const ast::KernelTree& kernel, const CompileOptions& o
     const auto out = device().upload(std::vector<std::uint8_t>(blocks * threads * RandomAst::words * size));
     const std::uint64_t address = out.address();
     const auto* parameter = reinterpret_cast<const std::byte*>(&address);
-    device().launch(device().load(compiled.ptx, "random"), compiled.name, runtime::grid(blocks * threads, threads),
+    device().launch(device().load(compiled.ptx, "random"), compiled.info.name, runtime::grid(blocks * threads, threads),
                     std::vector(parameter, parameter + sizeof address));
     const std::vector<std::uint8_t> bytes = out.download();
     std::vector<ir::Word> words(bytes.size() / size);

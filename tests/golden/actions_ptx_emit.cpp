@@ -17,8 +17,8 @@ std::string with_source_lines(const Compiled& compiled) {
     for (std::size_t begin = 0, end; begin < compiled.ptx.size(); begin = end + 1) {
         end = compiled.ptx.find('\n', begin);
         out += compiled.ptx.substr(begin, end - begin);
-        if (++number < compiled.source_lines.size() && compiled.source_lines[number].known())
-            out += "  // " + to_string(compiled.source_lines[number]);
+        if (++number < compiled.info.source_lines.size() && compiled.info.source_lines[number].known())
+            out += "  // " + to_string(compiled.info.source_lines[number]);
         out += '\n';
     }
     return out;

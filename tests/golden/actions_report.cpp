@@ -14,7 +14,7 @@ namespace {
 KernelReport report_of(const std::string& name, const std::string& target) {
     const stdlib::Entry* entry = stdlib::find(name);
     if (!entry) throw Error("no kernel called " + name, "stdlib/registry.cpp lists them");
-    return report(compile(entry->kernel(), {.target = target, .pressure = true}));
+    return report(compile(entry->handle().ast(), {.target = target, .pressure = true}));
 }
 
 std::string whole(const golden::Case& test) {

@@ -16,7 +16,7 @@ namespace {
 const ast::KernelTree& kernel_of(const std::string& name) {
     const stdlib::Entry* entry = stdlib::find(name);
     if (!entry) throw Error("no kernel called " + name, "stdlib/registry.cpp lists them");
-    return entry->kernel();
+    return entry->handle().ast();
 }
 
 /// The mnemonic of a line; nothing where it has no instruction. A branch keeps its target.

@@ -27,7 +27,8 @@ struct Layer {
 constexpr Layer layers[] = {
     {"support", "codegen/support/"},
     {"ir", "codegen/ir/", {"support"}},
-    {"ast", "codegen/ast/", {"ir"}},
+    {"kernel", "codegen/kernel/", {"ir"}},
+    {"ast", "codegen/ast/", {"kernel"}},
     {"analysis", "codegen/analysis/", {"ir"}},
     {"passes", "codegen/passes/", {"analysis"}},
     {"lower", "codegen/lower/", {"ast", "ir"}},
@@ -178,6 +179,18 @@ void check_host(std::string_view path, std::string_view text, std::vector<std::s
                "the library throws Error, or says it with note()");
 }
 
+/// Above the language, a kernel is a handle, its KernelInfo and its PTX: what else could be launched has no AST.
+void check_trees(std::string_view path, std::string_view text, std::vector<std::string>& broken) {
+    constexpr std::string_view above[] = {"runtime", "stdlib", "tools", "include", "bench", "examples"};
+    if (std::ranges::find(above, layer_of(path)) == std::end(above)) return;
+    const std::vector<std::string_view> lines = split_lines(text);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        for (const std::string_view name : {" ast::", "(ast::", "<ast::", "\"codegen/ast/"})
+            if (lines[i].find(name) != lines[i].npos)
+                broken.push_back(place(path, i + 1) +
+                                 "above dsl nothing names an AST: take a trace::KernelHandle or a KernelInfo");
+}
+
 void check_target(const Tree& tree, std::string_view path, const Include& include, std::vector<std::string>& broken) {
     const std::string target = resolve(tree, include);
     if (target.empty()) {
@@ -241,6 +254,7 @@ std::vector<std::string> broken_rules(const Tree& tree) {
         check_beginning(path, text, broken);
         check_effects(path, text, broken);
         check_host(path, text, broken);
+        check_trees(path, text, broken);
         if (layer_of(path).empty()) broken.push_back(place(path, 1) + "this folder is in no layer");
         for (const Include& include : includes_of(text)) {
             check_library(path, include, broken);

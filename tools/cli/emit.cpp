@@ -7,14 +7,15 @@
 #include <chrono>
 #include <cstdio>
 
-#include "codegen/ast/ast.hpp"
 #include "codegen/ir/text/parse.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
+#include "codegen/kernel/section.hpp"
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/pipeline/stages.hpp"
 #include "codegen/ptx/text/link.hpp"
 #include "codegen/ptx/text/module.hpp"
+#include "codegen/support/digest.hpp"
 #include "runtime/device.hpp"
 #include "stdlib/registry.hpp"
 #include "tools/cli/commands.hpp"
@@ -61,36 +62,37 @@ std::string stage_text(const Compiled& compiled, const std::string& stage) {
 }
 
 /// The kernels of the name, each once: of a function all that it launches.
-std::vector<const ast::KernelTree*> kernels_of(const EmitOptions& options) {
+std::vector<trace::KernelHandle> kernels_of(const EmitOptions& options) {
     const stdlib::NamedFunction* const function = stdlib::find_function(options.name);
     if (!function) {
         if (!options.sizes.empty() || !options.set.empty() || options.multiprocessors)
             throw Error(
                 fmt::format("--size, --set and --multiprocessors: '{}' does not choose its kernels", options.name),
                 "they are for the functions at the end of `ikat kernels`");
-        return {&find_kernel(options.name).kernel()};
+        return {find_kernel(options.name).handle()};
     }
-    std::vector<const ast::KernelTree*> out;
+    std::vector<trace::KernelHandle> out;
     constexpr std::uint32_t usual = 132;
     for (const runtime::RecordedLaunch& launch :
          launches_of(*function, options.target, options.multiprocessors.value_or(usual), options.sizes, options.set))
-        if (std::ranges::find(out, launch.kernel) == out.end()) out.push_back(launch.kernel);
+        if (std::ranges::find(out, launch.kernel.digest(), &trace::KernelHandle::digest) == out.end())
+            out.push_back(launch.kernel);
     if (out.empty())
         throw Error(fmt::format("'{}' has nothing to run for these sizes", options.name), "ask for others: --size");
     return out;
 }
 
-/// Several kernels as one file, with what each needs of shared memory.
-std::string linked_text(const std::vector<Compiled>& kernels) {
+/// Several kernels as one file. Linked, they stand in other lines than each did.
+std::string linked_text(std::vector<Compiled> kernels) {
     if (kernels.size() == 1) return file_text(kernels[0]);
-    std::string out;
+    std::vector<KernelInfo> infos;
     std::vector<ptx::Module> modules;
-    for (const Compiled& each : kernels) {
-        const std::string text = file_text(each);
-        out += text.substr(0, text.size() - each.ptx.size());
-        modules.push_back(ptx::parse(each.ptx, each.name));
+    for (Compiled& each : kernels) {
+        modules.push_back(ptx::parse(each.ptx, each.info.name));
+        each.info.source_lines.clear();
+        infos.push_back(std::move(each.info));
     }
-    return out + ptx::print(ptx::link(modules));
+    return with_sections(ptx::print(ptx::link(modules)), infos);
 }
 
 void emit(const EmitOptions& options) {
@@ -100,15 +102,16 @@ void emit(const EmitOptions& options) {
                     "ask for one; a report is about the finished kernel");
     check_output_file(options.output);
     const auto start = Clock::now();
-    const std::vector<const ast::KernelTree*> kernels = kernels_of(options);
+    const std::vector<trace::KernelHandle> kernels = kernels_of(options);
+    for (const trace::KernelHandle& kernel : kernels) kernel.info();
     const auto captured = Clock::now();
     std::vector<Compiled> compiled;
-    for (const ast::KernelTree* kernel : kernels)
-        compiled.push_back(compile(*kernel, {.target = options.target,
-                                             .passes = options.passes,
-                                             .line_info = options.line_info,
-                                             .keep_stages = options.stage != "ptx",
-                                             .pressure = !options.report.empty()}));
+    for (const trace::KernelHandle& kernel : kernels)
+        compiled.push_back(compile(kernel.ast(), {.target = options.target,
+                                                  .passes = options.passes,
+                                                  .line_info = options.line_info,
+                                                  .keep_stages = options.stage != "ptx",
+                                                  .pressure = !options.report.empty()}));
     std::string text;
     if (options.report.empty() && options.stage == "ptx") {
         text = linked_text(compiled);
@@ -121,7 +124,7 @@ void emit(const EmitOptions& options) {
     write_text(options.output, text);
     if (!options.time) return;
     for (const Compiled& each : compiled)
-        print_times(each, each.name == compiled[0].name ? captured - start : Clock::duration{});
+        print_times(each, each.info.name == compiled[0].info.name ? captured - start : Clock::duration{});
 }
 
 /// The IR is verified when it is read, with the file's lines in errors, and again after each pass.
@@ -173,7 +176,7 @@ void show_kernel(const std::string& name) {
     const stdlib::Entry& entry = find_kernel(name);
     const stdlib::Recipe& recipe = *entry.recipe;
     std::string out =
-        signature(entry.kernel()) + "\n" + std::string(entry.summary) + "\n\n" + std::string(entry.document) + "\n";
+        signature(entry.info()) + "\n" + std::string(entry.summary) + "\n\n" + std::string(entry.document) + "\n";
     if (!recipe.call.empty()) out += fmt::format("In programs: stdlib::{}.\n", recipe.call);
     out += recipe.bound_by.empty()
                ? fmt::format("What it moves at least, of s elements of E bytes or weights of b bytes: {}.\n",

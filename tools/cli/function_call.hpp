@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/launch_recorder.hpp"
+#include "runtime/launch/launch_recorder.hpp"
 #include "stdlib/functions.hpp"
 #include "tools/cli/run_arguments.hpp"
 

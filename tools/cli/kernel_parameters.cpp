@@ -7,17 +7,17 @@
 
 namespace ikat::cli {
 
-std::vector<KernelParameter> parameters_of(const ast::KernelTree& kernel) {
+std::vector<KernelParameter> parameters_of(const KernelInfo& kernel) {
     std::vector<KernelParameter> out;
     for (std::uint32_t i = 0; i < kernel.parameters.size();) {
-        const ast::View* view = kernel.view_at(i);
+        const KernelInfo::View* view = kernel.view_at(i);
         out.push_back({kernel.parameters[i].name, i, view});
         i += view ? view->parameters() : 1;
     }
     return out;
 }
 
-std::string signature(const ast::KernelTree& kernel) {
+std::string signature(const KernelInfo& kernel) {
     constexpr std::string_view extents[] = {"", "", "rows x columns", "planes x rows x columns"};
     std::string out = kernel.name + "(";
     for (const KernelParameter& of : parameters_of(kernel)) {

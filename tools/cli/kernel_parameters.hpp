@@ -5,22 +5,22 @@
 #include <string>
 #include <vector>
 
-#include "codegen/ast/ast.hpp"
-#include "runtime/launch.hpp"
+#include "codegen/kernel/kernel_info.hpp"
+#include "runtime/launch/launch.hpp"
 #include "tools/cli/argument.hpp"
 
 namespace ikat::cli {
 
 struct KernelParameter {
     std::string name;
-    std::uint32_t number;   // of its first parameter in the entry
-    const ast::View* view;  // or null
+    std::uint32_t number;          // of its first parameter in the entry
+    const KernelInfo::View* view;  // or null
 };
 
-std::vector<KernelParameter> parameters_of(const ast::KernelTree& kernel);
+std::vector<KernelParameter> parameters_of(const KernelInfo& kernel);
 
 /// "saxpy(a: f32, x: in f32[], y: inout f32[], n: u32)"
-std::string signature(const ast::KernelTree& kernel);
+std::string signature(const KernelInfo& kernel);
 
 /// Appends the extents and pitches of a buffer passed as a view: row-major, without gaps. Throws Error for a shape of
 /// another rank. `text` is the argument as written.

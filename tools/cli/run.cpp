@@ -7,7 +7,6 @@
 #include <map>
 #include <optional>
 
-#include "codegen/ast/ast.hpp"
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "runtime/device.hpp"
@@ -66,6 +65,12 @@ struct Setting {
     ParsedArgument value;
 };
 
+/// A kernel that has run, or an entry of a file.
+struct Ran {
+    std::optional<trace::KernelHandle> kernel;
+    runtime::Grid grid;
+};
+
 /// One launch, checked as far as possible before anything runs.
 struct Launch {
     const LaunchOptions* options;
@@ -83,7 +88,7 @@ struct Launch {
     std::optional<FunctionCall> call{};
 
     // Once it has run: the kernels, if it is not of a file, and their launches, one behind the other in the traffic
-    std::vector<runtime::RecordedLaunch> launched{};
+    std::vector<Ran> launched{};
     std::optional<std::size_t> traffic{};  // the first one's index in the counted traffic
 
     std::size_t size() const { return names.size(); }
@@ -122,7 +127,8 @@ private:
         for (Launch& launch : launches_) {
             const std::size_t before = traffic_.size();
             if (launch.call)
-                launch.launched = launch.call->run(device, arguments_);
+                for (const auto& [kernel, grid] : launch.call->run(device, arguments_))
+                    launch.launched.push_back({kernel, grid});
             else
                 launch.launched = {launch.file ? run_file(device, launch) : run_kernel(device, launch)};
             if (traffic_.size() > before) launch.traffic = before;
@@ -160,8 +166,8 @@ private:
     Setting parse_setting(const std::string& text) const;
 
     runtime::Device open_device();
-    runtime::RecordedLaunch run_file(const runtime::Device& device, Launch& launch);
-    runtime::RecordedLaunch run_kernel(const runtime::Device& device, const Launch& launch);
+    Ran run_file(const runtime::Device& device, Launch& launch);
+    Ran run_kernel(const runtime::Device& device, const Launch& launch);
     std::uint64_t bits(const ParsedArgument& argument, std::size_t number) const;
     std::vector<std::byte> structure(const ParsedArgument& argument, std::size_t number) const;
     std::vector<std::byte> bytes_of(const ParsedArgument& value) const;
@@ -242,9 +248,9 @@ void Run::prepare_kernel(Launch& launch) {
     const stdlib::Entry& entry = *launch.kernel;
     if (!options.entry.empty() && options.entry != entry.name)
         throw Error(fmt::format("'{}' has no entry '{}'", options.what, options.entry), "--entry is for PTX files");
-    launch.parameters = parameters_of(entry.kernel());
+    launch.parameters = parameters_of(entry.info());
     for (const KernelParameter& parameter : launch.parameters) launch.names.push_back(parameter.name);
-    check_count(entry.kernel().name, launch.size(), options.arguments.size(), joined(launch.names));
+    check_count(entry.info().name, launch.size(), options.arguments.size(), joined(launch.names));
     for (std::size_t i = 0; i < launch.size(); ++i)
         if (argument(launch, i).kind == ParsedArgument::Kind::Structure)
             throw Error(fmt::format("argument '{}' is a structure, which '{}' does not take", argument(launch, i).text,
@@ -269,10 +275,10 @@ void Run::prepare_function(Launch& launch, const stdlib::NamedFunction& function
 
 /// Whether the arguments match the kernel's parameters in number and types.
 bool Run::takes(const stdlib::Entry& entry, const Launch& launch) const {
-    const std::vector<KernelParameter> parameters = parameters_of(entry.kernel());
+    const std::vector<KernelParameter> parameters = parameters_of(entry.info());
     if (parameters.size() != launch.options->arguments.size()) return false;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-        const ir::Parameter& parameter = entry.kernel().parameters[parameters[i].number];
+        const ir::Parameter& parameter = entry.info().parameters[parameters[i].number];
         const ParsedArgument& given = original(launch, i);
         const bool is_value = parameter.access == ir::Access::Value;
         const ir::Type wanted = is_value ? parameter.type : parameter.element;
@@ -288,7 +294,7 @@ const stdlib::Entry& Run::choose_kernel(const Launch& launch) const {
     for (const std::string_view candidate : alias->kernels)
         for (const stdlib::Entry* entry : stdlib::entries_of(candidate)) {
             if (!takes(*entry, launch)) continue;
-            const std::vector<KernelParameter> parameters = parameters_of(entry->kernel());
+            const std::vector<KernelParameter> parameters = parameters_of(entry->info());
             const auto columns = std::ranges::find(parameters, "columns", &KernelParameter::name);
             const bool fits =
                 columns == parameters.end() ||
@@ -328,7 +334,7 @@ void Run::print_report(const runtime::Device& device, const Launch& launch) {
         wanted.threads_per_block = std::uint32_t(grid.threads.count());
         wanted.dynamic_shared_bytes = grid.dynamic_shared_bytes;
         const KernelReport made =
-            kernel ? report(compile(*kernel, {.target = device.properties().target, .pressure = true}), wanted)
+            kernel ? report(compile(kernel->ast(), {.target = device.properties().target, .pressure = true}), wanted)
                    : report(launch.file->module, launch.entry.name, wanted);
         fmt::print(stderr, "{}{}", i ? "\n" : "", render(made, options_.report, traffic));
     }
@@ -369,7 +375,7 @@ std::vector<std::byte> Run::structure(const ParsedArgument& argument, std::size_
     return {of_bytes.begin(), of_bytes.end()};
 }
 
-runtime::RecordedLaunch Run::run_file(const runtime::Device& device, Launch& launch) {
+Ran Run::run_file(const runtime::Device& device, Launch& launch) {
     LoadedFile& file = *launch.file;
     if (!file.loaded) file.loaded = device.load(file.text, file.module.file, false);
     for (const Setting& setting : launch.settings)
@@ -380,11 +386,11 @@ runtime::RecordedLaunch Run::run_file(const runtime::Device& device, Launch& lau
         if (launch.entry.parameters[i].is_array) structures[i] = structure(argument(launch, i), launch.first + i);
         values.push_back({.bits = bits(argument(launch, i), launch.first + i), .bytes = structures[i]});
     }
-    const std::uint64_t bytes =
-        std::uint64_t{launch.options->shared.value_or(0)} + own_dynamic_bytes(file.text, launch.entry.name);
-    const runtime::Grid grid{*launch.grid, *launch.block, std::uint32_t(std::min<std::uint64_t>(bytes, ~0u))};
-    device.launch(*file.loaded, launch.entry.name, grid, pack(launch.entry, values));
-    return {nullptr, grid};
+    runtime::Grid grid{*launch.grid, *launch.block, launch.options->shared.value_or(0)};
+    device.launch(*file.loaded, launch.entry.name, grid, pack(launch.entry, values), Location{});
+    if (const KernelInfo* const info = file.loaded->info(launch.entry.name))
+        grid.dynamic_shared_bytes += info->own_dynamic_shared_bytes;
+    return {std::nullopt, grid};
 }
 
 /// Argument i for the runtime. Raw bits become the parameter's type if the width is the same.
@@ -399,8 +405,8 @@ runtime::Argument Run::as_argument(const Launch& launch, std::size_t i, const ir
 }
 
 /// Grid and block default to the kernel's own choice.
-runtime::RecordedLaunch Run::run_kernel(const runtime::Device& device, const Launch& launch) {
-    const ast::KernelTree& kernel = launch.kernel->kernel();
+Ran Run::run_kernel(const runtime::Device& device, const Launch& launch) {
+    const KernelInfo& kernel = launch.kernel->info();
     std::vector<runtime::Argument> launched;
     for (std::size_t i = 0; i < launch.size(); ++i) {
         launched.push_back(as_argument(launch, i, kernel.parameters[launch.parameters[i].number]));
@@ -412,8 +418,8 @@ runtime::RecordedLaunch Run::run_kernel(const runtime::Device& device, const Lau
     if (launch.grid) grid.blocks = *launch.grid;
     if (launch.block) grid.threads = *launch.block;
     grid.dynamic_shared_bytes = launch.options->shared.value_or(grid.dynamic_shared_bytes);
-    device.launch({kernel}, {grid, Location{}}, launched);
-    return {&kernel, grid};
+    device.launch(launch.kernel->handle(), {grid, Location{}}, launched);
+    return {launch.kernel->handle(), grid};
 }
 
 }  // namespace

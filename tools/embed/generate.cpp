@@ -39,7 +39,7 @@ std::vector<std::byte> machine_code(const Compiled& compiled, const std::string&
     if (!options.ptxas) return {};
     ptxas::Output output = ptxas::assemble(*options.ptxas, compiled.ptx, target);
     if (output.exit_status != 0)
-        throw Error("ptxas rejects kernel '" + compiled.name + "' for " + target + ":\n" + output.log,
+        throw Error("ptxas rejects kernel '" + compiled.info.name + "' for " + target + ":\n" + output.log,
                     "without ptxas (IKAT_PTXAS=none when the project is configured) only PTX is embedded");
     return std::move(output.cubin);
 }
@@ -50,7 +50,8 @@ std::string image(const Named& kernel, const std::string& target, const Compiled
     const std::vector<std::byte> code = machine_code(compiled, target, options);
     const std::string array = kernel.variable + "_" + target;
     if (!code.empty()) arrays += "constexpr unsigned char " + array + "[] = {" + bytes(code) + "};\n";
-    return "    {\"" + target + "\"," + literal(compiled.ptx) + ",\n     " + (code.empty() ? "{}" : array) + "},\n";
+    return "    {\"" + target + "\"," + literal(file_text(compiled)) + ",\n     " + (code.empty() ? "{}" : array) +
+           "},\n";
 }
 
 /// Oldest first, the order in which images are searched.
@@ -81,14 +82,14 @@ Generated generate(std::span<const Named> kernels, const Options& options) {
         std::string arrays, images;
         std::uint32_t shared = 0;
         for (const std::string& target : in_order(options.targets)) {
-            const Compiled compiled = compile(*kernel.kernel, {.target = target});
+            const Compiled compiled = compile(kernel.kernel.ast(), {.target = target});
             images += image(kernel, target, compiled, options, arrays);
-            shared = std::max(shared, compiled.own_dynamic_shared_bytes);
+            shared = std::max(shared, compiled.info.own_dynamic_shared_bytes);
         }
         out.header += "extern const ikat::EmbeddedKernel " + kernel.variable + ";\n";
         out.source += "\nnamespace {\n" + arrays + "constexpr ikat::EmbeddedImage " + kernel.variable +
                       "_images[] = {\n" + images + "};\n}\nconst ikat::EmbeddedKernel " + kernel.variable + "{\"" +
-                      kernel.kernel->name + "\", " + kernel.variable + "_images" +
+                      kernel.kernel.name() + "\", " + kernel.variable + "_images" +
                       (shared ? ", " + std::to_string(shared) : "") + "};\n";
     }
     out.header += "}\n";

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/ast/ast.hpp"
+#include "dsl/record/capture.hpp"
 
 namespace ikat::embed {
 
@@ -21,7 +21,7 @@ struct Options {
 
 struct Named {
     std::string variable;  // its name in the generated code
-    const ast::KernelTree* kernel;
+    trace::KernelHandle kernel;
 };
 
 struct Generated {

@@ -3,6 +3,7 @@
 // exports. PTXAS is a path, or "none". Called by ikat_add_kernels().
 #include <cstdio>
 
+#include "codegen/support/diagnostic.hpp"
 #include "codegen/support/write_file.hpp"
 #include "dsl/kernel/export.hpp"
 #include "tools/embed/generate.hpp"
@@ -12,7 +13,7 @@ namespace {
 
 std::vector<Named> exported() {
     std::vector<Named> out;
-    for (const ExportedKernel& kernel : exported_kernels()) out.push_back({kernel.name, &kernel.ast()});
+    for (const ExportedKernel& kernel : exported_kernels()) out.push_back({kernel.name, kernel.handle()});
     if (out.empty())
         throw Error("none of the files exports a kernel", "IKAT_EXPORT_KERNEL(name) after a kernel exports it");
     return out;

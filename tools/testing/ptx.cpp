@@ -5,8 +5,8 @@
 
 namespace ikat::golden {
 
-std::string ptx(const ast::KernelTree& kernel, std::string_view target) {
-    return compile(kernel, {.target = std::string(target), .allocation = regalloc::Method::Simplest}).ptx;
+std::string ptx(const trace::KernelHandle& kernel, std::string_view target) {
+    return compile(kernel.ast(), {.target = std::string(target), .allocation = regalloc::Method::Simplest}).ptx;
 }
 
 }  // namespace ikat::golden

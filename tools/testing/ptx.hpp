@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "codegen/ast/ast.hpp"
+#include "dsl/record/capture.hpp"
 
 namespace ikat::golden {
 
 /// Throws Error for mistakes in the kernel, as a launch would.
-std::string ptx(const ast::KernelTree& kernel, std::string_view target = "sm_80");
+std::string ptx(const trace::KernelHandle& kernel, std::string_view target = "sm_80");
 
 }  // namespace ikat::golden

@@ -48,7 +48,7 @@ void append(std::vector<std::byte>& parameters, auto number) {
 void launch(const Compiled& compiled, std::uint32_t threads, std::span<const std::byte> parameters) {
     for (const Diagnostic& finding : ptx::check(ptx::parse(compiled.ptx, "op"))) FAIL_CHECK(to_string(finding));
     const runtime::Module module = device().load(compiled.ptx, "op");
-    device().launch(module, compiled.name, runtime::grid(threads, 64), parameters);
+    device().launch(module, compiled.info.name, runtime::grid(threads, 64), parameters);
 }
 
 /// The target to compile for, if not the device's: an older one, whose PTX the device runs, too.

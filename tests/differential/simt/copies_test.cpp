@@ -84,7 +84,7 @@ u32s copied(const char* size, std::uint32_t bytes, std::uint32_t n) {
         std::uint64_t address;
         std::uint32_t n;
     } parameters{y.address(), n};
-    simt_device().launch(simt_device().load(compiled.ptx, "ir"), compiled.name, {.blocks = {1}, .threads = {1}},
+    simt_device().launch(simt_device().load(compiled.ptx, "ir"), compiled.info.name, {.blocks = {1}, .threads = {1}},
                          std::as_bytes(std::span(&parameters, 1)).first(12));
     const u32s all = y.download();
     return {all.begin() + 16, all.end()};

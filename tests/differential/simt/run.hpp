@@ -42,7 +42,8 @@ std::vector<T> run_compiled(const Kernel<InOut<T>, P...>& kernel, const CompileO
     std::vector<std::byte> parameters;
     for (const auto part : {std::as_bytes(std::span(&address, 1)), std::as_bytes(further)})
         parameters.insert(parameters.end(), part.begin(), part.end());
-    simt_device().launch(simt_device().load(compiled.ptx, "compiled"), compiled.name, {{1}, {threads}}, parameters);
+    simt_device().launch(simt_device().load(compiled.ptx, "compiled"), compiled.info.name, {{1}, {threads}},
+                         parameters);
     return buffer.download();
 }
 
@@ -52,7 +53,7 @@ inline std::vector<std::uint32_t> run_ir(const char* text, const std::vector<std
     const Compiled compiled = compile(ir::parse_function(text), {.target = "sm_80"});
     const auto y = simt_device().upload(initial, "y");
     const std::uint64_t address = y.address();
-    simt_device().launch(simt_device().load(compiled.ptx, "ir"), compiled.name,
+    simt_device().launch(simt_device().load(compiled.ptx, "ir"), compiled.info.name,
                          {.blocks = {1}, .threads = {threads}, .dynamic_shared_bytes = 64},
                          std::as_bytes(std::span(&address, 1)));
     return y.download();

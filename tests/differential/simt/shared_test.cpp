@@ -52,7 +52,7 @@ TEST_CASE("shared arrays beyond 48 KiB") {
         CHECK(found[66 * 256] == 400);
     }
     check_assembled(large, 80);
-    CHECK(compile(large.ast(), {.target = "sm_80"}).own_dynamic_shared_bytes == 72 * 1024);
+    CHECK(compile(large.ast(), {.target = "sm_80"}).info.own_dynamic_shared_bytes == 72 * 1024);
     CHECK_THROWS_WITH(compile(large.ast(), {.target = "sm_75"}), Catch::Matchers::Contains("at most 65536"));
 }
 

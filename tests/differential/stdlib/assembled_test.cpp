@@ -3,7 +3,9 @@
 // spill; its registry row documents what a user must know.
 #include <iterator>
 
+#include "codegen/kernel/section.hpp"
 #include "codegen/pipeline/compile.hpp"
+#include "codegen/ptx/text/module.hpp"
 #include "stdlib/registry.hpp"
 #include "tests/catch.hpp"
 #include "tests/ptxas.hpp"
@@ -20,11 +22,27 @@ TEST_CASE("registered kernels are assembled without spills") {
         for (std::size_t which = 0; which < std::size(targets); ++which) {
             if (!is_for_target(number, which, std::size(targets))) continue;
             const char* const target = targets[which];
-            const PtxasReport report = assemble(compile(entry.kernel(), {.target = target}).ptx, target);
+            const PtxasReport report = assemble(file_text(compile(entry.handle().ast(), {.target = target})), target);
             INFO(entry.name << " for " << target << "\n" << report.log);
             CHECK(report.clean());
         }
         ++number;
+    }
+}
+
+TEST_CASE("registered kernels: what a launch has to know is not lost when their PTX is printed") {
+    for (const stdlib::Entry& entry : stdlib::registry()) {
+        INFO(entry.name);
+        const Compiled compiled = compile(entry.handle().ast(), {.target = "sm_80"});
+        const std::string text = file_text(compiled);
+        CHECK(ptx::print(ptx::parse(text, entry.name)) == text);
+        CHECK(without_sections(text) == compiled.ptx);
+        const std::vector<KernelInfo> infos = infos_in(text, entry.name);
+        REQUIRE(infos.size() == 1);
+        CHECK(section_of(infos[0]) == section_of(compiled.info));
+        CHECK(infos[0].parameters == entry.info().parameters);
+        CHECK(infos[0].sizes == entry.info().sizes);
+        CHECK(infos[0].bounds == entry.info().bounds);
     }
 }
 
@@ -33,7 +51,7 @@ TEST_CASE("the registry is consistent and documents its kernels") {
     for (const stdlib::Entry& entry : stdlib::registry()) {
         INFO(entry.name);
         CHECK(before < entry.name);
-        CHECK(entry.name == entry.kernel().name);
+        CHECK(entry.name == entry.info().name);
         CHECK_FALSE(entry.summary.empty());
         CHECK(entry.document.size() > 40);
         CHECK(stdlib::find(entry.name) == &entry);

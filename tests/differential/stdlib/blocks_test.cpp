@@ -44,7 +44,7 @@ std::uint64_t bits_of(ir::Type type, double value) {
 /// is the helper's, multiplied by `times` along each dimension.
 Contents run(const runtime::Device& device, const stdlib::Entry& entry, const TrafficRow& row, runtime::Dim3 block,
              runtime::Dim3 times = {1}) {
-    const auto& parameters = entry.kernel().parameters;
+    const auto& parameters = entry.info().parameters;
     REQUIRE(parameters.size() == row.size());
     Buffers buffers;
     buffers.reserve(parameters.size());
@@ -63,7 +63,7 @@ Contents run(const runtime::Device& device, const stdlib::Entry& entry, const Tr
     if (block.x) grid.threads = block;
     grid.blocks = {grid.blocks.x * times.x, grid.blocks.y * times.y, grid.blocks.z * times.z};
     try {
-        device.launch(runtime::CapturedKernel{entry.kernel()}, grid, arguments);
+        device.launch(entry.handle(), grid, arguments);
     } catch (const runtime::KernelError&) { throw; } catch (const Error&) {
         return {};
     }

@@ -40,7 +40,7 @@ void Case::run(const runtime::Device& device, std::string_view kernel) const {
         else
             list.push_back({.type = arguments_[i].type, .memory = &buffers[i].memory()});
     }
-    device.launch(runtime::CapturedKernel{entry->kernel()}, entry->grid(list, 0), list);
+    device.launch(entry->handle(), entry->grid(list, 0), list);
     for (std::size_t i = 0; i < arguments_.size(); ++i) {
         if (!arguments_[i].read) continue;
         const std::vector<std::uint8_t> got = buffers[i].download();

@@ -45,7 +45,7 @@ void compare(const stdlib::Example::Expected& expected, ir::Type type, std::span
 
 void check_launch(const runtime::Device& device, const stdlib::Entry& entry,
                   std::vector<stdlib::Example::Argument> given) {
-    stdlib::Example example(entry.kernel(), std::move(given));
+    stdlib::Example example(entry.info(), std::move(given));
     entry.recipe->reference(example);
     std::vector<runtime::Buffer<std::uint8_t>> buffers;
     buffers.reserve(example.arguments().size());
@@ -59,18 +59,18 @@ void check_launch(const runtime::Device& device, const stdlib::Entry& entry,
         buffers.back().upload({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
         arguments.push_back({.type = type, .memory = &buffers.back().memory()});
     }
-    device.launch(runtime::CapturedKernel{entry.kernel(), &entry.handle()}, entry.grid(arguments, 0), arguments);
+    device.launch(entry.handle(), entry.grid(arguments, 0), arguments);
     for (const stdlib::Example::Expected& expected : example.expected()) {
         const runtime::Argument& argument = arguments[expected.parameter];
         std::vector<std::uint8_t> got(argument.memory->bytes());
         argument.memory->read(std::as_writable_bytes(std::span(got)));
-        INFO("parameter " << entry.kernel().parameters[expected.parameter].name);
+        INFO("parameter " << entry.info().parameters[expected.parameter].name);
         compare(expected, argument.type, got);
     }
 }
 
 void check_kernel(const runtime::Device& device, const stdlib::Entry& entry) {
-    for (const std::vector<std::uint32_t>& values : samples_of(entry.kernel())) {
+    for (const std::vector<std::uint32_t>& values : samples_of(entry.info())) {
         std::string text;
         for (const std::uint32_t value : values) text += " " + std::to_string(value);
         INFO(entry.name << " of" << text);
@@ -89,7 +89,7 @@ TEST_CASE("functions of one f16 or bf16, for every argument") {
     const runtime::Device device = open_device();
     std::size_t count = 0;
     for (const stdlib::Entry& entry : stdlib::registry()) {
-        const auto& parameters = entry.kernel().parameters;  // x, y, n
+        const auto& parameters = entry.info().parameters;  // x, y, n
         if (!entry.recipe->call.starts_with("elementwise(queue, Unary::") || parameters[0].element == ir::Type::F32)
             continue;
         INFO(entry.name);
@@ -110,9 +110,9 @@ TEST_CASE("every recipe has a reference, which expects all that a kernel writes"
     for (const stdlib::Entry& entry : stdlib::registry()) {
         INFO(entry.name);
         REQUIRE(entry.recipe->reference);
-        stdlib::Example example(entry.kernel(), arguments_of(entry, samples_of(entry.kernel()).front()));
+        stdlib::Example example(entry.info(), arguments_of(entry, samples_of(entry.info()).front()));
         entry.recipe->reference(example);
-        const auto& parameters = entry.kernel().parameters;
+        const auto& parameters = entry.info().parameters;
         const auto written = std::ranges::count_if(parameters, [](const ir::Parameter& parameter) {
             return parameter.access == ir::Access::Out || parameter.access == ir::Access::InOut;
         });
@@ -125,9 +125,9 @@ TEST_CASE("a grid for almost 2^32 rows or columns has all its blocks") {
         INFO(name);
         const stdlib::Entry* entry = stdlib::find(name);
         REQUIRE(entry);
-        std::vector<runtime::Argument> arguments(entry->kernel().parameters.size());
+        std::vector<runtime::Argument> arguments(entry->info().parameters.size());
         for (runtime::Argument& each : arguments) each.bits = ~std::uint32_t{0} - 1;
-        CHECK(entry->variant->grid(stdlib::Call(entry->kernel(), arguments)).blocks.x > 1u << 20);
+        CHECK(entry->variant->grid(stdlib::Call(entry->info(), arguments)).blocks.x > 1u << 20);
     }
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("shapes name parameters, and all arrays but results have one") {
     for (const stdlib::Entry& entry : stdlib::registry()) {
         if (entry.recipe->call.starts_with("copy_matrix")) continue;  // its matrices bring their extents
         INFO(entry.name);
-        for (const ir::Parameter& parameter : entry.kernel().parameters) {
+        for (const ir::Parameter& parameter : entry.info().parameters) {
             if (parameter.access == ir::Access::Value || parameter.name == "partial") continue;
             const std::string shape = parameter.name + ": ";
             const std::string shapes(entry.recipe->shapes_of(*entry.variant));

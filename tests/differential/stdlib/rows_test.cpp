@@ -100,7 +100,7 @@ std::vector<T> of_rows(const runtime::Device& device, const std::string& kernel,
                                            {.type = ir::Type::U32, .bits = rows},
                                            {.type = ir::Type::U32, .bits = columns}};
     const std::span<const runtime::Argument> list(arguments);
-    device.launch(runtime::CapturedKernel{entry->kernel()}, entry->grid(list, 0), list);
+    device.launch(entry->handle(), entry->grid(list, 0), list);
     return to.download();
 }
 

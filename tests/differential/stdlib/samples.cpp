@@ -153,7 +153,7 @@ std::vector<std::byte> contents(const stdlib::Entry& entry, const ir::Parameter&
     const bool special = by_element(*entry.recipe);
     std::vector<std::byte> out(elements * info(parameter.element).bytes, std::byte{0xff});
     if (parameter.access == ir::Access::Out) return out;
-    const bool is_quantised = entry.kernel().parameters[0].element == ir::Type::U8;
+    const bool is_quantised = entry.info().parameters[0].element == ir::Type::U8;
     if (is_quantised && parameter.element != ir::Type::F32) return blocks(entry, parameter.element, elements, seed);
     switch (parameter.element) {
         case ir::Type::F32: fill<float>(out, magnitude, special, seed); break;
@@ -185,7 +185,7 @@ std::vector<std::uint8_t> random_blocks(stdlib::Quantised format, std::size_t co
     return out;
 }
 
-std::span<const std::vector<std::uint32_t>> samples_of(const ast::KernelTree& kernel) {
+std::span<const std::vector<std::uint32_t>> samples_of(const KernelInfo& kernel) {
     std::string all, names;
     for (const ir::Parameter& parameter : kernel.parameters) {
         all += (all.empty() ? "" : " ") + parameter.name;
@@ -198,7 +198,7 @@ std::span<const std::vector<std::uint32_t>> samples_of(const ast::KernelTree& ke
 }
 
 std::vector<stdlib::Example::Argument> arguments_of(const stdlib::Entry& entry, std::span<const std::uint32_t> values) {
-    const ast::KernelTree& kernel = entry.kernel();
+    const KernelInfo& kernel = entry.info();
     const bool odd = values.front() % 2 == 1;
     std::vector<stdlib::Example::Argument> out;
     std::vector<runtime::Argument> numbers;

@@ -16,7 +16,7 @@ namespace ikat::test {
 /// Values for the integer parameters of a kernel in their order: sizes 0, 1, tails, whole tiles. A parameter that has
 /// to be a multiple of a number is counted in such multiples. Throws Error for a combination of parameters that there
 /// are no values for.
-std::span<const std::vector<std::uint32_t>> samples_of(const ast::KernelTree& kernel);
+std::span<const std::vector<std::uint32_t>> samples_of(const KernelInfo& kernel);
 
 /// Random weights, with scales of a sensible size; with `edges`, those of the first blocks are edge values of f16.
 std::vector<std::uint8_t> random_blocks(stdlib::Quantised format, std::size_t count, std::uint32_t seed,

@@ -29,7 +29,7 @@ std::string role(const std::string& name) {
 
 /// The elements of each array, by its parameter; 0 of a number.
 std::vector<double> sizes(const stdlib::Entry& entry, const Numbers& numbers) {
-    const ast::KernelTree& kernel = entry.kernel();
+    const KernelInfo& kernel = entry.info();
     std::vector<runtime::Argument> arguments;
     for (const ir::Parameter& parameter : kernel.parameters)
         arguments.push_back(
@@ -49,7 +49,7 @@ std::vector<double> sizes(const stdlib::Entry& entry, const Numbers& numbers) {
 }
 
 Numbers numbers_of(const stdlib::Entry& entry, const Numbers& instead) {
-    const auto& parameters = entry.kernel().parameters;
+    const auto& parameters = entry.info().parameters;
     const auto has = [&](const char* name) { return std::ranges::count(parameters, name, &ir::Parameter::name) != 0; };
     Numbers of = has("m") ? of_gemm : has("filters") ? of_convolution : usual, out;
     for (const auto& [name, number] : instead)
@@ -83,7 +83,7 @@ std::vector<int> dimensions(const stdlib::Entry& entry, const Numbers& numbers) 
 }  // namespace
 
 TrafficRow traffic_row(const stdlib::Entry& entry, const Numbers& instead) {
-    const auto& parameters = entry.kernel().parameters;
+    const auto& parameters = entry.info().parameters;
     const Numbers numbers = numbers_of(entry, instead);
     const std::vector<double> elements = sizes(entry, numbers);
     const std::vector<int> grows = dimensions(entry, numbers);

@@ -48,7 +48,7 @@ void add(Measured& to, const emulator::BufferTraffic& buffer, bool streams) {
 Measured measure(const stdlib::Entry& entry, const TrafficRow& row) {
     std::vector<emulator::LaunchTraffic> traffic;
     const auto device = runtime::Device::open({.device = "emulator", .threads = 1, .traffic = &traffic});
-    const auto& parameters = entry.kernel().parameters;
+    const auto& parameters = entry.info().parameters;
     REQUIRE(parameters.size() == row.size());
     std::vector<runtime::Buffer<std::uint8_t>> buffers;
     buffers.reserve(parameters.size());
@@ -72,7 +72,7 @@ Measured measure(const stdlib::Entry& entry, const TrafficRow& row) {
         else
             out.minimum += parameter.access == ir::Access::InOut ? 2 * bytes : bytes;
     }
-    device.launch(runtime::CapturedKernel{entry.kernel()}, entry.grid(arguments, 0), arguments);
+    device.launch(entry.handle(), entry.grid(arguments, 0), arguments);
     for (const emulator::BufferTraffic& buffer : traffic.at(0).buffers) {
         const auto is_of = [&](const runtime::Argument& a) {
             return a.memory && a.memory->address() == buffer.address;

@@ -17,7 +17,7 @@ const auto views = kernel("mixed", params("a", "A", "T", "n"),
 
 std::vector<std::uint64_t> shape_of(std::size_t parameter, const std::string& text) {
     std::vector<runtime::Argument> out;
-    append_shape(parameters_of(views.ast())[parameter], text, parse_argument(text), out);
+    append_shape(parameters_of(views.handle().info())[parameter], text, parse_argument(text), out);
     std::vector<std::uint64_t> numbers;
     for (const runtime::Argument& argument : out) {
         CHECK(argument.type == ir::Type::U32);
@@ -27,15 +27,15 @@ std::vector<std::uint64_t> shape_of(std::size_t parameter, const std::string& te
 }
 
 TEST_CASE("a view is one parameter of the command line") {
-    const auto parameters = parameters_of(views.ast());
+    const auto parameters = parameters_of(views.handle().info());
     REQUIRE(parameters.size() == 4);
     const std::uint32_t numbers[] = {0, 1, 5, 11};
     for (std::size_t i = 0; i < 4; ++i) {
         CHECK(parameters[i].number == numbers[i]);
         CHECK((parameters[i].view != nullptr) == (i == 1 || i == 2));
     }
-    CHECK(views.ast().parameters.size() == 12);
-    CHECK(signature(views.ast()) ==
+    CHECK(views.handle().info().parameters.size() == 12);
+    CHECK(signature(views.handle().info()) ==
           "mixed(a: f32, A: in f16[rows x columns], T: out f32[planes x rows x columns], n: u32)");
 }
 

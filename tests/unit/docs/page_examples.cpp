@@ -129,9 +129,9 @@ TEST_CASE("docs/testing.md: the PTX of a kernel against a file") {
     REQUIRE(mkdtemp(folder.data()));
     const std::string file = folder + "/scale.ptx";
     setenv("IKAT_BLESS", "1", 1);
-    CHECK(golden::compare(file, golden::ptx(scale.ast())).rewritten);
+    CHECK(golden::compare(file, golden::ptx(scale)).rewritten);
     unsetenv("IKAT_BLESS");
-    const auto result = ikat::golden::compare(file, ikat::golden::ptx(scale.ast()));
+    const auto result = ikat::golden::compare(file, ikat::golden::ptx(scale));
     INFO(result.message);
     CHECK(result.passed);               // IKAT_BLESS=1 in the environment rewrites the file
     std::filesystem::remove_all(folder);

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "codegen/pipeline/compile.hpp"
 #include "runtime/embedded.hpp"
 #include "tests/catch.hpp"
 #include "tools/embed/generate.hpp"
@@ -20,7 +21,7 @@ const auto twice = kernel("twice_f32", params("x", "n"), [](InOut<float> x, u32 
 IKAT_EXPORT_KERNEL(twice)
 
 embed::Generated generated(std::vector<std::string> targets) {
-    const embed::Named named[] = {{"twice", &twice.ast()}};
+    const embed::Named named[] = {{"twice", twice.handle()}};
     return embed::generate(named, {.name = "app_kernels", .targets = std::move(targets), .ptxas = std::nullopt});
 }
 
@@ -37,7 +38,7 @@ TEST_CASE("exported kernels are found by name") {
     const auto kernels = exported_kernels();
     REQUIRE(kernels.size() == 1);
     CHECK(kernels[0].name == std::string("twice"));
-    CHECK(kernels[0].ast().name == "twice_f32");
+    CHECK(kernels[0].handle().name() == std::string("twice_f32"));
 }
 
 TEST_CASE("the header names the variable, the source its entry and an image per target, oldest first") {
@@ -49,7 +50,7 @@ TEST_CASE("the header names the variable, the source its entry and an image per 
 }
 
 TEST_CASE("two kernels of the same name and unknown targets are errors") {
-    const embed::Named both[] = {{"twice", &twice.ast()}, {"twice", &twice.ast()}};
+    const embed::Named both[] = {{"twice", twice.handle()}, {"twice", twice.handle()}};
     CHECK_THROWS_AS(embed::generate(both, {.name = "k", .targets = {"sm_80"}, .ptxas = std::nullopt}), Error);
     CHECK_THROWS_AS(generated({"sm_8"}), Error);
 }
@@ -83,4 +84,27 @@ TEST_CASE("parameters lie at their alignments") {
     CHECK(at(8, std::uint64_t()) == x.address());
     CHECK(at(16, double()) == -1.5);
     CHECK(at(24, std::uint16_t()) == 0x3c00);
+}
+
+TEST_CASE("an embedded kernel is launched as the kernel itself, and findings name its source") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::string text = file_text(compile(twice.ast(), {.target = "sm_80"}));
+    const runtime::EmbeddedImage images[] = {{"sm_80", text}};
+    const runtime::EmbeddedKernel embedded{"twice_f32", images};
+    const runtime::Module module = load(device, embedded);
+    auto x = device.upload(std::vector<float>{1, 2, 3}, "x");
+    device.launch(module, embedded.name, grid(3, 32), x, 3);
+    CHECK(x.download() == std::vector<float>{2, 4, 6});
+    CHECK_THROWS_WITH(device.launch(module, embedded.name, grid(3, 32), x),
+                      Catch::Contains("it takes 2 arguments, not 1"));
+    CHECK_THROWS_WITH(device.launch(module, embedded.name, grid(3, 32), x, -1),
+                      Catch::Contains("-1 does not fit parameter 'n'"));
+    // An access out of bounds: of the source line, whose file has lost its folder.
+    CHECK_THROWS_WITH(device.launch(module, embedded.name, grid(5, 32), x, 5),
+                      Catch::StartsWith("embed_test.cpp:18:") && Catch::Contains("'x'"));
+}
+
+TEST_CASE("the source has a kernel's section") {
+    const embed::Generated files = generated({"sm_80"});
+    CHECK(place(files.source, ".section .ikat\\n") < place(files.source, "what a launch has to know of twice_f32"));
 }

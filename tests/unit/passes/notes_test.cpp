@@ -22,7 +22,7 @@ struct Notes {
 
 TEST_CASE("the stages that an option asks for are noted, of that kernel alone") {
     const Notes notes;
-    const ast::KernelTree& saxpy = stdlib::find("saxpy")->kernel();
+    const ast::KernelTree& saxpy = stdlib::find("saxpy")->handle().ast();
     compile(saxpy, {.dump = "fold:gemm"});
     CHECK(noted.empty());
     compile(saxpy, {.dump = "fold:saxpy"});

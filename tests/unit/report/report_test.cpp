@@ -33,7 +33,7 @@ TEST_CASE("every opcode that is not arithmetic has its own kind") {
 TEST_CASE("a report has one row for each architecture that runs the kernel") {
     const auto targets = [](const char* target) {
         std::string out;
-        for (const auto& row : report(compile(stdlib::find("saxpy")->kernel(), {.target = target})).occupancy)
+        for (const auto& row : report(compile(stdlib::find("saxpy")->handle().ast(), {.target = target})).occupancy)
             out += std::string(row.target->name) + " ";
         return out;
     };
@@ -43,7 +43,7 @@ TEST_CASE("a report has one row for each architecture that runs the kernel") {
 
 TEST_CASE("ptxas's figures are next to ours") {
     if (tests::skip_without_ptxas()) return;
-    const Compiled gemm = compile(stdlib::find("gemm_tiled")->kernel(), {.target = "sm_90", .pressure = true});
+    const Compiled gemm = compile(stdlib::find("gemm_tiled")->handle().ast(), {.target = "sm_90", .pressure = true});
     const KernelReport both = report(gemm, {.ptxas = tests::find_ptxas()});
     REQUIRE(both.occupancy[0].figures);
     const ptxas::Figures& figures = *both.occupancy[0].figures;
@@ -55,7 +55,7 @@ TEST_CASE("ptxas's figures are next to ours") {
 }
 
 TEST_CASE("with line_info the machine code names the lines of the source") {
-    const ast::KernelTree& kernel = stdlib::find("saxpy")->kernel();
+    const ast::KernelTree& kernel = stdlib::find("saxpy")->handle().ast();
     const Compiled compiled = compile(kernel, {.line_info = true});
     CHECK(compiled.ptx.find("saxpy.cpp\"") != std::string::npos);
     CHECK(ptx::print(ptx::parse(compiled.ptx, "saxpy.ptx")) == compiled.ptx);

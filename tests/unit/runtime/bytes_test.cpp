@@ -133,7 +133,7 @@ TEST_CASE("raw bytes: misuse is an error") {
                                          {.type = ir::Type::U32},
                                          {.type = ir::Type::F32, .memory = &y.memory()},
                                          {.type = ir::Type::U64, .memory = &z.memory()}};
-    CHECK_THAT(message_of([&] { device.launch({raw.ast()}, grid(1, 1), untyped); }),
+    CHECK_THAT(message_of([&] { device.launch(raw.handle(), grid(1, 1), untyped); }),
                contains("parameter 'map' is 128 bytes at 64, the argument is u8"));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a launch checks before anything runs.
-#include "runtime/launch.hpp"
+#include "runtime/launch/launch.hpp"
 
 #include <cstring>
 
@@ -193,7 +193,7 @@ TEST_CASE("grid: a thread for each element") {
 TEST_CASE("launch: dynamic shared memory is not forgotten") {
     Launch launch;
     const std::vector<Argument> arguments{launch.n, launch.buffer(launch.x), launch.buffer(launch.y)};
-    launch.scale.symbols.push_back({.name = "tile", .dynamic = true});
+    launch.scale.takes_dynamic_shared = true;
     CHECK_THAT(launch.refused(arguments), contains("uses dynamic shared memory, but the launch gives none"));
     launch.grid.dynamic_shared_bytes = 64;
     CHECK(launch.refused(arguments).empty());

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "codegen/ast/ast.hpp"
-#include "runtime/launch_recorder.hpp"
+#include "runtime/launch/launch_recorder.hpp"
 #include "stdlib/elementwise/elementwise.hpp"
 #include "stdlib/elementwise/saxpy.hpp"
 #include "stdlib/reduce/dot.hpp"
@@ -162,7 +162,7 @@ TEST_CASE("launches are recorded, and run or only checked") {
         stdlib::saxpy(device, 2, x, y);
         CHECK_THROWS_AS(stdlib::saxpy(device, 2, y, y), Error);
         REQUIRE(inner.launches().size() == 1);
-        CHECK(inner.launches()[0].kernel->name == "saxpy");
+        CHECK(inner.launches()[0].kernel.name() == std::string("saxpy"));
         CHECK(inner.launches()[0].grid.blocks.count() == 1);
     }
     CHECK(y.download() == std::vector<float>{3, 5});

@@ -188,9 +188,9 @@ TEST_CASE("cache: one kernel with one set of options is loaded once") {
     const FakeCuda fake;
     const auto device = fake.open();
     runtime::ModuleCache cache;
-    const runtime::CapturedKernel captured{saxpy.ast(), &saxpy.handle()};
+    const trace::KernelHandle& captured = saxpy;
     const auto first = cache.get(captured, {}, device);
-    CHECK(first->compiled.name == "saxpy");
+    CHECK(first->compiled.info.name == "saxpy");
     CHECK(cache.get(captured, {}, device) == first);
     CHECK(loads(fake.log()) == 1);
     CompileOptions options;
@@ -204,6 +204,19 @@ TEST_CASE("cache: one kernel with one set of options is loaded once") {
     CHECK(cache.size() == 3);
 }
 
+TEST_CASE("cache: equal kernels are one") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    runtime::ModuleCache cache;
+    const auto made = [](float value) {
+        return kernel("equal", params("y"), [value](Out<float> y) { y[0u] = value; });
+    };
+    const auto first = cache.get(made(1), {}, device);
+    CHECK(cache.get(made(1), {}, device) == first);
+    CHECK(cache.get(made(2), {}, device) != first);
+    CHECK(loads(fake.log()) == 2);
+}
+
 TEST_CASE("cache: a destroyed kernel's entry is not used for another kernel") {
     const FakeCuda fake;
     const auto device = fake.open();
@@ -211,7 +224,7 @@ TEST_CASE("cache: a destroyed kernel's entry is not used for another kernel") {
     for (int i = 0; i < 20; ++i) {
         const std::string name = "kernel_" + std::to_string(i);
         const auto made = kernel(name.c_str(), params("y"), [](Out<float> y) { y[0u] = 1.0f; });
-        CHECK(cache.get({made.ast(), &made.handle()}, {}, device)->compiled.name == name);
+        CHECK(cache.get(made, {}, device)->compiled.info.name == name);
     }
     CHECK(loads(fake.log()) == 20);
 }
@@ -221,7 +234,7 @@ TEST_CASE("cache: the most recently used kernels are kept") {
     const auto device = fake.open();
     runtime::ModuleCache cache;
     constexpr std::size_t most = runtime::ModuleCache::most_kernels;
-    const runtime::CapturedKernel captured{saxpy.ast(), &saxpy.handle()};
+    const trace::KernelHandle& captured = saxpy;
     std::vector<CompileOptions> options(most + 10);
     for (std::size_t i = 0; i < options.size(); ++i) {
         options[i].optimise = false;
@@ -243,7 +256,7 @@ TEST_CASE("cache: a failed load is tried again") {
     const FakeCuda fake;
     const auto device = fake.open();
     runtime::ModuleCache cache;
-    const runtime::CapturedKernel captured{saxpy.ast(), &saxpy.handle()};
+    const trace::KernelHandle& captured = saxpy;
     fake.fail("cuModuleLoadDataEx", 218);
     CHECK_THROWS_AS(cache.get(captured, {}, device), Error);
     fake.log();

@@ -10,7 +10,7 @@
 
 #include "codegen/ir/op/evaluate.hpp"
 #include "runtime/buffer.hpp"
-#include "runtime/launch.hpp"
+#include "runtime/launch/launch.hpp"
 
 namespace ikat {
 
@@ -24,31 +24,30 @@ struct ParameterTraits;
 
 namespace ikat::runtime {
 
-/// A host number.
-struct HostScalar {
-    enum class Kind : std::uint8_t { Signed, Unsigned, Floating } kind;
-    std::uint64_t integer = 0;  // Signed: two's complement
-    double floating = 0;
-};
-
 /// The number as an argument of `type`: an integer for any type that can hold its value, a floating-point number
 /// rounded to nearest for any floating-point type. Throws Error, naming parameter `position`, if it does not fit.
-Argument adapt(const HostScalar& number, ir::Type type, const ast::KernelTree& kernel, std::size_t position,
+Argument adapt(const HostScalar& number, ir::Type type, const KernelInfo& kernel, std::size_t position,
                const Location& where);
 
 /// The part of a buffer as an argument, with element type `element` in the kernel. Throws Error, naming parameter
 /// `position`, if there is no buffer, or it has been freed.
-Argument buffer_argument(ir::Type element, const BufferPart& part, const ast::KernelTree& kernel, std::size_t position,
+Argument buffer_argument(ir::Type element, const BufferPart& part, const KernelInfo& kernel, std::size_t position,
                          const Location& where);
 
 /// A tensor as the argument for parameter `position`, which is its map: extents and pitches in elements, as those of a
 /// view. It begins `back` elements before the buffer; a kernel must not copy what is there. Throws Error, naming the
 /// parameter, for one that has no map.
 Argument map_argument(ir::Type element, const BufferPart& part, std::span<const std::uint64_t> extents,
-                      std::span<const std::uint64_t> pitches, const ast::KernelTree& kernel, std::size_t position,
+                      std::span<const std::uint64_t> pitches, const KernelInfo& kernel, std::size_t position,
                       const Location& where, std::uint64_t back = 0);
 
 namespace detail {
+
+/// Whether the arguments of a launch are its parameters as they lie in memory.
+template <class... A>
+inline constexpr bool are_bytes = false;
+template <class First, class... A>
+inline constexpr bool are_bytes<First, A...> = std::is_convertible_v<First, std::span<const std::byte>>;
 
 template <class A>
 inline constexpr bool is_number = (std::is_arithmetic_v<A> && !std::is_same_v<A, bool>) || is_small_float<A>;
@@ -94,7 +93,7 @@ struct Memory<BufferView<T, r>> {
 
 /// Adds the arguments of `given` for a parameter of rank 1 to 3 with elements T, of type `element` in the kernel.
 template <class T, int rank, bool written, class A>
-void add_memory(std::vector<Argument>& list, const A& given, ir::Type element, const ast::KernelTree& kernel,
+void add_memory(std::vector<Argument>& list, const A& given, ir::Type element, const KernelInfo& kernel,
                 const Location& where) {
     using Given = std::remove_const_t<A>;
     using M = Memory<Given>;
@@ -120,7 +119,7 @@ void add_memory(std::vector<Argument>& list, const A& given, ir::Type element, c
 
 /// Adds the argument of `given` for a map of rank 1 to 5 with elements T.
 template <class T, int rank, class A>
-void add_map(std::vector<Argument>& list, const A& given, const ast::KernelTree& kernel, const Location& where) {
+void add_map(std::vector<Argument>& list, const A& given, const KernelInfo& kernel, const Location& where) {
     using M = Memory<std::remove_const_t<A>>;
     if constexpr (M::rank != rank) {
         static_assert(M::rank == rank,
@@ -142,7 +141,7 @@ void add_map(std::vector<Argument>& list, const A& given, const ast::KernelTree&
 
 /// The argument `given` for a scalar parameter of type T.
 template <class T, class A>
-Argument scalar_argument(const A& given, const ast::KernelTree& kernel, std::size_t position, const Location& where) {
+Argument scalar_argument(const A& given, const KernelInfo& kernel, std::size_t position, const Location& where) {
     using Given = std::remove_const_t<A>;
     if constexpr (is_pair<T> && std::is_same_v<Given, T>) {
         return {.type = ir::type_of<T>, .bits = ir::to_word(given)};
@@ -160,7 +159,7 @@ Argument scalar_argument(const A& given, const ast::KernelTree& kernel, std::siz
 
 /// Adds the arguments of `given` for a parameter of type P: f32, In<float> ... A is const if the caller's object is.
 template <class P, class A>
-void add_argument(std::vector<Argument>& list, A& given, const ast::KernelTree& kernel, const Location& where) {
+void add_argument(std::vector<Argument>& list, A& given, const KernelInfo& kernel, const Location& where) {
     using Traits = ParameterTraits<P>;
     if constexpr (requires { typename Traits::structure; }) {
         using S = typename Traits::structure;
@@ -192,6 +191,33 @@ void add_argument(std::vector<Argument>& list, A& given, const ast::KernelTree& 
     } else {
         add_memory<typename Traits::host_type, Traits::rank, Traits::writes, A>(list, given, Traits::types[0].type,
                                                                                 kernel, where);
+    }
+}
+
+/// What is given for a parameter that is not known yet. It refers to `given`.
+template <class A>
+Given given(A& argument) {
+    using Type = std::remove_const_t<A>;
+    using M = Memory<Type>;
+    if constexpr (M::rank != 0) {
+        using E = typename M::element;
+        Given out{.kind = Given::Kind::Memory,
+                  .element_bytes = sizeof(E),
+                  .is_const = M::is_const || (is_buffer<Type> && std::is_const_v<A>),
+                  .part = M::part(argument)};
+        if constexpr (!std::is_class_v<E> || is_small_float<E> || is_pair<E>) out.element = ir::type_of<E>;
+        if constexpr (M::rank > 1) out.extents = argument.extents(), out.pitches = argument.pitches();
+        return out;
+    } else if constexpr (is_number<Type>) {
+        return {.kind = Given::Kind::Number, .number = host_scalar(argument)};
+    } else {
+        constexpr bool is_object = std::is_trivially_copyable_v<Type> && !std::is_pointer_v<Type>;
+        static_assert(is_object,
+                      "launch: a kernel takes buffers, views of them, numbers and trivially copyable objects");
+        if constexpr (is_object)
+            return {.kind = Given::Kind::Object, .object = std::as_bytes(std::span<const Type, 1>(&argument, 1))};
+        else
+            return {};
     }
 }
 

@@ -3,16 +3,17 @@
 //
 //     LaunchRecorder recorder(false);
 //     gemm_tensor_core(device, A.view(m, k), B.view(k, n), C.view(m, n));
-//     for (const RecordedLaunch& launch : recorder.launches()) ... compile(*launch.kernel) ...
+//     for (const RecordedLaunch& launch : recorder.launches()) ... compile(launch.kernel.ast()) ...
 #pragma once
 #include <vector>
 
-#include "runtime/launch.hpp"
+#include "dsl/record/capture.hpp"
+#include "runtime/launch/launch.hpp"
 
 namespace ikat::runtime {
 
 struct RecordedLaunch {
-    const ast::KernelTree* kernel;
+    trace::KernelHandle kernel;
     Grid grid;
 };
 
@@ -27,7 +28,7 @@ public:
     const std::vector<RecordedLaunch>& launches() const { return launches_; }
 
     /// Called for each launch; whether it is to run.
-    static bool record(const ast::KernelTree& kernel, const Grid& grid);
+    static bool record(const trace::KernelHandle& kernel, const Grid& grid);
 
 private:
     bool runs_;

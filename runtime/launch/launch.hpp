@@ -13,18 +13,23 @@
 #include "codegen/ir/type.hpp"
 #include "codegen/support/reference.hpp"
 #include "runtime/backend.hpp"
+#include "runtime/view.hpp"
 
-namespace ikat::ast {
-struct KernelTree;
-}
-namespace ikat::trace {
-class KernelHandle;
+namespace ikat {
+struct KernelInfo;
 }
 
 namespace ikat::runtime {
 
 class Allocation;
 struct MappedTensor;
+
+/// A host number.
+struct HostScalar {
+    enum class Kind : std::uint8_t { Signed, Unsigned, Floating } kind{};
+    std::uint64_t integer = 0;  // Signed: two's complement
+    double floating = 0;
+};
 
 /// A scalar, a buffer or a part of one, or raw bytes.
 struct Argument {
@@ -51,13 +56,6 @@ struct MappedTensor final : Counted {
     alignas(64) TensorMapBytes bytes;
 };
 
-/// A captured kernel. A device's cache keeps the handle, which keeps the kernel alive; without a handle, the kernel
-/// must outlive the device.
-struct CapturedKernel {
-    const ast::KernelTree& kernel;
-    const trace::KernelHandle* handle = nullptr;
-};
-
 /// A grid and the location of the launch in the program. Converted from a Grid where a launch is called.
 struct LaunchPoint {
     Grid grid;
@@ -71,18 +69,39 @@ struct LaunchPoint {
 Grid grid(std::uint64_t elements, std::uint32_t threads_per_block);
 
 /// Throws Error unless the arguments match the kernel's parameters in number and types.
-void check_arguments(const ast::KernelTree& kernel, std::span<const Argument> arguments, const Location& where);
+void check_arguments(const KernelInfo& kernel, std::span<const Argument> arguments, const Location& where);
 
 /// Throws Error with all mistakes in a launch: number and types of the arguments, the kernel's contracts
 /// and launch bounds, the device's limits, an `in` buffer that overlaps one that is written.
-void check_launch(const ast::KernelTree& kernel, const LaunchPoint& point, std::span<const Argument> arguments,
+void check_launch(const KernelInfo& kernel, const LaunchPoint& point, std::span<const Argument> arguments,
+                  const Backend& device);
+
+/// The same for parameters that are given as bytes: their number, contracts of numbers, alignments of addresses, and
+/// the grid. Sizes of buffers are not known.
+void check_launch(const KernelInfo& kernel, const LaunchPoint& point, std::span<const std::byte> parameters,
                   const Backend& device);
 
 /// Throws Error for a grid that the device cannot run, whatever the kernel.
 void check_limits(std::string_view entry, const Grid& grid, const DeviceProperties& device);
 
+/// An argument whose parameter is found when the launch is called: a number, a buffer or a part of one, an object.
+struct Given {
+    enum class Kind : std::uint8_t { Number, Memory, Object } kind{};
+    HostScalar number{};
+    // Memory:
+    ir::Type element = ir::Type::Void;  // Void: a structure
+    std::uint32_t element_bytes = 0;
+    bool is_const = false;
+    BufferPart part{};
+    std::span<const std::uint64_t> extents{}, pitches{};  // of a view; else none
+    std::span<const std::byte> object{};
+};
+
+/// The arguments for a kernel's parameters. Throws Error, naming the parameter, for one that does not fit its own.
+std::vector<Argument> match(const KernelInfo& kernel, std::span<const Given> given, const Location& where);
+
 /// What a kernel is given of its buffers, for the emulator's checks.
-std::vector<emulator::LaunchView> views_of(const ast::KernelTree& kernel, std::span<const Argument> arguments);
+std::vector<emulator::LaunchView> views_of(const KernelInfo& kernel, std::span<const Argument> arguments);
 
 /// The arguments packed for a kernel: each at its natural alignment, raw bytes at theirs.
 std::vector<std::byte> pack(std::span<const Argument> arguments);

@@ -6,10 +6,11 @@
 
 #include "codegen/ir/type.hpp"
 
-namespace ikat::ast {
+namespace ikat {
 
-struct TensorMap {
-    std::uint32_t parameter = 0;  // its number; it is 128 raw bytes
+struct TensorMapInfo {
+    static constexpr std::uint32_t bytes = 128;  // of the parameter
+    std::uint32_t parameter = 0;                 // its number
     ir::Type element = ir::Type::Void;
     std::uint32_t rank = 0;              // 1 to 5
     std::array<std::uint32_t, 5> box{};  // in elements, as rows and columns are written: the innermost last
@@ -26,7 +27,7 @@ struct TensorMap {
     }
     /// Of a box in shared memory, so that its pattern begins where the address says.
     constexpr std::uint32_t alignment() const { return swizzle ? 8 * swizzle : 128; }
-    bool operator==(const TensorMap&) const = default;
+    bool operator==(const TensorMapInfo&) const = default;
 };
 
-}  // namespace ikat::ast
+}  // namespace ikat

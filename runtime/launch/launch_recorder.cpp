@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/launch_recorder.hpp"
+#include "runtime/launch/launch_recorder.hpp"
 
 namespace ikat::runtime {
 namespace {
@@ -11,9 +11,9 @@ thread_local LaunchRecorder* innermost = nullptr;
 LaunchRecorder::LaunchRecorder(bool runs) : runs_(runs), outer_(innermost) { innermost = this; }
 LaunchRecorder::~LaunchRecorder() { innermost = outer_; }
 
-bool LaunchRecorder::record(const ast::KernelTree& kernel, const Grid& grid) {
+bool LaunchRecorder::record(const trace::KernelHandle& kernel, const Grid& grid) {
     if (!innermost) return true;
-    innermost->launches_.push_back({&kernel, grid});
+    innermost->launches_.push_back({kernel, grid});
     return innermost->runs_;
 }
 

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/launch.hpp"
+#include "runtime/launch/launch.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
-#include <optional>
+#include <utility>
 
-#include "codegen/ast/ast.hpp"
+#include "codegen/kernel/kernel_info.hpp"
 #include "runtime/buffer.hpp"
-#include "runtime/emulator/agents/tensor_map.hpp"
-#include "runtime/typed_launch.hpp"
 
 namespace ikat::runtime {
 namespace {
@@ -30,6 +26,7 @@ std::string text(const Argument& argument) {
     return fmt::format("{}{}", info(argument.type).name, argument.is_buffer() ? "[]" : "");
 }
 
+bool is_pointer(const ir::Parameter& parameter) { return parameter.access != ir::Access::Value; }
 bool is_written(const ir::Parameter& parameter) {
     return parameter.access == ir::Access::Out || parameter.access == ir::Access::InOut;
 }
@@ -42,6 +39,9 @@ std::uint64_t magnitude(const Argument& argument) {
     const std::uint64_t mask = ~std::uint64_t{0} >> (64 - ir::bits(argument.type));
     return is_negative(argument) ? (~argument.bits + 1) & mask : argument.bits;
 }
+
+/// Of a buffer; one that is given as bytes is its address.
+std::uint64_t address_of(const Argument& buffer) { return buffer.is_buffer() ? buffer.address() : buffer.bits; }
 
 /// The buffer that an argument is, or is a map of; null for others.
 const Argument* memory_of(const Argument& argument) {
@@ -71,7 +71,7 @@ void each_exceeded_limit(const Grid& grid, const DeviceProperties& device, auto&
 
 /// One launch being checked. Findings are collected and thrown together.
 struct Check {
-    const ast::KernelTree& kernel;
+    const KernelInfo& kernel;
     std::span<const Argument> arguments;
     Location where;
     std::vector<Diagnostic> findings{};
@@ -91,15 +91,17 @@ struct Check {
     void type(std::size_t i);
     void contract(std::size_t i);
     void alignment(std::size_t i);
-    void size(const ast::LeastSize& least);
-    void expectation(const ast::Expectation& expected);
+    void size(const KernelInfo::LeastSize& least);
+    void expectation(const KernelInfo::Expectation& expected);
     std::string words(std::size_t i) const;
     void overlaps(std::size_t i);
     void home(std::size_t i, const Backend& device);
-    void view(const ast::View& view);
-    void limits(const Grid& grid, const DeviceProperties& device) {
+    void view(const KernelInfo::View& view);
+    void grid(const Grid& grid, const DeviceProperties& device) {
         each_exceeded_limit(grid, device,
                             [this](const std::string& message, const std::string& hint) { report(message, hint); });
+        bounds(grid.threads, grid.blocks);
+        shared_memory(grid);
     }
     void bounds(const Dim3& block, const Dim3& blocks);
     void shared_memory(const Grid& grid);
@@ -136,20 +138,20 @@ void Check::contract(std::size_t i) {
 void Check::alignment(std::size_t i) {
     const ir::Parameter& parameter = kernel.parameters[i];
     const Argument& argument = arguments[i];
-    if (!argument.is_buffer()) return;
-    const std::uint64_t element = info(parameter.element).bytes;
+    if (!is_pointer(parameter)) return;
+    const std::uint64_t element = info(parameter.element).bytes, address = address_of(argument);
     const bool has_elements = argument.bytes() > 0;
     const auto report_unaligned = [&](std::uint64_t bytes, const std::string& hint) {
         report(fmt::format("buffer '{}' is not aligned to {} bytes", parameter.name, bytes), hint);
     };
-    if (parameter.alignment > 1 && argument.address() % parameter.alignment != 0)
+    if (parameter.alignment > 1 && address % parameter.alignment != 0)
         report_unaligned(parameter.alignment, "the kernel requires it");
-    else if (has_elements && argument.address() % element != 0)
+    else if (has_elements && address % element != 0)
         report_unaligned(element, fmt::format("its elements are {}: start at a multiple of their size",
                                               info(parameter.element).name));
 }
 
-void Check::size(const ast::LeastSize& least) {
+void Check::size(const KernelInfo::LeastSize& least) {
     const Argument& buffer = arguments[least.pointer];
     if (!buffer.memory->device()) return;  // home() tells
     std::uint64_t product = 1;
@@ -165,27 +167,27 @@ void Check::size(const ast::LeastSize& least) {
     times(least.count);
     if (buffer.elements() >= product) return;
     report(fmt::format("buffer '{}' has {} elements, fewer than {} = {}", kernel.parameters[least.pointer].name,
-                       buffer.elements(), ast::product(kernel, least), product),
+                       buffer.elements(), ikat::product(kernel, least), product),
            "the kernel requires it: check the numbers against the buffer's size");
 }
 
-void Check::expectation(const ast::Expectation& expected) {
+void Check::expectation(const KernelInfo::Expectation& expected) {
     const std::string& name = kernel.parameters[expected.parameter].name;
     const Argument& argument = arguments[expected.parameter];
-    for (const ast::View& view : kernel.views)
+    for (const KernelInfo::View& view : kernel.views)
         for (std::uint32_t d = 0; d + 1 < view.rank; ++d)
             if (view.pitch(d) == expected.parameter && arguments[view.extent(d)].bits <= 1) return;
-    const std::uint64_t given = argument.is_buffer() ? argument.address() : magnitude(argument);
+    const bool is_array = is_pointer(kernel.parameters[expected.parameter]);
+    const std::uint64_t given = is_array ? address_of(argument) : magnitude(argument);
     if (given % expected.multiple == 0) return;
-    report(argument.is_buffer()
-               ? fmt::format("buffer '{}' is not aligned to {} bytes", name, expected.multiple)
-               : fmt::format("'{}' is {}, which is not a multiple of {}", name, given, expected.multiple),
+    report(is_array ? fmt::format("buffer '{}' is not aligned to {} bytes", name, expected.multiple)
+                    : fmt::format("'{}' is {}, which is not a multiple of {}", name, given, expected.multiple),
            expected.hint);
     findings.back().notes.push_back({expected.where, expected.what + " here"});
 }
 
 std::string Check::words(std::size_t i) const {
-    const ast::TensorMap* const map = kernel.map_at(std::uint32_t(i));
+    const TensorMapInfo* const map = kernel.map_at(std::uint32_t(i));
     return map ? fmt::format("map of {}[]", info(map->element).name) : text(kernel.parameters[i]);
 }
 
@@ -193,7 +195,7 @@ std::string Check::words(std::size_t i) const {
 /// pair is reported once, from their side.
 void Check::overlaps(std::size_t i) {
     const auto writes = [&](std::size_t j) {
-        const ast::TensorMap* const map = kernel.map_at(std::uint32_t(j));
+        const TensorMapInfo* const map = kernel.map_at(std::uint32_t(j));
         return map ? map->is_written : is_written(kernel.parameters[j]);
     };
     const Argument* const mine = memory_of(arguments[i]);
@@ -219,7 +221,7 @@ void Check::home(std::size_t i, const Backend& device) {
                "a kernel runs where its buffers are: upload the data to this device");
 }
 
-void Check::view(const ast::View& view) {
+void Check::view(const KernelInfo::View& view) {
     std::vector<std::uint64_t> extents, pitches;
     for (std::uint32_t d = 0; d < view.rank; ++d) extents.push_back(arguments[view.extent(d)].bits);
     for (std::uint32_t d = 0; d + 1 < view.rank; ++d) pitches.push_back(arguments[view.pitch(d)].bits);
@@ -260,31 +262,14 @@ void Check::bounds(const Dim3& block, const Dim3& blocks) {
 }
 
 void Check::shared_memory(const Grid& grid) {
-    const auto is_dynamic = [](const ir::Symbol& symbol) { return symbol.dynamic; };
-    if (grid.dynamic_shared_bytes == 0 && std::ranges::any_of(kernel.symbols, is_dynamic))
+    if (grid.dynamic_shared_bytes == 0 && kernel.takes_dynamic_shared)
         report("it uses dynamic shared memory, but the launch gives none",
                "give its size in the grid: Grid{{blocks}, {threads}, bytes}");
 }
 
 }  // namespace
 
-std::uint64_t Argument::address() const { return memory->address() + offset; }
-std::uint64_t Argument::bytes() const {
-    const std::uint64_t all = memory ? memory->bytes() : 0;
-    return std::min(length, all - std::min(offset, all));
-}
-std::uint64_t Argument::elements() const { return bytes() / info(type).bytes; }
-
-Grid grid(std::uint64_t elements, std::uint32_t threads_per_block) {
-    if (threads_per_block == 0) throw Error("a grid of blocks without threads", "give at least 1 thread per block");
-    const std::uint64_t blocks = elements / threads_per_block + (elements % threads_per_block != 0);
-    if (blocks > std::numeric_limits<std::int32_t>::max())
-        throw Error(fmt::format("{} elements need {} blocks of {} threads", elements, blocks, threads_per_block),
-                    "a grid has at most 2147483647 blocks: let each thread do several elements (grid_stride)");
-    return {.blocks = {std::uint32_t(blocks)}, .threads = {threads_per_block}};
-}
-
-void check_arguments(const ast::KernelTree& kernel, std::span<const Argument> arguments, const Location& where) {
+void check_arguments(const KernelInfo& kernel, std::span<const Argument> arguments, const Location& where) {
     Check check{kernel, arguments, where};
     check.count();
     check.finish();
@@ -292,7 +277,7 @@ void check_arguments(const ast::KernelTree& kernel, std::span<const Argument> ar
     check.finish();
 }
 
-void check_launch(const ast::KernelTree& kernel, const LaunchPoint& point, std::span<const Argument> arguments,
+void check_launch(const KernelInfo& kernel, const LaunchPoint& point, std::span<const Argument> arguments,
                   const Backend& device) {
     check_arguments(kernel, arguments, point.where);
     Check check{kernel, arguments, point.where};
@@ -302,12 +287,51 @@ void check_launch(const ast::KernelTree& kernel, const LaunchPoint& point, std::
         check.overlaps(i);
         check.home(i, device);
     }
-    for (const ast::View& view : kernel.views) check.view(view);
-    for (const ast::LeastSize& least : kernel.sizes) check.size(least);
-    for (const ast::Expectation& expected : kernel.expectations) check.expectation(expected);
-    check.limits(point.grid, device.properties());
-    check.bounds(point.grid.threads, point.grid.blocks);
-    check.shared_memory(point.grid);
+    for (const KernelInfo::View& view : kernel.views) check.view(view);
+    for (const KernelInfo::LeastSize& least : kernel.sizes) check.size(least);
+    for (const KernelInfo::Expectation& expected : kernel.expectations) check.expectation(expected);
+    check.grid(point.grid, device.properties());
+    check.finish();
+}
+
+namespace {
+
+/// The parameters as they lie in memory; of arrays, the address alone is known.
+std::vector<Argument> unpacked(const KernelInfo& kernel, std::span<const std::byte> bytes) {
+    std::vector<Argument> out;
+    std::size_t at = 0;
+    for (const ir::Parameter& parameter : kernel.parameters) {
+        const std::size_t size = parameter.bytes ? parameter.bytes : info(parameter.type).bytes;
+        const std::size_t alignment = parameter.bytes ? parameter.alignment : size;
+        at = (at + alignment - 1) / alignment * alignment;
+        Argument& argument = out.emplace_back(Argument{.type = parameter.type, .alignment = std::uint32_t(alignment)});
+        if (parameter.bytes)
+            argument.raw = bytes.subspan(at, size);
+        else
+            std::memcpy(&argument.bits, bytes.data() + at, size);
+        at += size;
+    }
+    return out;
+}
+
+}  // namespace
+
+void check_launch(const KernelInfo& kernel, const LaunchPoint& point, std::span<const std::byte> parameters,
+                  const Backend& device) {
+    const std::size_t wanted = parameter_bytes(kernel);
+    if (parameters.size() != wanted) {
+        Check check{kernel, {}, point.where};
+        check.report(fmt::format("it takes {} bytes of parameters, not {}", wanted, parameters.size()), {});
+        check.finish();
+    }
+    const std::vector<Argument> arguments = unpacked(kernel, parameters);
+    Check check{kernel, arguments, point.where};
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        check.contract(i);
+        check.alignment(i);
+    }
+    for (const KernelInfo::Expectation& expected : kernel.expectations) check.expectation(expected);
+    check.grid(point.grid, device.properties());
     check.finish();
 }
 
@@ -317,165 +341,6 @@ void check_limits(std::string_view entry, const Grid& grid, const DeviceProperti
         findings.push_back({.message = fmt::format("launch of '{}': {}", entry, message), .hint = std::move(hint)});
     });
     if (!findings.empty()) throw Error(std::move(findings));
-}
-
-namespace {
-
-FloatFormat format_of(ir::Type type) {
-    return with_type(type, []<class T>() {
-        if constexpr (is_small_float<T>)
-            return T::format;
-        else
-            return sizeof(T) == 4 ? binary32 : binary64;
-    });
-}
-
-/// The bits of a floating-point number rounded to `type`; nothing if a finite number overflows.
-std::optional<std::uint64_t> rounded(double number, ir::Type type) {
-    FloatFormat format = format_of(type);
-    const std::uint64_t bits = encode(number, format, Rounding::Nearest);
-    const std::uint64_t magnitude = bits & format.nan();
-    if (std::isfinite(number) && magnitude == format.infinity()) return {};
-    if (format.clamps && std::abs(number) > decode(format.beyond() - 1, format)) return {};
-    return bits;
-}
-
-/// The bits of an integer in `type`; nothing if the type cannot hold its value.
-std::optional<std::uint64_t> exact(bool negative, std::uint64_t magnitude, ir::Type type) {
-    if (ir::is_float(type)) {
-        const FloatFormat format = format_of(type);
-        const std::uint64_t down = encode(negative, {magnitude, 0}, format, Rounding::Down);
-        const std::uint64_t up = encode(negative, {magnitude, 0}, format, Rounding::Up);
-        return down == up ? std::optional(down) : std::nullopt;
-    }
-    const std::uint64_t sign = std::uint64_t{1} << (ir::bits(type) - 1), mask = sign | (sign - 1);
-    const std::uint64_t most = negative ? (ir::is_signed(type) ? sign : 0) : ir::is_signed(type) ? sign - 1 : mask;
-    if (magnitude > most) return {};
-    return (negative ? 0 - magnitude : magnitude) & mask;
-}
-
-}  // namespace
-
-Argument adapt(const HostScalar& number, ir::Type type, const ast::KernelTree& kernel, std::size_t position,
-               const Location& where) {
-    const bool floating = number.kind == HostScalar::Kind::Floating;
-    const bool negative = number.kind == HostScalar::Kind::Signed && number.integer >> 63;
-    const std::uint64_t magnitude = negative ? 0 - number.integer : number.integer;
-    const ir::Type each = lane(type);  // a number fills both lanes of a packed type
-    const auto bits = floating ? rounded(number.floating, each) : exact(negative, magnitude, each);
-    if (bits) return {.type = type, .bits = is_packed(type) ? *bits << ir::bits(each) | *bits : *bits};
-    const std::string text =
-        floating ? fmt::format("{}", number.floating) : fmt::format("{}{}", negative ? "-" : "", magnitude);
-    throw Error(
-        Diagnostic{.where = where,
-                   .message = fmt::format("launch of '{}': {} does not fit parameter '{}', which is {}", kernel.name,
-                                          text, kernel.parameters[position].name, info(type).name),
-                   .hint = "pass a number that the parameter's type can hold, or give the parameter a wider type"});
-}
-
-Argument buffer_argument(ir::Type element, const BufferPart& part, const ast::KernelTree& kernel, std::size_t position,
-                         const Location& where) {
-    if (part.is_there()) return {.type = element, .memory = part.memory, .offset = part.offset, .length = part.bytes};
-    throw Error(Diagnostic{
-        .where = where,
-        .message = fmt::format("launch of '{}': the buffer of '{}' {}", kernel.name, kernel.parameters[position].name,
-                               part.memory ? "has been freed" : "is an empty slice without a buffer"),
-        .hint = part.memory ? freed_hint : "give it a buffer, or buffer.slice(first, count)"});
-}
-
-namespace {
-
-emulator::MapType map_type(ir::Type type) {
-    using ir::Type, emulator::MapType;
-    switch (type) {
-        case Type::U16:
-        case Type::I16: return MapType::U16;
-        case Type::U32: return MapType::U32;
-        case Type::I32: return MapType::I32;
-        case Type::U64: return MapType::U64;
-        case Type::I64: return MapType::I64;
-        case Type::F16: return MapType::F16;
-        case Type::BF16: return MapType::Bf16;
-        case Type::F32: return MapType::F32;
-        case Type::F64: return MapType::F64;
-        default: return MapType::U8;
-    }
-}
-
-emulator::MapSwizzle map_swizzle(std::uint32_t bytes) {
-    using enum emulator::MapSwizzle;
-    return bytes == 128 ? B128 : bytes == 64 ? B64 : bytes == 32 ? B32 : None;
-}
-
-}  // namespace
-
-Argument map_argument(ir::Type element, const BufferPart& part, std::span<const std::uint64_t> extents,
-                      std::span<const std::uint64_t> pitches, const ast::KernelTree& kernel, std::size_t position,
-                      const Location& where, std::uint64_t back) {
-    const Argument buffer = buffer_argument(element, part, kernel, position, where);
-    const auto refuse = [&](const std::string& message, std::string hint) {
-        throw Error(Diagnostic{
-            .where = where,
-            .message = fmt::format("launch of '{}': '{}': {}", kernel.name, kernel.parameters[position].name, message),
-            .hint = std::move(hint)});
-    };
-    if (!part.memory->device()) refuse("its buffer was moved from", moved_from_hint);
-    const ast::TensorMap& box = *kernel.map_at(std::uint32_t(position));
-    emulator::TensorMap map{.type = map_type(element), .rank = box.rank};
-    map.address = buffer.address() - back * info(element).bytes;
-    const std::size_t last = box.rank - 1;
-    for (std::size_t d = 0; d <= last; ++d) {
-        map.extents[d] = extents[last - d];
-        map.box[d] = box.box[last - d];
-        map.element_strides[d] = box.every[last - d];
-        if (d < last) map.strides[d] = pitches[last - 1 - d] * info(element).bytes;
-    }
-    map.swizzle = map_swizzle(box.swizzle);
-    map.fills_with_nan = box.fills_with_nan;
-    if (const std::string wrong = problem(map); !wrong.empty())
-        refuse("the tensor has no map: " + wrong,
-               "a tensor begins at a multiple of 16 bytes, and so do its rows: pad the pitch");
-    auto mapped = make_reference<MappedTensor>(buffer, part.memory->device()->encode(map));
-    return {.type = ir::Type::U8, .raw = mapped->bytes, .alignment = 64, .mapped = mapped};
-}
-
-std::vector<emulator::LaunchView> views_of(const ast::KernelTree& kernel, std::span<const Argument> arguments) {
-    std::vector<emulator::LaunchView> views;
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        if (!arguments[i].is_buffer()) continue;
-        emulator::LaunchView& given =
-            views.emplace_back(emulator::LaunchView{.argument = kernel.parameters[i].name,
-                                                    .address = arguments[i].address(),
-                                                    .element_bytes = std::uint32_t(info(arguments[i].type).bytes),
-                                                    .extents = {arguments[i].elements()},
-                                                    .pitches = {}});
-        if (const ast::View* const view = kernel.view_at(std::uint32_t(i))) {
-            given.extents.clear();
-            for (std::uint32_t d = 0; d < view->rank; ++d) given.extents.push_back(arguments[view->extent(d)].bits);
-            for (std::uint32_t d = 0; d + 1 < view->rank; ++d) given.pitches.push_back(arguments[view->pitch(d)].bits);
-        }
-        for (const ast::Halo& halo : kernel.halos)
-            if (halo.pointer == i) given.halo.assign(halo.widths.begin(), halo.widths.end());
-    }
-    return views;
-}
-
-std::vector<std::byte> pack(std::span<const Argument> arguments) {
-    std::vector<std::byte> out;
-    const auto aligned = [&](std::size_t alignment) { return (out.size() + alignment - 1) / alignment * alignment; };
-    for (const Argument& argument : arguments) {
-        if (!argument.raw.empty()) {
-            out.resize(aligned(argument.alignment));
-            out.insert(out.end(), argument.raw.begin(), argument.raw.end());
-            continue;
-        }
-        const std::size_t bytes = argument.is_buffer() ? 8 : info(argument.type).bytes;
-        const std::size_t offset = aligned(bytes);
-        const std::uint64_t bits = argument.is_buffer() ? argument.address() : argument.bits;
-        out.resize(offset + bytes);
-        std::memcpy(out.data() + offset, &bits, bytes);
-    }
-    return out;
 }
 
 }  // namespace ikat::runtime

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a launch has to know of a kernel, whatever the kernel came from: captured just now, embedded in a program, or
+// read from a file of PTX. It travels with the code (section.hpp), and a launch is checked against it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/ir/function.hpp"
+#include "codegen/kernel/tensor_map_info.hpp"
+#include "codegen/support/diagnostic.hpp"
+
+namespace ikat {
+
+struct KernelInfo {
+    /// A parameter of rank 2 or 3: parameters[pointer], followed by its extents (u32; rows, columns), then its pitches
+    /// (u32; elements from one row to the next; for rank 3, first those from one plane to the next).
+    struct View {
+        std::uint32_t pointer = 0;
+        std::uint32_t rank = 2;
+        std::uint32_t parameters() const { return 2 * rank; }  // how many it takes, including the pointer
+        std::uint32_t extent(std::uint32_t dimension) const { return pointer + 1 + dimension; }
+        std::uint32_t pitch(std::uint32_t dimension) const { return pointer + 1 + rank + dimension; }
+        bool operator==(const View&) const = default;
+    };
+
+    /// The body's requirements on blocks and grids.
+    struct BlockShape {
+        bool whole_warps = false;       // a multiple of 32 threads
+        bool whole_warpgroups = false;  // ... of 128
+        bool linear = false;            // one dimension
+        bool linear_grid = false;       // and so has the grid
+        std::uint32_t threads = 0;      // exactly that many; 0: any number
+        bool operator==(const BlockShape&) const = default;
+    };
+
+    /// A contract: a buffer has `count` elements for each `per` of the product of these integers.
+    struct LeastSize {
+        std::uint32_t pointer = 0;
+        std::uint64_t count = 1, per = 1;
+        std::vector<std::uint32_t> factors{};  // parameters
+        bool operator==(const LeastSize&) const = default;
+    };
+
+    /// Elements beyond each edge of a pointer's view that the body may read: for each dimension so many.
+    struct Halo {
+        std::uint32_t pointer = 0;
+        std::vector<std::uint32_t> widths{};
+        bool operator==(const Halo&) const = default;
+    };
+
+    /// What the body expects of a parameter. Unlike by a contract, nothing is optimised by it.
+    struct Expectation {
+        std::uint32_t parameter = 0;
+        std::uint64_t multiple = 1;  // of a number; of an address, in bytes
+        std::string what, hint;      // "a TileSource copies 16 bytes at once"
+        Location where{};
+        bool operator==(const Expectation&) const = default;
+    };
+
+    std::string name;
+    std::vector<ir::Parameter> parameters{};
+    std::vector<View> views{};          // in the order of their pointers
+    std::vector<TensorMapInfo> maps{};  // in the order of their parameters
+    ir::LaunchBounds bounds{};
+    BlockShape block{};
+    std::vector<LeastSize> sizes{};
+    std::vector<Halo> halos{};
+    std::vector<Expectation> expectations{};
+    bool takes_dynamic_shared = false;  // a launch says how many bytes
+    Location where{};                   // of the kernel in its source
+
+    // By compile():
+    std::string target{};                        // "sm_90a"
+    std::uint32_t static_shared_bytes = 0;       // per block
+    std::uint32_t own_dynamic_shared_bytes = 0;  // per block; a launch adds them to those that it gives
+    std::vector<Location> source_lines{};        // by PTX line (index 0 unused): the source line, and an array's
+
+    /// The map that this parameter is, or null.
+    const TensorMapInfo* map_at(std::uint32_t parameter) const;
+    /// The view that has this parameter as its pointer, or null.
+    const View* view_at(std::uint32_t parameter) const;
+    bool operator==(const KernelInfo&) const = default;
+};
+
+/// The bytes of the parameters of an entry, each at its alignment.
+std::size_t parameter_bytes(const KernelInfo& kernel);
+
+/// "rows * columns / 32 * 18"
+std::string product(const KernelInfo& kernel, const KernelInfo::LeastSize& least);
+
+/// Empty, or what cannot be: a view of a parameter that there is not.
+std::string problem(const KernelInfo& kernel);
+
+}  // namespace ikat

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program gives to a launch, as the arguments of a kernel.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "codegen/kernel/kernel_info.hpp"
+#include "runtime/buffer.hpp"
+#include "runtime/emulator/agents/tensor_map.hpp"
+#include "runtime/launch/launch.hpp"
+#include "runtime/launch/typed_launch.hpp"
+
+namespace ikat::runtime {
+
+std::uint64_t Argument::address() const { return memory->address() + offset; }
+std::uint64_t Argument::bytes() const {
+    const std::uint64_t all = memory ? memory->bytes() : 0;
+    return std::min(length, all - std::min(offset, all));
+}
+std::uint64_t Argument::elements() const { return bytes() / info(type).bytes; }
+
+Grid grid(std::uint64_t elements, std::uint32_t threads_per_block) {
+    if (threads_per_block == 0) throw Error("a grid of blocks without threads", "give at least 1 thread per block");
+    const std::uint64_t blocks = elements / threads_per_block + (elements % threads_per_block != 0);
+    if (blocks > std::numeric_limits<std::int32_t>::max())
+        throw Error(fmt::format("{} elements need {} blocks of {} threads", elements, blocks, threads_per_block),
+                    "a grid has at most 2147483647 blocks: let each thread do several elements (grid_stride)");
+    return {.blocks = {std::uint32_t(blocks)}, .threads = {threads_per_block}};
+}
+
+namespace {
+
+FloatFormat format_of(ir::Type type) {
+    return with_type(type, []<class T>() {
+        if constexpr (is_small_float<T>)
+            return T::format;
+        else
+            return sizeof(T) == 4 ? binary32 : binary64;
+    });
+}
+
+/// The bits of a floating-point number rounded to `type`; nothing if a finite number overflows.
+std::optional<std::uint64_t> rounded(double number, ir::Type type) {
+    FloatFormat format = format_of(type);
+    const std::uint64_t bits = encode(number, format, Rounding::Nearest);
+    const std::uint64_t magnitude = bits & format.nan();
+    if (std::isfinite(number) && magnitude == format.infinity()) return {};
+    if (format.clamps && std::abs(number) > decode(format.beyond() - 1, format)) return {};
+    return bits;
+}
+
+/// The bits of an integer in `type`; nothing if the type cannot hold its value.
+std::optional<std::uint64_t> exact(bool negative, std::uint64_t magnitude, ir::Type type) {
+    if (ir::is_float(type)) {
+        const FloatFormat format = format_of(type);
+        const std::uint64_t down = encode(negative, {magnitude, 0}, format, Rounding::Down);
+        const std::uint64_t up = encode(negative, {magnitude, 0}, format, Rounding::Up);
+        return down == up ? std::optional(down) : std::nullopt;
+    }
+    const std::uint64_t sign = std::uint64_t{1} << (ir::bits(type) - 1), mask = sign | (sign - 1);
+    const std::uint64_t most = negative ? (ir::is_signed(type) ? sign : 0) : ir::is_signed(type) ? sign - 1 : mask;
+    if (magnitude > most) return {};
+    return (negative ? 0 - magnitude : magnitude) & mask;
+}
+
+}  // namespace
+
+Argument adapt(const HostScalar& number, ir::Type type, const KernelInfo& kernel, std::size_t position,
+               const Location& where) {
+    const bool floating = number.kind == HostScalar::Kind::Floating;
+    const bool negative = number.kind == HostScalar::Kind::Signed && number.integer >> 63;
+    const std::uint64_t magnitude = negative ? 0 - number.integer : number.integer;
+    const ir::Type each = lane(type);  // a number fills both lanes of a packed type
+    const auto bits = floating ? rounded(number.floating, each) : exact(negative, magnitude, each);
+    if (bits) return {.type = type, .bits = is_packed(type) ? *bits << ir::bits(each) | *bits : *bits};
+    const std::string text =
+        floating ? fmt::format("{}", number.floating) : fmt::format("{}{}", negative ? "-" : "", magnitude);
+    throw Error(
+        Diagnostic{.where = where,
+                   .message = fmt::format("launch of '{}': {} does not fit parameter '{}', which is {}", kernel.name,
+                                          text, kernel.parameters[position].name, info(type).name),
+                   .hint = "pass a number that the parameter's type can hold, or give the parameter a wider type"});
+}
+
+Argument buffer_argument(ir::Type element, const BufferPart& part, const KernelInfo& kernel, std::size_t position,
+                         const Location& where) {
+    if (part.is_there()) return {.type = element, .memory = part.memory, .offset = part.offset, .length = part.bytes};
+    throw Error(Diagnostic{
+        .where = where,
+        .message = fmt::format("launch of '{}': the buffer of '{}' {}", kernel.name, kernel.parameters[position].name,
+                               part.memory ? "has been freed" : "is an empty slice without a buffer"),
+        .hint = part.memory ? freed_hint : "give it a buffer, or buffer.slice(first, count)"});
+}
+
+namespace {
+
+emulator::MapType map_type(ir::Type type) {
+    using ir::Type, emulator::MapType;
+    switch (type) {
+        case Type::U16:
+        case Type::I16: return MapType::U16;
+        case Type::U32: return MapType::U32;
+        case Type::I32: return MapType::I32;
+        case Type::U64: return MapType::U64;
+        case Type::I64: return MapType::I64;
+        case Type::F16: return MapType::F16;
+        case Type::BF16: return MapType::Bf16;
+        case Type::F32: return MapType::F32;
+        case Type::F64: return MapType::F64;
+        default: return MapType::U8;
+    }
+}
+
+emulator::MapSwizzle map_swizzle(std::uint32_t bytes) {
+    using enum emulator::MapSwizzle;
+    return bytes == 128 ? B128 : bytes == 64 ? B64 : bytes == 32 ? B32 : None;
+}
+
+}  // namespace
+
+Argument map_argument(ir::Type element, const BufferPart& part, std::span<const std::uint64_t> extents,
+                      std::span<const std::uint64_t> pitches, const KernelInfo& kernel, std::size_t position,
+                      const Location& where, std::uint64_t back) {
+    const Argument buffer = buffer_argument(element, part, kernel, position, where);
+    const auto refuse = [&](const std::string& message, std::string hint) {
+        throw Error(Diagnostic{
+            .where = where,
+            .message = fmt::format("launch of '{}': '{}': {}", kernel.name, kernel.parameters[position].name, message),
+            .hint = std::move(hint)});
+    };
+    if (!part.memory->device()) refuse("its buffer was moved from", moved_from_hint);
+    const TensorMapInfo& box = *kernel.map_at(std::uint32_t(position));
+    emulator::TensorMap map{.type = map_type(element), .rank = box.rank};
+    map.address = buffer.address() - back * info(element).bytes;
+    const std::size_t last = box.rank - 1;
+    for (std::size_t d = 0; d <= last; ++d) {
+        map.extents[d] = extents[last - d];
+        map.box[d] = box.box[last - d];
+        map.element_strides[d] = box.every[last - d];
+        if (d < last) map.strides[d] = pitches[last - 1 - d] * info(element).bytes;
+    }
+    map.swizzle = map_swizzle(box.swizzle);
+    map.fills_with_nan = box.fills_with_nan;
+    if (const std::string wrong = problem(map); !wrong.empty())
+        refuse("the tensor has no map: " + wrong,
+               "a tensor begins at a multiple of 16 bytes, and so do its rows: pad the pitch");
+    auto mapped = make_reference<MappedTensor>(buffer, part.memory->device()->encode(map));
+    return {.type = ir::Type::U8, .raw = mapped->bytes, .alignment = 64, .mapped = mapped};
+}
+
+std::vector<emulator::LaunchView> views_of(const KernelInfo& kernel, std::span<const Argument> arguments) {
+    std::vector<emulator::LaunchView> views;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        if (!arguments[i].is_buffer()) continue;
+        emulator::LaunchView& given =
+            views.emplace_back(emulator::LaunchView{.argument = kernel.parameters[i].name,
+                                                    .address = arguments[i].address(),
+                                                    .element_bytes = std::uint32_t(info(arguments[i].type).bytes),
+                                                    .extents = {arguments[i].elements()},
+                                                    .pitches = {}});
+        if (const KernelInfo::View* const view = kernel.view_at(std::uint32_t(i))) {
+            given.extents.clear();
+            for (std::uint32_t d = 0; d < view->rank; ++d) given.extents.push_back(arguments[view->extent(d)].bits);
+            for (std::uint32_t d = 0; d + 1 < view->rank; ++d) given.pitches.push_back(arguments[view->pitch(d)].bits);
+        }
+        for (const KernelInfo::Halo& halo : kernel.halos)
+            if (halo.pointer == i) given.halo.assign(halo.widths.begin(), halo.widths.end());
+    }
+    return views;
+}
+
+std::vector<std::byte> pack(std::span<const Argument> arguments) {
+    std::vector<std::byte> out;
+    const auto aligned = [&](std::size_t alignment) { return (out.size() + alignment - 1) / alignment * alignment; };
+    for (const Argument& argument : arguments) {
+        if (!argument.raw.empty()) {
+            out.resize(aligned(argument.alignment));
+            out.insert(out.end(), argument.raw.begin(), argument.raw.end());
+            continue;
+        }
+        const std::size_t bytes = argument.is_buffer() ? 8 : info(argument.type).bytes;
+        const std::size_t offset = aligned(bytes);
+        const std::uint64_t bits = argument.is_buffer() ? argument.address() : argument.bits;
+        out.resize(offset + bytes);
+        std::memcpy(out.data() + offset, &bits, bytes);
+    }
+    return out;
+}
+
+}  // namespace ikat::runtime
