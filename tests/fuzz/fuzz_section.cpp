@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sections of PTX that tell what a launch has to know, under libFuzzer: any bytes are read or refused, and what has been
-// read is written as it was read. Preset fuzz:
+// Sections of PTX that tell what a launch has to know, under libFuzzer: any bytes are read or refused, and what has
+// been read is written as it was read. Preset fuzz:
 //
 //     cmake --preset fuzz && cmake --build --preset fuzz -t fuzz_section
 //     build/fuzz/tests/fuzz/fuzz_section FOLDER                       # new inputs go to FOLDER
