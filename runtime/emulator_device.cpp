@@ -117,10 +117,9 @@ private:
 
 /// The checks of a driver before it starts anything.
 void EmulatorDevice::check(emulator::LoadedModule& loaded, const RawLaunch& launch) const {
-    const std::vector<std::string> entries = loaded.program().entries();
-    if (std::ranges::find(entries, launch.entry) == entries.end())
+    if (!loaded.program().has_entry(launch.entry))
         throw Error(fmt::format("{} has no entry '{}'", loaded.name(), launch.entry),
-                    fmt::format("it has: {}", fmt::join(entries, ", ")));
+                    fmt::format("it has: {}", fmt::join(loaded.program().entries(), ", ")));
     const emulator::Program::Entry entry = loaded.program().entry(launch.entry);
     if (launch.parameters.size() != entry.parameter_bytes)
         throw Error(fmt::format("entry '{}' takes {} bytes of parameters, not {}", launch.entry, entry.parameter_bytes,

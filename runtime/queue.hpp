@@ -38,8 +38,9 @@ public:
     void launch(const Kernel<P...>& kernel, const LaunchPoint& point, A&&... arguments) const {
         static_assert(sizeof...(A) == sizeof...(P), "launch: it takes one argument for each parameter of the kernel");
         if constexpr (sizeof...(A) == sizeof...(P)) {
-            std::vector<Argument> list;
-            (detail::add_argument<P>(list, arguments, kernel.handle().info(), point.where), ...);
+            const KernelInfo& info = kernel.handle().info();
+            std::vector<Argument> list = detail::room_for(info);
+            (detail::add_argument<P>(list, arguments, info, point.where), ...);
             launch_list(kernel.handle(), point, list);
         }
     }

@@ -9,27 +9,9 @@ namespace {
 
 using ikat::parts;
 
-void parts(auto& archive, Is<ir::FloatInfo> auto& it) {
-    auto& [rounding, ftz, sat, approx, contract] = it;
-    archive(rounding, ftz, sat, approx, contract);
-}
-void parts(auto& archive, Is<ir::MemoryInfo> auto& it) {
-    auto& [space, count, cache, order, scope, is_volatile, offset] = it;
-    archive(space, count, cache, order, scope, is_volatile, offset);
-}
 void parts(auto& archive, Is<ir::Symbol> auto& it) {
     auto& [name, space, element, count, alignment, dynamic, offset, values, where] = it;
     archive(name, space, element, count, alignment, dynamic, offset, values, where);
-}
-void parts(auto& archive, Is<Place> auto& it) {
-    auto& [base, index, offset, peer] = it;
-    archive(base, index, offset, peer);
-}
-void parts(auto& archive, Is<NodeInfo> auto& it) {
-    auto& [kind, op, type, results, operand_type, from, fp, memory, attribute, place, variable, factor, arguments,
-           guard, other, regions, where] = it;
-    archive(kind, op, type, results, operand_type, from, fp, memory, attribute, place, variable, factor, arguments,
-            guard, other, regions, where);
 }
 void parts(auto& archive, Is<VariableInfo> auto& it) {
     auto& [type, name, where] = it;
@@ -47,17 +29,45 @@ public:
     Digest digest() const { return digester_.digest(); }
 
 private:
+    /// Several small parts as one word.
+    template <class... T>
+    void pack(T... parts) {
+        static_assert((sizeof(T) + ...) <= sizeof(std::uint64_t));
+        std::uint64_t word = 0;
+        ((word = word << (8 * sizeof(T) % 64) | (std::uint64_t(parts) & ~std::uint64_t{0} >> (64 - 8 * sizeof(T)))),
+         ...);
+        digester_(word);
+    }
     template <class T>
     requires(std::is_integral_v<T> || std::is_enum_v<T>) void add(T part) { digester_(part); }
     void add(const std::string& text) { digester_(std::string_view(text)); }
-    /// Most have the file of the one before, whose name need not be read again.
+    /// Most have the file of the one before.
     void add(const Location& it) {
-        if (it.file != file_) {
-            Digester name;
-            name(std::string_view(it.file));
-            file_ = it.file, file_digest_ = name.digest().low;
-        }
-        digester_(file_digest_), digester_(std::uint64_t{it.line} << 32 | it.column);
+        const auto& [file, line, column] = it;
+        const bool is_other = file != file_;
+        digester_(std::uint64_t{line} << 32 | std::uint64_t{column} << 1 | is_other);
+        if (is_other) digester_(std::string_view(file));
+        file_ = file;
+    }
+    /// There are thousands: what it consists of goes into few words.
+    void add(const NodeInfo& it) {
+        const auto& [kind, op, type, results, operand_type, from, fp, memory, attribute, place, variable, factor,
+                     arguments, guard, other, regions, where] = it;
+        const auto& [rounding, ftz, sat, approx, contract] = fp;
+        const auto& [space, count, cache, order, scope, is_volatile, offset] = memory;
+        const auto& [base, index, first, peer] = place;
+        const bool flags[] = {ftz, sat, approx, contract};
+        pack(kind, op, type, operand_type, from, rounding,
+             std::uint8_t(flags[0] | flags[1] << 1 | flags[2] << 2 | flags[3] << 3));
+        pack(space, count, cache, order, scope, is_volatile, base);
+        pack(offset, index), pack(first, peer), pack(variable, factor);
+        digester_(attribute);
+        pack(std::uint16_t(results.size()), std::uint16_t(other.size()), std::uint32_t(arguments.size()));
+        for (const ir::Type each : results) digester_(each);
+        for (const Node each : arguments) digester_(each);
+        for (const Node each : other) digester_(each);
+        pack(regions[0], regions[1]), digester_(guard);
+        add(where);
     }
     template <class T>
     requires requires(const T& list) { list.size(), list.begin(); }
@@ -72,7 +82,6 @@ private:
 
     Digester digester_;
     const char* file_ = nullptr;
-    std::uint64_t file_digest_ = 0;
 };
 
 }  // namespace

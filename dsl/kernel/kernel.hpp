@@ -313,7 +313,7 @@ constexpr auto signature_of() {
 template <class... P>
 struct Call {
     template <class F>
-    static void run(F& body, const trace::Argument* next) {
+    static void run(F& body, [[maybe_unused]] const trace::Argument* next) {
         [[maybe_unused]] const Made<F> made{
             body, ParameterTraits<P>::make(std::exchange(next, next + std::size(ParameterTraits<P>::types)))...};
     }

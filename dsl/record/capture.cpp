@@ -157,6 +157,7 @@ struct KernelHandle::State : Counted {
     std::atomic<bool> captured = false;
     std::atomic<std::thread::id> capturing;  // the thread that captures it
     std::optional<ast::KernelTree> kernel;
+    std::once_flag has_digest;
     Digest digest;
     std::vector<Diagnostic> diagnostics;
     std::exception_ptr thrown;  // an exception of the user's
@@ -364,7 +365,6 @@ void KernelHandle::State::capture(bool compares) {
     if (diagnostics.empty()) diagnostics = ast::check(*kernel);
     if (diagnostics.empty()) diagnostics = wrong_swizzles(*kernel, recorder.swizzled);
     kernel->checked = diagnostics.empty();
-    digest = ast::digest(*kernel);
     if (diagnostics.empty() && is_function) diagnostics = unfit_for_functions(*kernel);
     recorder.callers.explain(diagnostics);
 }
@@ -513,7 +513,11 @@ const ast::KernelTree& KernelHandle::ast() const {
 }
 
 const KernelInfo& KernelHandle::info() const { return ast(); }
-const Digest& KernelHandle::digest() const { return ast(), state_->digest; }
+const Digest& KernelHandle::digest() const {
+    const ast::KernelTree& kernel = ast();
+    std::call_once(state_->has_digest, [&] { state_->digest = ast::digest(kernel); });
+    return state_->digest;
+}
 
 void KernelHandle::require(const Contract& contract) { state_->contracts.push_back(contract); }
 void KernelHandle::launch_bounds(std::uint32_t max_threads, std::uint32_t min_blocks) {

@@ -86,7 +86,7 @@ public:
     const ast::KernelTree& ast() const;
     /// What a launch has to know of it. Captures it as ast() does.
     const KernelInfo& info() const;
-    /// Of all that it is: equal kernels have equal ones. Captures it as ast() does.
+    /// Of all that it is: equal kernels have equal ones. Captures it as ast() does; the first call computes it.
     const Digest& digest() const;
 
     void require(const Contract& contract);

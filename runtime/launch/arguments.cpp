@@ -23,6 +23,12 @@ std::uint64_t Argument::bytes() const {
 }
 std::uint64_t Argument::elements() const { return bytes() / info(type).bytes; }
 
+std::vector<Argument> detail::room_for(const KernelInfo& kernel) {
+    std::vector<Argument> list;
+    list.reserve(kernel.parameters.size());
+    return list;
+}
+
 Grid grid(std::uint64_t elements, std::uint32_t threads_per_block) {
     if (threads_per_block == 0) throw Error("a grid of blocks without threads", "give at least 1 thread per block");
     const std::uint64_t blocks = elements / threads_per_block + (elements % threads_per_block != 0);

@@ -43,6 +43,9 @@ Argument map_argument(ir::Type element, const BufferPart& part, std::span<const 
 
 namespace detail {
 
+/// For the arguments of a kernel.
+std::vector<Argument> room_for(const KernelInfo& kernel);
+
 /// Whether the arguments of a launch are its parameters as they lie in memory.
 template <class... A>
 inline constexpr bool are_bytes = false;

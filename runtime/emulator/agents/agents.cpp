@@ -12,6 +12,7 @@ namespace ikat::emulator {
 
 Agents make_agents(ThreadBlock& block) {
     Agents all;
+    all.reserve(std::size_t(RegisterPool::slot) + 1);  // the last
     const auto add = [&]<class A>(std::unique_ptr<A> agent) {
         IKAT_ASSERT(std::size_t(A::slot) == all.size(), "agents are in the order of their slots");
         all.push_back(std::move(agent));

@@ -74,9 +74,8 @@ std::uint64_t AsyncProducts::Group::computed() const {
 }
 
 AsyncProducts::Group& AsyncProducts::group_of(const Warp* w) {
-    const std::size_t number = w->index / warps_of_group;
-    if (number >= groups_.size()) groups_.resize(number + 1);
-    return groups_[number];
+    if (groups_.empty()) groups_ = std::vector<Group>((block_.warps().size() + warps_of_group - 1) / warps_of_group);
+    return groups_[w->index / warps_of_group];
 }
 
 AsyncProducts::OfWarp& AsyncProducts::of(const Warp* w) { return group_of(w).warps[place_in_group(w)]; }
@@ -480,7 +479,7 @@ AsyncProducts::Wait AsyncProducts::await(const MicroOp* op, Warp* w) {
 }
 
 void AsyncProducts::end_warp(const Warp& warp) {
-    if (warp.index / warps_of_group >= groups_.size()) return;
+    if (groups_.empty()) return;
     const Group& group = group_of(&warp);
     const OfWarp& mine = of(&warp);
     const auto at = [&](std::uint64_t number) { return group.products[number - group.first]->instruction; };

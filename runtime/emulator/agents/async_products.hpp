@@ -137,7 +137,7 @@ private:
     bool is_late();
 
     ThreadBlock& block_;
-    std::deque<Group> groups_;  // empty until there is a product
+    std::vector<Group> groups_;  // empty until there is a product
     std::vector<std::unique_ptr<Product>> spare_;
     std::vector<AgentAccess::Range> ranges_;
     std::uint32_t state_ = 0;  // of the random order; 0: there is none

@@ -13,7 +13,7 @@
 #pragma once
 #include <array>
 #include <cstddef>
-#include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -131,7 +131,7 @@ private:
     std::array<std::uint32_t, warp_size>& groups_of(const Warp* w);
 
     ThreadBlock& block_;
-    std::deque<Copy> loads_, stores_;
+    std::list<Copy> loads_, stores_;
     std::vector<std::array<std::uint32_t, warp_size>> groups_;  // by warp and lane
     Chances chances_;
 };

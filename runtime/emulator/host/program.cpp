@@ -90,6 +90,11 @@ std::vector<std::string> Program::entries() const {
     return names;
 }
 
+bool Program::has_entry(std::string_view name) const {
+    const ptx::Function* const function = state_->module.find_function(name);
+    return function && function->is_entry && function->has_body;
+}
+
 Program::Entry Program::entry(std::string_view name) const {
     const DecodedKernel& kernel = state_->kernel(name);
     const auto& required = kernel.required_block;

@@ -36,6 +36,7 @@ public:
     using Parameter = KernelParameter;
     std::vector<Parameter> parameters(std::string_view entry) const;
     std::vector<std::string> entries() const;
+    bool has_entry(std::string_view name) const;
 
     /// What is known of an entry before a launch. Memory is static, in bytes; local memory is each thread's.
     struct Entry {
