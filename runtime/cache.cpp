@@ -10,8 +10,10 @@ namespace ikat::runtime {
 /// Everything that affects the result of compile(). The names are bound so that a new option does not go unnoticed
 /// here.
 ModuleCache::Key ModuleCache::key(const Digest& kernel, const CompileOptions& options) {
-    const auto& [target, allocation, optimise, passes, verify_each, line_info, keep_stages, pressure, dump] = options;
+    const auto& [target, allocation, optimise, passes, verify_each, line_info, keep_stages, pressure, dump,
+                 stop_after] = options;
     static_cast<void>(keep_stages), static_cast<void>(pressure), static_cast<void>(dump);  // change no code
+    static_cast<void>(stop_after);                                                         // leaves none
     return {kernel, target, allocation, optimise, passes, verify_each, line_info};
 }
 
@@ -43,6 +45,7 @@ std::shared_ptr<const LoadedKernel> ModuleCache::get(const trace::KernelHandle& 
     if (!slot.loaded) {
         const std::optional<std::string> folder = emit_folder();
         CompileOptions wanted = options;
+        wanted.stop_after.clear();
         if (folder) wanted.keep_stages = wanted.pressure = true;
         Compiled compiled = compile(kernel.ast(), wanted);
         if (folder) emit_files(*folder, compiled);

@@ -2,13 +2,9 @@
 #include "codegen/pipeline/compile.hpp"
 
 #include <algorithm>
-#include <set>
 
-#include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/kernel/section.hpp"
-#include "codegen/lower/lower.hpp"
-#include "codegen/nvptx/emit/emit.hpp"
 #include "codegen/pipeline/stages.hpp"
 #include "codegen/support/environment.hpp"
 #include "codegen/support/notes.hpp"
@@ -17,6 +13,7 @@ namespace ikat {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using pipeline::Work;
 
 /// Builds without NDEBUG verify each allocation; other builds do so with verify_each.
 #ifdef NDEBUG
@@ -25,43 +22,40 @@ constexpr bool checked_build = false;
 constexpr bool checked_build = true;
 #endif
 
-/// Records the end of each stage: its time and, on request, its text; also on request, verifies the IR.
+/// Records the end of each stage: its time and, on request, its text; also on request, verifies what it has left.
 class Stages {
 public:
-    Stages(std::string_view kernel, const CompileOptions& options, std::vector<Compiled::Stage>& out)
-        : kernel_(kernel), options_(options), out_(out) {
-        constexpr std::size_t about_as_many = 40;
-        out_.reserve(about_as_many), names_.reserve(about_as_many);
+    Stages(const Work& work, std::string_view kernel, const CompileOptions& options, std::vector<std::string> names,
+           std::vector<Compiled::Stage>& out)
+        : work_(work), kernel_(kernel), options_(options), names_(std::move(names)), out_(out) {
+        out_.reserve(names_.size());
         pipeline::check_dump(dump_, options_.dump.empty() ? "IKAT_DUMP" : "");
     }
 
-    void done(std::string_view name, bool changed, auto&& text) {
-        const auto time = Clock::now() - start_;
-        const auto times = std::ranges::count(names_, name);
-        names_.push_back(name);
-        Compiled::Stage& stage = out_.emplace_back();
-        stage.name = name, stage.time = time;
-        if (times) stage.name += '.' + std::to_string(times + 1);
-        if (options_.keep_stages) stage.text = text();
-        if (pipeline::dump_wanted(dump_, name, kernel_, changed))
-            note("// after " + std::string(name) + '\n' + text() + '\n');
-        start_ = Clock::now();
-    }
-    void done(std::string_view name, std::span<const ir::Function> functions, ir::Level level, bool changed = true) {
-        done(name, changed, [&] { return ir::print(functions); });
-        if (options_.verify_each) check(name, ir::complaint(functions, level));
-    }
-    /// Findings are a bug in the compiler; the time to compute them is not charged to a stage.
-    void check(std::string_view name, const std::string& findings) {
-        IKAT_ASSERT(findings.empty(), "after stage " + std::string(name) + ":\n" + findings);
+    void done(const pipeline::Stage& stage, bool changed) {
+        out_.push_back({.name = names_[out_.size()], .text = {}, .time = Clock::now() - start_});
+        if (options_.keep_stages) out_.back().text = stage.text(work_);
+        if (pipeline::dump_wanted(dump_, stage.name, kernel_, changed))
+            note("// after " + std::string(stage.name) + '\n' + stage.text(work_) + '\n');
+        check(stage);
         start_ = Clock::now();
     }
 
 private:
+    /// Findings are a bug in the compiler; the time to compute them is not charged to a stage.
+    void check(const pipeline::Stage& stage) const {
+        std::string findings;
+        if (stage.complaint && (checked_build || options_.verify_each)) findings = stage.complaint(work_);
+        if (options_.verify_each && stage.text == pipeline::functions_text)
+            findings += ir::complaint(work_.module.functions, stage.leaves);
+        IKAT_ASSERT(findings.empty(), "after stage " + std::string(stage.name) + ":\n" + findings);
+    }
+
+    const Work& work_;
     const std::string kernel_;
     const CompileOptions& options_;
+    const std::vector<std::string> names_;
     std::vector<Compiled::Stage>& out_;
-    std::vector<std::string_view> names_;
     const std::string dump_{options_.dump.empty() ? environment("IKAT_DUMP") : options_.dump};
     Clock::time_point start_ = Clock::now();
 };
@@ -89,77 +83,34 @@ std::vector<RegisterUse> register_use(const regalloc::Allocation& allocation) {
     return out;
 }
 
-/// The texts of the functions, one after another.
-std::string each(const ir::Module& module, const std::vector<nvptx::Registers>& registers,
-                 std::string (*text)(const ir::Function&, const nvptx::Registers&)) {
-    std::string out;
-    for (std::size_t i = 0; i < registers.size(); ++i) {
-        const std::string part = text(module.functions[i], registers[i]);
-        out += (out.empty() || part.empty() ? "" : "\n") + part;
-    }
-    return out;
-}
-
-/// Converts source locations by instruction to source locations by PTX line.
-std::vector<Location> by_line(const std::vector<Location>& places, const std::vector<std::uint32_t>& lines) {
-    std::vector<Location> out(lines.empty() ? 1 : lines.back() + 1);
-    for (std::size_t i = 0; i < lines.size(); ++i) out[lines[i]] = places[i];
-    return out;
-}
-
-/// ... and of the kernel's arrays, at the lines of their declarations.
-void add_declarations(std::string_view ptx, const std::vector<ir::Symbol>& symbols, std::vector<Location>& lines) {
-    std::size_t line = 1;
-    auto left = std::ranges::count_if(
-        symbols, [](const ir::Symbol& it) { return it.space == ir::Space::Shared || it.space == ir::Space::Local; });
-    for (std::size_t end; left > 0 && line < lines.size() && (end = ptx.find('\n')) != ptx.npos;
-         ++line, ptx.remove_prefix(end + 1)) {
-        std::string_view text = ptx.substr(0, end);
-        text = text.substr(0, text.find('['));
-        if (!text.contains(".shared ") && !text.contains(".local ")) continue;
-        const auto found = std::ranges::find(symbols, text.substr(text.rfind(' ') + 1), &ir::Symbol::name);
-        if (found != symbols.end()) lines[line] = found->where, --left;
-    }
-}
-
-/// Removes functions that are no longer called.
-void keep_called(ir::Module& module) {
-    if (module.functions.size() == 1) return;
-    std::set<std::string, std::less<>> called{module.functions.back().name};
-    for (auto fn = module.functions.rbegin(); fn != module.functions.rend(); ++fn)
-        if (called.contains(fn->name))
-            for (ir::Block block : fn->blocks())
-                for (ir::Inst inst : (*fn)[block].instructions)
-                    if (info((*fn)[inst].op).attribute == ir::Attribute::Callee)
-                        called.insert(fn->texts[(*fn)[inst].attribute]);
-    std::erase_if(module.functions, [&](const ir::Function& fn) { return !called.contains(fn.name); });
-}
-
-/// Compiles from the IR on. The kernel is the module's last function.
-void finish(ir::Module module, const CompileOptions& options, Stages& stages, Compiled& out) {
-    const ptx::Target& target = ptx::target(options.target);
-    const auto after = [&](const pipeline::Stage& stage, std::span<const ir::Function> functions, bool changed) {
-        stages.done(stage.name, functions, stage.leaves, changed);
-    };
+/// From the stage at `first` on, with what those before it have left.
+void finish(Work& work, std::size_t first, const CompileOptions& options, Compiled& out) {
     const auto level = options.optimise ? pipeline::OptLevel::Default : pipeline::OptLevel::None;
-    pipeline::run(pipeline::optimisation(level, options.passes), module.functions, target, after, options.verify_each);
-    keep_called(module);
-    pipeline::run(pipeline::selection(), module.functions, target, after, options.verify_each);
-    keep_called(module);
-    describe(module.functions.back(), target.name, out);
-    std::vector<nvptx::Registers> registers;
-    for (const ir::Function& fn : module.functions)
-        registers.push_back(nvptx::allocate(fn, {.method = options.allocation}));
-    out.registers = register_use(registers.back().allocation);
-    if (options.pressure) out.pressure = nvptx::pressure_of(module.functions.back(), registers.back());
-    stages.done("registers", true, [&] { return each(module, registers, nvptx::print); });
-    if (checked_build || options.verify_each) stages.check("registers", each(module, registers, nvptx::complaint));
-    const nvptx::Emitted emitted = nvptx::emit(module, registers, target, options.line_info);
-    std::vector<std::vector<std::uint32_t>> lines;
-    out.ptx = ptx::print(emitted.module, lines);
-    out.info.source_lines = by_line(emitted.places, lines.back());
-    add_declarations(out.ptx, out.symbols, out.info.source_lines);
-    stages.done("ptx", true, [&] { return out.ptx; });
+    const std::vector<const pipeline::Stage*> all = pipeline::all_stages(level, options.passes);
+    std::size_t last = all.size() - 1;
+    if (!options.stop_after.empty()) {
+        last = pipeline::place_of(all, options.stop_after);
+        if (last < pipeline::place_of(all, "ssa") || last > pipeline::place_of(all, "select") || last < first)
+            throw Error("the compiler cannot stop after stage '" + options.stop_after + "'",
+                        "it stops after ssa, select, or a stage between them that is still to be run");
+    }
+    std::vector<std::string> names = pipeline::names_of(all);
+    const std::string stops_after = names[last];
+    names.erase(names.begin(), names.begin() + std::ptrdiff_t(first));
+    Stages stages(work, out.info.name, options, std::move(names), out.stages);
+    work.target = &ptx::target(options.target);
+    work.allocation = options.allocation, work.line_info = options.line_info;
+    pipeline::run(
+        std::span(all).subspan(first, last + 1 - first), work,
+        [&](const pipeline::Stage& stage, bool changed) { stages.done(stage, changed); }, options.verify_each);
+    describe(work.module.functions.back(), work.target->name, out);
+    if (!work.registers.empty()) {
+        out.registers = register_use(work.registers.back().allocation);
+        if (options.pressure) out.pressure = nvptx::pressure_of(work.module.functions.back(), work.registers.back());
+    }
+    out.ptx = std::move(work.ptx);
+    out.info.source_lines = std::move(work.source_lines);
+    if (!options.stop_after.empty()) out.snapshot = {std::move(work.module), stops_after};
 }
 
 }  // namespace
@@ -167,27 +118,42 @@ void finish(ir::Module module, const CompileOptions& options, Stages& stages, Co
 Compiled compile(const ast::KernelTree& kernel, const CompileOptions& options) {
     Compiled out;
     out.info = kernel;
-    Stages stages(kernel.name, options, out.stages);
-    if (!kernel.checked)
-        if (auto findings = ast::check(kernel); !findings.empty()) throw Error(std::move(findings));
-    stages.done("ast", true, [&] { return ast::print(kernel); });
-    ir::Module module = lower::lower_module(kernel);
-    stages.done("ssa", module.functions, ir::Level::Typed);
-    finish(std::move(module), options, stages, out);
+    Work work{.kernel = &kernel};
+    finish(work, 0, options, out);
     return out;
 }
 
+namespace {
+
+/// The stage behind the one that the options call so.
+std::size_t place_behind(std::string_view name, const CompileOptions& options) {
+    const auto level = options.optimise ? pipeline::OptLevel::Default : pipeline::OptLevel::None;
+    return pipeline::place_of(pipeline::all_stages(level, options.passes), name) + 1;
+}
+
+}  // namespace
+
 Compiled compile(ir::Module module, const CompileOptions& options) {
-    Compiled out;
     ir::verify(module);
     analysis::verify_convergence(module.functions);
     const auto kernels = std::ranges::count_if(module.functions, &ir::Function::is_entry);
     if (kernels != 1) throw Error("a module has one kernel, not " + std::to_string(kernels), "compile each by itself");
     if (!module.functions.back().is_entry)
         throw Error("@" + module.functions.back().name + " stands behind the kernel", "functions come before it");
+    Compiled out;
     out.info = info_of(module.functions.back());
-    Stages stages(out.info.name, options, out.stages);
-    finish(std::move(module), options, stages, out);
+    Work work{.module = std::move(module)};
+    finish(work, place_behind("ssa", options), options, out);
+    return out;
+}
+
+Compiled compile(Snapshot snapshot, const CompileOptions& options) {
+    if (snapshot.module.functions.empty()) throw Error("a snapshot of nothing", "it is what stop_after leaves");
+    Compiled out;
+    out.info = info_of(snapshot.module.functions.back());
+    const std::size_t first = place_behind(snapshot.stage, options);
+    Work work{.module = std::move(snapshot.module)};
+    finish(work, first, options, out);
     return out;
 }
 

@@ -26,11 +26,18 @@ struct CompileOptions {
     bool keep_stages = false;  // fill Compiled::stages
     bool pressure = false;     // fill Compiled::pressure
     std::string dump{};        // "cse", "cse:saxpy", "all": stages that are noted, as IR; empty: IKAT_DUMP
+    std::string stop_after{};  // "ssa", "cfg.2", "select": the last stage that is run; see Compiled::snapshot
 };
 
 struct RegisterUse {
     std::string register_class;  // "b32"
     std::uint32_t registers = 0, max_live = 0;
+};
+
+/// What a stage has left: "ssa", "cfg.2".
+struct Snapshot {
+    ir::Module module{};
+    std::string stage{};
 };
 
 struct Compiled {
@@ -46,6 +53,7 @@ struct Compiled {
         std::chrono::nanoseconds time{};
     };
     std::vector<Stage> stages;
+    Snapshot snapshot;  // with CompileOptions::stop_after; there is no PTX then
 };
 
 /// Captured kernel in, PTX out. Throws Error for mistakes of the user (ast::check, an unknown target or pass).
@@ -55,6 +63,9 @@ Compiled compile(const ast::KernelTree& kernel, const CompileOptions& options = 
 /// findings are the user's mistakes.
 Compiled compile(ir::Module module, const CompileOptions& options = {});
 Compiled compile(ir::Function kernel, const CompileOptions& options = {});
+/// The stages behind that of the snapshot, which `options` must have. What only a capture knows, the views of a kernel
+/// and its contracts, is not in it.
+Compiled compile(Snapshot snapshot, const CompileOptions& options = {});
 
 /// The PTX as it is written to a file: before the section .ikat (codegen/kernel/section.hpp).
 std::string file_text(const Compiled& compiled);

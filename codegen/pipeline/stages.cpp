@@ -18,13 +18,13 @@ using analysis::Changed;
 
 /// A function of the stage's file, called with the arguments it takes.
 template <auto f>
-Changed run_stage(ir::Function& fn, analysis::Context& context, const ptx::Target& target) {
+Changed run_stage(ir::Function& fn, analysis::Context& context, const ptx::Target* target) {
     if constexpr (std::is_invocable_v<decltype(f), ir::Function&, analysis::Context&, const ptx::Target&>)
-        return f(fn, context, target);
+        return f(fn, context, *target);
     else if constexpr (std::is_invocable_v<decltype(f), ir::Function&, analysis::Context&>)
         return f(fn, context);
     else if constexpr (std::is_invocable_v<decltype(f), ir::Function&, const ptx::Target&>)
-        return f(fn, target);
+        return f(fn, *target);
     else
         return f(fn);
 }
@@ -32,17 +32,26 @@ Changed split_vectors(ir::Function& fn) { return legalise::split_vectors(fn, nvp
 
 template <auto f>
 constexpr Stage pass(std::string_view name, std::string_view does) {
-    return {name, Kind::Pass, run_stage<f>, does};
+    return {.name = name, .kind = Kind::Pass, .run = run_stage<f>, .does = does, .text = functions_text};
 }
 template <auto f>
 constexpr Stage step(std::string_view name, ir::Level leaves) {
-    return {name, Kind::Step, run_stage<f>, {}, leaves};
+    return {.name = name, .kind = Kind::Step, .run = run_stage<f>, .leaves = leaves, .text = functions_text};
 }
-constexpr Stage mark(std::string_view name, ir::Level leaves) { return {name, Kind::Mark, nullptr, {}, leaves}; }
+constexpr Stage whole(std::string_view name, bool (*run)(Work&), std::string (*text)(const Work&),
+                      ir::Level leaves = ir::Level::Typed) {
+    return {.name = name, .kind = Kind::Whole, .run_whole = run, .leaves = leaves, .text = text};
+}
+/// Names the result of the stages before it.
+constexpr Stage mark(std::string_view name, ir::Level leaves) {
+    return whole(name, keep_called, functions_text, leaves);
+}
 
 constexpr auto typed = ir::Level::Typed, selected = ir::Level::Selected;
 
 constexpr Stage table[] = {
+    whole("ast", check_tree, tree_text),
+    whole("ssa", lower_tree, functions_text),
 #define PASS(function, name, does) pass<passes::function>(name, does),
 #include "codegen/passes/passes.def"
     mark("opt", typed),
@@ -63,19 +72,30 @@ constexpr Stage table[] = {
     step<nvptx::fuse>("fuse", selected),
     step<nvptx::materialise_constants>("immediates", selected),
     mark("select", selected),
+    {.name = "registers",
+     .kind = Kind::Whole,
+     .run_whole = allocate,
+     .leaves = selected,
+     .text = registers_text,
+     .complaint = registers_complaint},
+    whole("ptx", emit, ptx_text, selected),
 };
 
 constexpr std::string_view default_order[] = {
-    "unroll", "cfg",     "fold",   "simplify", "ranges",  "cse",        "forward", "licm",  "dce",
-    "cfg",    "uniform", "opt",    "shared",   "copies",  "indices",    "address", "cse",   "licm",
-    "dce",    "atomics", "blocks", "print",    "vectors", "bytes",      "legal",   "sweep", "carries",
-    "narrow", "sweep",   "clamps", "fuse",     "sweep",   "immediates", "select"};
+    "ast",   "ssa",     "unroll",  "cfg",   "fold",       "simplify", "ranges",    "cse",     "forward", "licm",
+    "dce",   "cfg",     "uniform", "opt",   "shared",     "copies",   "indices",   "address", "cse",     "licm",
+    "dce",   "atomics", "blocks",  "print", "vectors",    "bytes",    "legal",     "sweep",   "carries", "narrow",
+    "sweep", "clamps",  "fuse",    "sweep", "immediates", "select",   "registers", "ptx"};
 
 // The reasons for their order: `then` comes after `first`. Checked at compile time and not used otherwise.
 struct Order {
     std::string_view first, then, because;
 };
 constexpr Order order[] = {
+    {"ast", "ssa", "lowering takes kernels without mistakes"},
+    {"ssa", "unroll", "passes are on SSA"},
+    {"select", "registers", "a register has the width that selection gives a value"},
+    {"registers", "ptx", "an instruction is written with its registers"},
     {"unroll", "cfg", "unroll looks for loops as lowering leaves them, and leaves blocks that only jump on"},
     {"unroll", "fold", "a loop that is certain to be entered has no way past it any more"},
     {"fold", "simplify", "simplify need not look for constants that come through blocks"},
@@ -132,9 +152,10 @@ constexpr auto in_order = [] {
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = find(default_order[i]);
     return out;
 }();
-constexpr std::size_t behind_passes = std::size_t(last_place("opt"));
+constexpr std::size_t first_pass = std::size_t(last_place("ssa")) + 1, behind_passes = std::size_t(last_place("opt")),
+                      behind_selection = std::size_t(last_place("select")) + 1;
 
-Changed run_one(const Stage& stage, ir::Function& fn, analysis::Context& context, const ptx::Target& target) {
+Changed run_one(const Stage& stage, ir::Function& fn, analysis::Context& context, const ptx::Target* target) {
     const Changed changed = stage.run(fn, context, target);
     context.changed(changed);
     return changed;
@@ -148,7 +169,7 @@ std::string divergent_operation(const ir::Function& fn, ir::Doubt doubt) {
 
 /// The same with all analyses computed beforehand; those that the stage did not invalidate must still be correct.
 /// What was convergent still is.
-Changed run_verified(const Stage& stage, ir::Function& fn, analysis::Context& context, const ptx::Target& target) {
+Changed run_verified(const Stage& stage, ir::Function& fn, analysis::Context& context, const ptx::Target* target) {
     context.fill();
     const ir::Function before = fn;
     const Changed changed = run_one(stage, fn, context, target);
@@ -180,43 +201,101 @@ std::vector<const Stage*> all_passes() {
     return out;
 }
 
-std::vector<const Stage*> optimisation(OptLevel level, std::string_view passes) {
+namespace {
+
+std::vector<const Stage*> chosen_passes(OptLevel level, std::string_view passes) {
     std::vector<const Stage*> out;
-    if (passes.empty() && level == OptLevel::Default) out.assign(in_order.begin(), in_order.begin() + behind_passes);
+    if (passes.empty() && level == OptLevel::Default)
+        out.assign(in_order.begin() + first_pass, in_order.begin() + behind_passes);
     for (std::string_view rest = passes; !passes.empty();) {
         const std::size_t comma = std::min(rest.find(','), rest.size());
         out.push_back(&pass_named(rest.substr(0, comma)));
         if (comma == rest.size()) break;
         rest.remove_prefix(comma + 1);
     }
-    out.push_back(in_order[behind_passes]);
     return out;
 }
 
-std::span<const Stage* const> selection() { return std::span(in_order).subspan(behind_passes + 1); }
+}  // namespace
 
-void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const ptx::Target& target,
-         const After& after, bool verify) {
-    std::vector<analysis::Context> contexts;
-    contexts.reserve(functions.size());
-    for (const ir::Function& fn : functions) contexts.emplace_back(fn, functions);
-    for (const Stage* stage : list) {
-        Changed changed = Changed::Nothing;
-        for (std::size_t i = 0; stage->run && i < functions.size(); ++i)
-            changed |= (verify ? run_verified : run_one)(*stage, functions[i], contexts[i], target);
-        after(*stage, functions, changed != Changed::Nothing);
+std::vector<const Stage*> all_stages(OptLevel level, std::string_view passes) {
+    std::vector<const Stage*> out = chosen_passes(level, passes);
+    out.insert(out.begin(), in_order.begin(), in_order.begin() + first_pass);
+    out.insert(out.end(), in_order.begin() + behind_passes, in_order.end());
+    return out;
+}
+
+std::vector<std::string> names_of(std::span<const Stage* const> stages) {
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+        const auto before = std::ranges::count(stages.first(i), stages[i]->name, &Stage::name);
+        out.push_back(std::string(stages[i]->name) + (before ? '.' + std::to_string(before + 1) : ""));
     }
+    return out;
+}
+
+std::size_t place_of(std::span<const Stage* const> stages, std::string_view name) {
+    const std::vector<std::string> names = names_of(stages);
+    const auto found = std::ranges::find(names, name);
+    if (found != names.end()) return std::size_t(found - names.begin());
+    std::string known;
+    for (const std::string& each : names) (known += known.empty() ? "" : ", ") += each;
+    throw Error("there is no stage '" + std::string(name) + "'", "stages are " + known);
+}
+
+std::span<const Stage* const> selection() {
+    return std::span(in_order).subspan(behind_passes + 1, behind_selection - behind_passes - 2);
+}
+
+namespace {
+
+std::vector<analysis::Context> contexts_of(std::span<ir::Function> functions) {
+    std::vector<analysis::Context> out;
+    out.reserve(functions.size());
+    for (const ir::Function& fn : functions) out.emplace_back(fn, functions);
+    return out;
+}
+
+/// On each function. Whether it changed one.
+bool run_on_each(const Stage& stage, std::span<ir::Function> functions, std::span<analysis::Context> contexts,
+                 const ptx::Target* target, bool verify) {
+    Changed changed = Changed::Nothing;
+    for (std::size_t i = 0; i < functions.size(); ++i)
+        changed |= (verify ? run_verified : run_one)(stage, functions[i], contexts[i], target);
+    return changed != Changed::Nothing;
+}
+
+}  // namespace
+
+void run(std::span<const Stage* const> stages, Work& work, const AfterStage& after, bool verify) {
+    std::vector<analysis::Context> contexts;
+    for (const Stage* stage : stages) {
+        bool changed = true;
+        if (stage->run) {
+            if (contexts.empty()) contexts = contexts_of(work.module.functions);
+            changed = run_on_each(*stage, work.module.functions, contexts, work.target, verify);
+        } else {
+            contexts.clear();  // functions may be gone
+            changed = stage->run_whole(work);
+        }
+        after(*stage, changed);
+    }
+}
+
+void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const ptx::Target* target,
+         const After& after, bool verify) {
+    std::vector<analysis::Context> contexts = contexts_of(functions);
+    for (const Stage* stage : list) after(*stage, functions, run_on_each(*stage, functions, contexts, target, verify));
 }
 
 void check_dump(std::string_view wish, std::string_view from) {
     const std::string_view name = wish.substr(0, wish.find(':'));
-    constexpr std::string_view others[] = {"all", "ast", "ssa", "registers", "ptx"};
-    if (wish.empty() || find(name) || std::ranges::find(others, name) != std::end(others)) return;
-    std::string known = "all, ast, ssa";
+    if (wish.empty() || name == "all" || find(name)) return;
+    std::string known = "all";
     for (const Stage& stage : table) (known += ", ") += stage.name;
     std::string message = "there is no stage '" + std::string(name) + "'";
     if (!from.empty()) message += " (from " + std::string(from) + ")";
-    throw Error(message, "stages are " + known + ", registers, ptx; with a kernel's name, cse:saxpy");
+    throw Error(message, "stages are " + known + "; with a kernel's name, cse:saxpy");
 }
 
 bool dump_wanted(std::string_view wish, std::string_view stage, std::string_view kernel, bool changed) {
@@ -226,24 +305,18 @@ bool dump_wanted(std::string_view wish, std::string_view stage, std::string_view
 }
 
 void run_passes(std::span<ir::Function> functions, const PassOptions& options) {
-    std::vector<const Stage*> list = optimisation(OptLevel::Default, options.passes);
-    list.pop_back();  // the mark
-    std::vector<analysis::Context> contexts;
-    for (const ir::Function& fn : functions) contexts.emplace_back(fn, functions);
-    for (const Stage* stage : list)
-        for (std::size_t i = 0; i < functions.size(); ++i) {
-            const ir::Function& fn = functions[i];
-            run_verified(*stage, functions[i], contexts[i], ptx::target("sm_80"));  // no pass depends on the target
-            if (options.verify_each) {
-                const std::string findings = complaint(fn);
-                IKAT_ASSERT(findings.empty(), "after pass " + std::string(stage->name) + ":\n" + findings);
-            }
-            if (options.after) options.after(*stage, fn);
+    const auto after = [&](const Stage& stage, std::span<const ir::Function> now, bool) {
+        for (const ir::Function& fn : now) {
+            const std::string findings = options.verify_each ? complaint(fn) : "";
+            IKAT_ASSERT(findings.empty(), "after pass " + std::string(stage.name) + ":\n" + findings);
+            if (options.after) options.after(stage, fn);
         }
+    };
+    run(chosen_passes(OptLevel::Default, options.passes), functions, nullptr, after, true);
 }
 
 void select(ir::Function& fn, const ptx::Target& target) {
-    run(selection(), {&fn, 1}, target, [](const Stage&, std::span<const ir::Function>, bool) {});
+    run(selection(), {&fn, 1}, &target, [](const Stage&, std::span<const ir::Function>, bool) {});
 }
 
 }  // namespace ikat::pipeline

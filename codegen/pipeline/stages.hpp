@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler's stages from the IR to selected IR, in one table: passes, legalisation, selection. All of them are
-// dumped, timed, verified and kept in the same way.
+// The compiler's stages, from the captured kernel to text, in one table: lowering, passes, legalisation, selection,
+// registers, emission. All of them are run, dumped, timed, verified and kept by one driver, whoever asks for them.
 //
 // IKAT_DUMP=cse prints the functions after cse to standard error, IKAT_DUMP=cse:saxpy those of kernel saxpy alone,
 // IKAT_DUMP=all after each stage that changed something.
@@ -13,6 +13,7 @@
 
 #include "codegen/analysis/context.hpp"
 #include "codegen/ir/verify.hpp"
+#include "codegen/pipeline/work.hpp"
 #include "codegen/ptx/table/target.hpp"
 
 namespace ikat::pipeline {
@@ -20,41 +21,53 @@ namespace ikat::pipeline {
 /// A row of the table.
 struct Stage {
     enum class Kind : std::uint8_t {
-        Pass,  // from IR to IR, for any target: a user may choose it by name
-        Step,  // of lowering to a target, in its order
-        Mark,  // names the result of the stages before it
+        Pass,   // from IR to IR, for any target: a user may choose it by name
+        Step,   // of lowering to a target, in its order
+        Whole,  // of all functions at once
     };
     std::string_view name;  // in options, dumps and texts
     Kind kind = Kind::Pass;
-    analysis::Changed (*run)(ir::Function&, analysis::Context&, const ptx::Target&) = nullptr;
-    std::string_view does{};  // for the user, a line
+    /// Of a pass, which is given no target, and of a step.
+    analysis::Changed (*run)(ir::Function&, analysis::Context&, const ptx::Target*) = nullptr;
+    bool (*run_whole)(Work&) = nullptr;  // whether it changed anything
+    std::string_view does{};             // for the user, a line
     ir::Level leaves = ir::Level::Typed;
+    std::string (*text)(const Work&) = nullptr;
+    /// Empty, or what is wrong with what it has left, besides what is wrong with IR; builds without NDEBUG always ask.
+    std::string (*complaint)(const Work&) = nullptr;
 };
 /// The rows that users can choose.
 std::vector<const Stage*> all_passes();
 
 enum class OptLevel : std::uint8_t { None, Default };
 
-/// The stages from lowering to "opt": those of the level, or the ones given in `passes` ("simplify,cse"), in that
-/// order. Throws Error for an unknown name, naming the known ones.
-std::vector<const Stage*> optimisation(OptLevel level, std::string_view passes);
-/// The stages from there to "select".
-std::span<const Stage* const> selection();
+/// All stages, of which those between "ssa" and "opt" are those of the level, or the ones given in `passes`
+/// ("simplify,cse"), in that order. Throws Error for an unknown name, naming the known ones.
+std::vector<const Stage*> all_stages(OptLevel level, std::string_view passes);
+/// What each is called in a list: the second "cfg" is "cfg.2".
+std::vector<std::string> names_of(std::span<const Stage* const> stages);
+/// The place of the one that is called so. Throws Error if there is none, naming the others.
+std::size_t place_of(std::span<const Stage* const> stages, std::string_view name);
 
-/// Runs stages, each on all functions before the next; analyses are kept from one stage to the next while they are
-/// valid. After each stage, `after` is called with whether it changed a function. `verify` checks that the stage has
+/// Runs stages. After each, `after` is called with whether it changed anything. `verify` checks that each stage has
 /// reported all its changes: no kept analysis may be stale.
-using After = std::function<void(const Stage&, std::span<const ir::Function>, bool changed)>;
-void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const ptx::Target& target,
-         const After& after, bool verify = false);
+using AfterStage = std::function<void(const Stage&, bool changed)>;
+void run(std::span<const Stage* const> stages, Work& work, const AfterStage& after, bool verify = false);
 
-/// Whether `wish` ("cse", "cse:saxpy", "all") asks for the kernel after a stage, which may also be one that is not in
-/// the table.
+/// Whether `wish` ("cse", "cse:saxpy", "all") asks for the kernel after a stage.
 bool dump_wanted(std::string_view wish, std::string_view stage, std::string_view kernel, bool changed = false);
 /// Throws Error for a wish for a stage that there is not; `from` is the variable it was read from, if any.
 void check_dump(std::string_view wish, std::string_view from);
 
-// ---- for tests and tools
+// ---- passes and steps of functions that are no module, for tests and tools
+
+/// Runs passes and steps, each on all functions before the next; analyses are kept from one to the next while they are
+/// valid.
+using After = std::function<void(const Stage&, std::span<const ir::Function>, bool changed)>;
+void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const ptx::Target* target,
+         const After& after, bool verify = false);
+/// The stages between "opt" and "select".
+std::span<const Stage* const> selection();
 
 struct PassOptions {
     std::string passes{};  // "simplify,cse": these in this order; empty: all, in theirs

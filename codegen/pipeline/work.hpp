@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the compiler's stages work on, and those of them that are about all functions at once.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "codegen/ast/ast.hpp"
+#include "codegen/nvptx/emit/allocation.hpp"
+#include "codegen/ptx/table/target.hpp"
+
+namespace ikat::pipeline {
+
+/// What a compilation consists of: each stage finds what those before it have left.
+struct Work {
+    const ptx::Target* target = nullptr;
+    regalloc::Method allocation = regalloc::Method::Colouring;
+    bool line_info = false;
+
+    const ast::KernelTree* kernel = nullptr;    // if it begins with one
+    ir::Module module{};                        // from "ssa" on; its last function is the kernel
+    std::vector<nvptx::Registers> registers{};  // from "registers" on, by function
+    std::string ptx{};                          // from "ptx" on
+    std::vector<Location> source_lines{};       // ... by its lines
+};
+
+// These return whether they changed anything.
+
+/// Throws Error for mistakes in the captured kernel.
+bool check_tree(Work& work);
+bool lower_tree(Work& work);
+/// Drops functions that are no longer called.
+bool keep_called(Work& work);
+bool allocate(Work& work);
+bool emit(Work& work);
+
+// What they leave, as text.
+std::string tree_text(const Work& work);
+std::string functions_text(const Work& work);
+std::string registers_text(const Work& work);
+std::string ptx_text(const Work& work);
+/// What is wrong with the registers; empty: nothing.
+std::string registers_complaint(const Work& work);
+
+}  // namespace ikat::pipeline
