@@ -3,8 +3,6 @@
 // "gemm_tensor_core_bf16_nt_bias_gelu", "flash_attention_causal_f16". For tools, such as `ikat run NAME`; the types and
 // shapes of arrays are data here.
 #pragma once
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,12 +10,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "codegen/ir/type.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "runtime/device.hpp"
+#include "runtime/tensor_view.hpp"
 
 namespace ikat::stdlib {
 
@@ -69,12 +67,8 @@ public:
         std::span<const Setting> settings;
         std::span<const Size> sizes;  // of arrays, where none are given
     };
-    struct Given {
-        runtime::BufferPart part{};
-        std::vector<std::uint64_t> extents{};
-        std::vector<std::uint64_t> pitches{};  // as pitches() has them
-    };
-    using Run = std::function<void(const runtime::Queue&, std::span<const Given>, const FunctionSettings&)>;
+    using Run = std::function<void(const runtime::Queue&, std::span<const runtime::MutableTensorView>,
+                                   const FunctionSettings&)>;
 
     std::string name;
     const Family* family = nullptr;
@@ -115,29 +109,5 @@ std::string nearest_name(std::string_view name);
 std::vector<NamedFunction> tensor_core_functions();
 std::vector<NamedFunction> attention_functions();
 std::vector<NamedFunction> incremental_functions();
-
-/// Calls f with a null pointer to T for the element type T of an array. Throws Error for types without arrays here.
-template <class... T>
-auto with_type(ir::Type type, auto&& f) {
-    using First = std::tuple_element_t<0, std::tuple<T...>>;
-    using Result = decltype(f(static_cast<First*>(nullptr)));
-    std::optional<Result> out;
-    ((type == ir::type_of<T> ? void(out.emplace(f(static_cast<T*>(nullptr)))) : void()), ...);
-    IKAT_ASSERT(out, "an array of a named function has one of its types");
-    return *std::move(out);
-}
-
-/// A view of an array with `rank` extents, of which those that were left out are 1.
-template <class T, std::size_t rank>
-runtime::BufferView<T, int(rank)> view_of(const NamedFunction::Given& given) {
-    std::array<std::uint64_t, rank> extents;
-    std::array<std::uint64_t, rank - 1> pitches{};
-    extents.fill(1);
-    std::ranges::copy_backward(given.extents, extents.end());
-    std::uint64_t pitch = 1;
-    for (std::size_t d = rank - 1; d > rank - given.extents.size(); --d) pitches[d - 1] = pitch *= extents[d];
-    std::ranges::copy_backward(given.pitches, pitches.end());
-    return {given.part, extents, pitches};
-}
 
 }  // namespace ikat::stdlib

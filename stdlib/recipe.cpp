@@ -136,7 +136,7 @@ void check(const Recipe& recipe, const Variant& kernel, const Call& call) { chec
 
 runtime::Argument FunctionOperand::as_argument(const KernelInfo& kernel, std::size_t position,
                                                const Location& where) const {
-    if (part_) return runtime::buffer_argument(type_, *part_, kernel, position, where);
+    if (array_) return runtime::buffer_argument(type_, array_->part, kernel, position, where);
     return {.type = type_, .bits = bits_};
 }
 

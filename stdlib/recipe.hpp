@@ -28,6 +28,7 @@
 
 #include "codegen/support/half.hpp"
 #include "runtime/device.hpp"
+#include "runtime/tensor_view.hpp"
 #include "stdlib/size.hpp"
 #include "stdlib/workspace.hpp"
 
@@ -37,7 +38,9 @@ using runtime::Buffer;
 using runtime::BufferSlice;
 using runtime::DeviceQueue;
 using runtime::Grid;
+using runtime::MutableTensorView;
 using runtime::Queue;
+using runtime::TensorView;
 
 class Example;
 class Steps;
@@ -144,26 +147,24 @@ struct Recipe {
 /// Throws Error for arguments that break the recipe's rules.
 void check(const Recipe& recipe, const Variant& kernel, const Call& call);
 
-/// An argument of a function of the library.
+/// An argument of a function that a recipe describes: a number, or an array of one dimension.
 class FunctionOperand {
 public:
     template <runtime::Element T>
-    FunctionOperand(const Buffer<T>& buffer) : type_(ir::type_of<T>), part_(buffer.memory().whole()) {}
+    FunctionOperand(const Buffer<T>& buffer) : array_(buffer), type_(array_->type) {}
     template <runtime::Element T>
-    FunctionOperand(const BufferSlice<T>& slice) : type_(ir::type_of<T>), part_(slice.part()) {}
+    FunctionOperand(const BufferSlice<T>& slice) : array_(slice), type_(array_->type) {}
     FunctionOperand(std::uint32_t number) : type_(ir::Type::U32), bits_(number) {}
     FunctionOperand(std::int32_t number) : type_(ir::Type::I32), bits_(std::uint32_t(number)) {}
     FunctionOperand(float number) : type_(ir::Type::F32), bits_(std::bit_cast<std::uint32_t>(number)) {}
 
     ir::Type type() const { return type_; }
-    /// The memory, unless it is a number.
-    const std::optional<runtime::BufferPart>& part() const { return part_; }
     runtime::Argument as_argument(const KernelInfo& kernel, std::size_t position, const Location& where) const;
 
 private:
+    std::optional<TensorView> array_{};
     ir::Type type_;
-    std::uint64_t bits_ = 0;
-    std::optional<runtime::BufferPart> part_{};
+    std::uint64_t bits_ = 0;  // of a number
 };
 
 /// For a function with several launches: the launches.

@@ -51,10 +51,10 @@ public:
           v_(random<T>(device, kv_size(), 3, "V")),
           o_(results<T>(device, q_.host.size(), "O")) {}
 
-    stdlib::HeadsOperand q() const { return rows(q_.buffer, shape_.heads, shape_.queries); }
-    stdlib::HeadsOperand k() const { return rows(k_.buffer, shape_.kv_heads, shape_.keys); }
-    stdlib::HeadsOperand v() const { return rows(v_.buffer, shape_.kv_heads, shape_.keys); }
-    stdlib::HeadsOperand o() { return rows(o_, shape_.heads, shape_.queries); }
+    runtime::TensorView q() const { return rows(q_.buffer, shape_.heads, shape_.queries); }
+    runtime::TensorView k() const { return rows(k_.buffer, shape_.kv_heads, shape_.keys); }
+    runtime::TensorView v() const { return rows(v_.buffer, shape_.kv_heads, shape_.keys); }
+    runtime::MutableTensorView o() { return rows(o_, shape_.heads, shape_.queries); }
 
     double error() const {
         const std::vector<T> host = o_.download();
@@ -89,7 +89,7 @@ private:
     std::uint64_t kv_size() const {
         return std::uint64_t{shape_.sequences} * shape_.kv_heads * shape_.keys * shape_.head_dim;
     }
-    stdlib::HeadsOperand rows(auto& buffer, std::uint32_t heads, std::uint32_t count) const {
+    auto rows(auto& buffer, std::uint32_t heads, std::uint32_t count) const {
         return buffer.view(shape_.sequences, heads, count, shape_.head_dim);
     }
 

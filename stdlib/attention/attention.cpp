@@ -16,9 +16,10 @@ namespace {
 /// A call whose arguments fit each other.
 class Attention : AttentionCall {
 public:
-    Attention(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
-              const HeadsOperand& O, const AttentionOptions& options)
+    Attention(const Queue& queue, const TensorView& Q, const TensorView& K, const TensorView& V,
+              const MutableTensorView& O, const AttentionOptions& options)
         : AttentionCall("flash_attention", queue, Q, K, V, O, options.log_sum), options_(options) {
+        if (options.bias) bias_ = heads_of_rows("the bias", *options.bias);
         check_types();
         check_sizes();
         check_memory();
@@ -53,7 +54,7 @@ private:
     /// Whether 128 queries leave enough registers for what else there is to do.
     bool has_large_blocks() const { return head_dim() < 128 && !options_.bias; }
 
-    std::uint64_t sequences_by_offsets() const { return options_.query_offsets->part()->bytes / 4 - 1; }
+    std::uint64_t sequences_by_offsets() const { return options_.query_offsets->part.bytes / 4 - 1; }
     std::uint64_t keys() const { return K_.extents[2]; }
     /// With offsets, on average.
     std::uint64_t queries_of_sequence() const {
@@ -61,6 +62,7 @@ private:
     }
 
     const AttentionOptions& options_;
+    std::optional<TensorView> bias_{};
     ScoreNumbers numbers_{};
     bool is_by_wgmma_ = false;
 };
@@ -71,18 +73,18 @@ public:
     Arguments(const KernelInfo& kernel, const Location& where) : kernel_(kernel), where_(where) {}
     void add(const FunctionOperand& operand) { list_.push_back(operand.as_argument(kernel_, list_.size(), where_)); }
     void add_numbers(auto... numbers) { (add(std::uint32_t(numbers)), ...); }
-    void add_array(const HeadsOperand& x) {
+    void add_array(const TensorView& x) {
         list_.push_back(runtime::buffer_argument(x.type, x.part, kernel_, list_.size(), where_));
     }
     /// As a map (sequences, heads, rows, elements). Where there is only one, the pitch to the next does not matter.
-    void add_map(const HeadsOperand& x) {
+    void add_map(const TensorView& x) {
         list_.push_back(
-            runtime::map_argument(x.type, x.part, x.extents, pitches_of_map(x), kernel_, list_.size(), where_));
+            runtime::map_argument(x.type, x.part, x.shape<4>(), pitches_of_map(x), kernel_, list_.size(), where_));
     }
     /// Of sequences that follow each other, as a map (heads, rows, box, elements): for each row the `box` rows from
     /// there on, from `box` rows before the first one on. A copy ends with the last of those `box` rows, which can be
     /// the last of any sequence. What offsets give beyond the rows is out of bounds of the buffer, not of the map.
-    void add_map_of_boxes(const HeadsOperand& x, std::uint32_t box) {
+    void add_map_of_boxes(const TensorView& x, std::uint32_t box) {
         const std::array<std::uint64_t, 3> pitches = pitches_of_map(x), of_map{pitches[1], pitches[2], pitches[2]};
         const std::array<std::uint64_t, 4> extents{x.extents[1], 1u << 30, box, x.extents[3]};
         list_.push_back(
@@ -91,8 +93,8 @@ public:
     std::span<const runtime::Argument> list() const { return list_; }
 
 private:
-    static std::array<std::uint64_t, 3> pitches_of_map(const HeadsOperand& x) {
-        std::array<std::uint64_t, 3> pitches = x.pitches;
+    static std::array<std::uint64_t, 3> pitches_of_map(const TensorView& x) {
+        std::array<std::uint64_t, 3> pitches{x.strides[0], x.strides[1], x.strides[2]};
         for (std::size_t d = 3; d-- > 0;)
             if (x.extents[d] == 1) pitches[d] = d == 2 ? x.extents[3] : x.extents[d + 1] * pitches[d + 1];
         return pitches;
@@ -105,21 +107,22 @@ private:
 
 void Attention::check_types() const {
     AttentionCall::check_types();
-    if (options_.bias) check_life(options_.bias->part), check_same_type("the bias", *options_.bias);
+    if (bias_) check_life(bias_->part), check_same_type("the bias", *bias_);
     for (const auto& [what, offsets] :
          {std::pair("query_offsets", &options_.query_offsets), std::pair("key_offsets", &options_.key_offsets)}) {
         if (!*offsets) continue;
-        if (!(*offsets)->part()) fail(fmt::format("{} is a number", what), "it is a Buffer, or a slice of one");
-        check_life(*(*offsets)->part());
-        check_type(what, (*offsets)->type(), ir::Type::U32);
+        if ((*offsets)->rank != 1)
+            fail(fmt::format("{} has {} dimensions", what, (*offsets)->rank), "it is a Buffer, or a slice of one");
+        check_life((*offsets)->part);
+        check_type(what, (*offsets)->type, ir::Type::U32);
     }
 }
 
 void Attention::check_memory() const {
     std::vector<OperandRole> others;
     if (options_.bias) others.push_back({"bias", options_.bias->part});
-    if (options_.query_offsets) others.push_back({"query_offsets", *options_.query_offsets->part()});
-    if (options_.key_offsets) others.push_back({"key_offsets", *options_.key_offsets->part()});
+    if (options_.query_offsets) others.push_back({"query_offsets", options_.query_offsets->part});
+    if (options_.key_offsets) others.push_back({"key_offsets", options_.key_offsets->part});
     AttentionCall::check_memory(std::move(others));
 }
 
@@ -131,20 +134,20 @@ void Attention::check_sizes() const {
         fail(options_.query_offsets ? "query_offsets without key_offsets" : "key_offsets without query_offsets",
              "give both, or neither");
     if (options_.query_offsets) {
-        const std::uint64_t of_queries = options_.query_offsets->part()->bytes / 4,
-                            of_keys = options_.key_offsets->part()->bytes / 4;
+        const std::uint64_t of_queries = options_.query_offsets->part.bytes / 4,
+                            of_keys = options_.key_offsets->part.bytes / 4;
         if (of_queries == 0 || of_queries != of_keys)
             fail(fmt::format("query_offsets has {} elements, key_offsets {}", of_queries, of_keys),
                  "both have one more than there are sequences");
         if (sequences() != 1)
-            fail(fmt::format("Q is {}, with offsets", extents_text(Q_.extents)),
+            fail(fmt::format("Q is {}, with offsets", extents_text(Q_.shape<4>())),
                  "it is (heads, rows, elements) of all sequences");
         if (options_.bias) fail("a bias, with offsets", "there is none for sequences of different lengths");
     }
     if (options_.bias) {
-        const auto& extents = options_.bias->extents;
+        const auto& extents = bias_->extents;
         const auto one_or = [](std::uint64_t given, std::uint64_t all) { return given == 1 ? given : all; };
-        check_shape("the bias", *options_.bias,
+        check_shape("the bias", *bias_,
                     {one_or(extents[0], sequences()), one_or(extents[1], heads()), queries(), keys()},
                     "it has an element for each query and key; one head, or sequence, is for all");
     }
@@ -161,7 +164,7 @@ std::string Attention::problem_of_wgmma() const {
     const std::string_view target = queue_.device().compile_options().target;
     if (target != "sm_90a") return fmt::format("the device is opened for {}, not sm_90a", target);
     if (Q_.type == ir::Type::F32) return "elements are f32";
-    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_})
+    for (const TensorView* x : {&Q_, &K_, &V_, &O_})
         if (access_of(*x) != 16) return "rows of Q, K, V or O do not begin at multiples of 16 bytes";
     const std::uint32_t n = options_.queries_of_block;
     if (n % 64 != 0 || n / 64 > WgmmaAttentionTile::most_groups(head_dim()))
@@ -182,8 +185,8 @@ void Attention::choose_path() {
         fail(fmt::format("{} queries of a block", n),
              "there are kernels for 64 and, of rows of less than 128 elements and without a bias, for 128");
     constexpr std::string_view but = "; by wgmma, only those of log_sum and the bias";
-    if (options_.log_sum) check_pitches("log_sum", *options_.log_sum, but);
-    if (options_.bias) check_pitches("the bias", *options_.bias, but);
+    if (options_.log_sum) check_pitches("log_sum", *log_sum_, but);
+    if (options_.bias) check_pitches("the bias", *bias_, but);
     if (is_by_wgmma_) return;
     check_pitches("Q", Q_, but), check_pitches("K", K_, but), check_pitches("V", V_, but), check_pitches("O", O_, but);
 }
@@ -239,18 +242,18 @@ void Attention::add_numbers_of_scores(Arguments& to) const {
 /// What may be left out.
 void Attention::add_extras(Arguments& to) const {
     if (options_.bias) {
-        const HeadsOperand& bias = *options_.bias;
-        const auto pitch = [&](std::size_t d) { return bias.extents[d] == 1 ? 0 : bias.pitches[d]; };
+        const TensorView& bias = *bias_;
+        const auto pitch = [&](std::size_t d) { return bias.extents[d] == 1 ? 0 : bias.strides[d]; };
         to.add_array(bias);
-        to.add_numbers(pitch(0), pitch(1), bias.pitches[2]);
+        to.add_numbers(pitch(0), pitch(1), bias.strides[2]);
     }
     if (options_.query_offsets) {
-        to.add(*options_.query_offsets), to.add(*options_.key_offsets);
+        to.add_array(*options_.query_offsets), to.add_array(*options_.key_offsets);
         to.add_numbers(sequences_by_offsets());
     }
     if (options_.log_sum) {
-        to.add_array(*options_.log_sum);
-        to.add_numbers(options_.log_sum->pitches[1], options_.log_sum->pitches[2]);
+        to.add_array(*log_sum_);
+        to.add_numbers(log_sum_->strides[1], log_sum_->strides[2]);
     }
 }
 
@@ -263,10 +266,9 @@ void Attention::run() const {
     if (count > 0x7fffffff) fail(fmt::format("{} blocks of queries", count), "a grid has at most 2147483647 blocks");
     const trace::KernelHandle& handle = is.handle();
     Arguments arguments(handle.info(), where_);
-    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) arguments.add_array(*x);
+    for (const TensorView* x : {&Q_, &K_, &V_, &O_}) arguments.add_array(*x);
     arguments.add_numbers(queries(), keys(), heads(), heads() / kv_heads());
-    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_})
-        arguments.add_numbers(x->pitches[0], x->pitches[1], x->pitches[2]);
+    for (const TensorView* x : {&Q_, &K_, &V_, &O_}) arguments.add_numbers(x->strides[0], x->strides[1], x->strides[2]);
     add_numbers_of_scores(arguments);
     add_extras(arguments);
     queue_.launch(handle, {Grid{{std::uint32_t(count)}, {AttentionTile::threads}}, where_}, arguments.list());
@@ -279,7 +281,7 @@ void Attention::run_wgmma() const {
     const trace::KernelHandle& handle = is.handle();
     Arguments arguments(handle.info(), where_);
     // Of no keys there is no map. K and V are not read then, whatever the map.
-    const auto add_map = [&](const HeadsOperand& x, std::uint32_t box) {
+    const auto add_map = [&](const TensorView& x, std::uint32_t box) {
         if (is.has_offsets)
             arguments.add_map_of_boxes(x, box);
         else
@@ -296,8 +298,8 @@ void Attention::run_wgmma() const {
 
 }  // namespace
 
-void flash_attention(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
-                     const HeadsOperand& O, const AttentionOptions& options) {
+void flash_attention(const Queue& queue, const TensorView& Q, const TensorView& K, const TensorView& V,
+                     const MutableTensorView& O, const AttentionOptions& options) {
     Attention(queue, Q, K, V, O, options).run();
 }
 

@@ -7,41 +7,24 @@
 // Elements are half or bfloat16, which are multiplied on tensor cores, or float, scores and sums f32; the exponentials
 // are rounded to the elements' type before they are multiplied with V, as is O at the end.
 #pragma once
-#include <array>
 #include <optional>
+#include <type_traits>
 
-#include "runtime/view.hpp"
+#include "runtime/tensor_view.hpp"
 #include "stdlib/attention/attention_kernels.hpp"
 #include "stdlib/attention/wgmma_kernels.hpp"
 #include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
 
-/// Q, K, V or O of any element type: a view of sequences of heads of rows, heads of rows, or rows. Sequences, heads and
-/// rows may be any number of elements apart.
-struct HeadsOperand {
-    ir::Type type = ir::Type::Void;
-    bool is_const = true;
-    runtime::BufferPart part{};
-    std::array<std::uint64_t, 4> extents{};  // sequences, heads, rows, elements
-    std::array<std::uint64_t, 3> pitches{};  // in elements: from sequence to sequence, head to head, row to row
-
-    template <class T, int rank>
-    requires(rank >= 2 && rank <= 4) HeadsOperand(const runtime::BufferView<T, rank>& view)
-        : type(ir::type_of<std::remove_const_t<T>>), is_const(std::is_const_v<T>), part(view.part()) {
-        extents.fill(1);
-        for (int d = 0; d < rank; ++d) extents[std::size_t(4 - rank + d)] = view.extents()[std::size_t(d)];
-        for (int d = 0; d < rank - 1; ++d) pitches[std::size_t(4 - rank + d)] = view.pitches()[std::size_t(d)];
-    }
-};
-
 /// Heads that follow each other in a row, as a layer makes them: a view (sequences, rows, heads, elements).
 template <class T>
-HeadsOperand heads_in_rows(const runtime::BufferView<T, 4>& view) {
-    HeadsOperand out(view);
-    std::swap(out.extents[1], out.extents[2]);
-    std::swap(out.pitches[1], out.pitches[2]);
-    return out;
+auto heads_in_rows(const runtime::BufferView<T, 4>& view) {
+    const TensorView heads = TensorView(view).permuted({0, 2, 1, 3});
+    if constexpr (std::is_const_v<T>)
+        return heads;
+    else
+        return MutableTensorView(heads);
 }
 
 /// By which products: on any device from sm_80 on, or, on sm_90a, by warpgroups whose operands TMA copies.
@@ -58,17 +41,17 @@ struct AttentionOptions {
     /// of themselves; 0 or infinity for none. Caps are within 2^-100 and 2^127: others count as the nearer of these.
     float soft_cap = 0;
     /// Added to scores then: sequences, heads, queries, keys, of Q's type; one sequence or head is for all of them.
-    std::optional<HeadsOperand> bias{};
-    /// Where the logarithm of the sum of exp(score) of each query goes: heads or sequences of heads by queries, of
+    std::optional<TensorView> bias{};
+    /// Where the logarithm of the sum of exp(score) of each query goes: queries, heads of them or sequences of heads, of
     /// float; -infinity where it sees no keys.
-    std::optional<HeadsOperand> log_sum{};
+    std::optional<MutableTensorView> log_sum{};
     /// Sequences of different lengths, one behind the other: Q, K, V and O are (heads, rows, elements) of all of them,
     /// log_sum is (heads, rows). Sequence s has the queries of rows query_offsets[s] to query_offsets[s + 1] - 1, and
     /// likewise keys: std::uint32_t, one more than there are sequences, in ascending order up to the number of rows at
     /// most, which is not checked: what they give beyond Q, K and V is an access out of bounds, which the emulator
     /// reports. Both or neither, and no bias. O has the bits of calls for each sequence, by the same
     /// path with as many queries of a block.
-    std::optional<FunctionOperand> query_offsets{}, key_offsets{};
+    std::optional<TensorView> query_offsets{}, key_offsets{};
     /// wgmma needs a device that is opened for sm_90a, elements of 16 bits, rows of Q, K, V and O that begin at
     /// multiples of 16 bytes; otherwise it is an error. Chosen where it can be, of more than 64 queries, on average of
     /// all sequences.
@@ -78,9 +61,11 @@ struct AttentionOptions {
     std::uint32_t queries_of_block = 0;
 };
 
-/// O = softmax(scale * Q K^T) V for each head of each sequence. A row has 64, 80, 96, 128 or 256 elements. Q and O have
-/// the same extents, K and V, too; Q has as many heads as they, or a multiple: then several heads, one behind the
-/// other, share one of K and V. Numbers of queries and keys, also 0, are free. O is 0 where a query sees no keys.
+/// O = softmax(scale * Q K^T) V for each head of each sequence. Q, K, V and O are views of sequences of heads of rows,
+/// heads of rows, or rows; sequences, heads and rows may be any number of elements apart. A row has 64, 80, 96, 128 or
+/// 256 elements. Q and O have the same extents, K and V, too; Q has as many heads as they, or a multiple: then several
+/// heads, one behind the other, share one of K and V. Numbers of queries and keys, also 0, are free. O is 0 where a
+/// query sees no keys.
 ///
 /// What K has where a query does not see a key does not matter. V is multiplied with 0 there, which makes NaN of NaN
 /// and of infinities: so it is for all queries of a block where the block reads the key, that is, in whole tiles of
@@ -88,7 +73,7 @@ struct AttentionOptions {
 /// queries_of_block queries, tiles of AttentionTile::keys or WgmmaAttentionTile::keys keys. Keep V finite, also where
 /// it is padding.
 /// Throws Error for sizes and types that do not fit.
-void flash_attention(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
-                     const HeadsOperand& O, const AttentionOptions& options = {});
+void flash_attention(const Queue& queue, const TensorView& Q, const TensorView& K, const TensorView& V,
+                     const MutableTensorView& O, const AttentionOptions& options = {});
 
 }  // namespace ikat::stdlib

@@ -10,8 +10,6 @@
 namespace ikat::stdlib {
 namespace {
 
-using Given = NamedFunction::Given;
-
 constexpr std::string_view attention_paths[] = {"chosen", "mma_sync", "wgmma"};
 constexpr NamedFunction::Setting attention_settings[] = {
     {"scale", "of scores, a positive number; 1 / sqrt(head_dim) if it is not set"},
@@ -52,7 +50,7 @@ struct AttentionName {
     }
 };
 
-void run_attention(const AttentionName& is, const Queue& queue, std::span<const Given> arrays,
+void run_attention(const AttentionName& is, const Queue& queue, std::span<const MutableTensorView> arrays,
                    const FunctionSettings& settings) {
     AttentionOptions options{
         .causal = is.is_causal, .before = settings.count("before"), .behind = settings.count("behind")};
@@ -60,20 +58,13 @@ void run_attention(const AttentionName& is, const Queue& queue, std::span<const 
     options.soft_cap = settings.number("soft_cap").value_or(0);
     options.path = AttentionPath(settings.one_of("path", attention_paths));
     options.queries_of_block = settings.count("queries_of_block").value_or(0);
-    const auto of_type = [&](const Given& given) {
-        return with_type<half, bfloat16, float>(is.type,
-                                                [&]<class T>(T*) { return heads_of<T>(given, is.is_in_rows); });
-    };
+    const auto heads = [&](std::size_t i) { return heads_of(arrays[i], is.is_in_rows); };
     std::size_t next = 3;
-    if (is.has_bias)
-        options.bias.emplace(
-            with_type<half, bfloat16, float>(is.type, [&]<class T>(T*) { return heads_of<T>(arrays[next++], false); }));
-    if (is.has_offsets)
-        for (auto* offsets : {&options.query_offsets, &options.key_offsets})
-            offsets->emplace(BufferSlice<std::uint32_t>(arrays[next++].part));
-    const HeadsOperand O = of_type(arrays[next++]);
-    if (is.has_log_sum) options.log_sum.emplace(heads_of<float>(arrays[next], false));
-    flash_attention(queue, of_type(arrays[0]), of_type(arrays[1]), of_type(arrays[2]), O, options);
+    if (is.has_bias) options.bias = arrays[next++];
+    if (is.has_offsets) options.query_offsets = arrays[next++], options.key_offsets = arrays[next++];
+    const MutableTensorView O = heads(next++);
+    if (is.has_log_sum) options.log_sum = arrays[next];
+    flash_attention(queue, heads(0), heads(1), heads(2), O, options);
 }
 
 NamedFunction attention_function(const AttentionName& is) {
@@ -103,7 +94,7 @@ NamedFunction attention_function(const AttentionName& is) {
     out.arrays.push_back(of_q.array("O", is.type, is.is_in_rows));
     out.arrays.back().is_written = true;
     if (is.has_log_sum) out.arrays.push_back({"log_sum", ir::Type::F32, of_log_sum, true});
-    out.run = [is](const Queue& queue, std::span<const Given> arrays, const FunctionSettings& settings) {
+    out.run = [is](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
         run_attention(is, queue, arrays, settings);
     };
     return out;

@@ -14,13 +14,35 @@ std::string extents_text(const std::array<std::uint64_t, 4>& extents) {
     return fmt::format("{} x {} x {} x {}", extents[0], extents[1], extents[2], extents[3]);
 }
 
-std::uint32_t access_of(const HeadsOperand& x) {
+std::uint32_t access_of(const TensorView& x) {
     std::uint64_t all = x.part.memory->address() + x.part.offset;
     for (std::size_t d = 0; d < 3; ++d)
-        if (x.extents[d] > 1) all |= x.pitches[d] * ir::info(x.type).bytes;
+        if (x.extents[d] > 1) all |= x.strides[d] * ir::info(x.type).bytes;
     for (const std::uint32_t bytes : {16u, 8u, 4u})
         if (all % bytes == 0) return bytes;
     return 0;
+}
+
+AttentionCall::AttentionCall(std::string_view function, const Queue& queue, const TensorView& Q, const TensorView& K,
+                             const TensorView& V, const TensorView& O, const std::optional<MutableTensorView>& log_sum)
+    : queue_(queue),
+      where_(queue.where()),
+      function_(function),
+      Q_(heads_of_rows("Q", Q)),
+      K_(heads_of_rows("K", K)),
+      V_(heads_of_rows("V", V)),
+      O_(heads_of_rows("O", O)) {
+    if (log_sum) log_sum_ = heads_of_rows("log_sum", *log_sum, 1);
+}
+
+TensorView AttentionCall::heads_of_rows(std::string_view what, const TensorView& given, std::uint32_t least) const {
+    if (given.rank < least || given.rank > 4)
+        fail(fmt::format("{} has {} dimension{}", what, given.rank, given.rank == 1 ? "" : "s"),
+             "it is a view of rows, heads of rows, or sequences of heads of rows");
+    const TensorView out = given.of_rank(4);
+    if (out.extents[3] > 1 && out.strides[3] != 1)
+        fail(fmt::format("the elements of a row of {} are {} apart", what, out.strides[3]), "they follow each other");
+    return out;
 }
 
 void AttentionCall::fail(std::string_view message, std::string_view hint) const {
@@ -38,28 +60,25 @@ void AttentionCall::check_type(std::string_view what, ir::Type type, ir::Type ri
              fmt::format("it has {}", ir::info(right).name));
 }
 
-void AttentionCall::check_same_type(std::string_view what, const HeadsOperand& x) const {
+void AttentionCall::check_same_type(std::string_view what, const TensorView& x) const {
     if (x.type != Q_.type)
         fail(fmt::format("Q has elements of {}, {} of {}", ir::info(Q_.type).name, what, ir::info(x.type).name),
              "they have the same type");
 }
 
-void AttentionCall::check_shape(std::string_view what, const HeadsOperand& x, const std::array<std::uint64_t, 4>& right,
+void AttentionCall::check_shape(std::string_view what, const TensorView& x, const std::array<std::uint64_t, 4>& right,
                                 std::string_view hint) const {
-    if (x.extents != right)
-        fail(fmt::format("{} is {}, not {}", what, extents_text(x.extents), extents_text(right)), hint);
+    if (x.shape<4>() != right)
+        fail(fmt::format("{} is {}, not {}", what, extents_text(x.shape<4>()), extents_text(right)), hint);
 }
 
 void AttentionCall::check_types() const {
-    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) check_life(x->part);
+    for (const TensorView* x : {&Q_, &K_, &V_, &O_}) check_life(x->part);
     if (log_sum_) check_life(log_sum_->part);
     if (Q_.type != ir::Type::F16 && Q_.type != ir::Type::BF16 && Q_.type != ir::Type::F32)
         fail(fmt::format("Q has elements of {}", ir::info(Q_.type).name), "it has f16, bf16 or f32");
     check_same_type("K", K_), check_same_type("V", V_), check_same_type("O", O_);
     if (log_sum_) check_type("log_sum", log_sum_->type, ir::Type::F32);
-    if (O_.is_const) fail("O is written, but it is const", "pass a view of a Buffer that is not const");
-    if (log_sum_ && log_sum_->is_const)
-        fail("log_sum is written, but it is const", "pass a view of a Buffer that is not const");
 }
 
 void AttentionCall::check_memory(std::vector<OperandRole> others) const {
@@ -74,8 +93,8 @@ void AttentionCall::check_sizes(std::uint64_t planes) const {
     if (std::ranges::find(dims, head_dim()) == std::end(dims))
         fail(fmt::format("rows of Q have {} elements", head_dim()), "there are kernels for 64, 80, 96, 128 and 256");
     check_shape("K", K_, {planes, kv_heads(), K_.extents[2], head_dim()}, "sequences and head_dim are those of Q");
-    check_shape("V", V_, K_.extents, "V has the shape of K");
-    check_shape("O", O_, Q_.extents, "O has the shape of Q");
+    check_shape("V", V_, K_.shape<4>(), "V has the shape of K");
+    check_shape("O", O_, Q_.shape<4>(), "O has the shape of Q");
     if (heads() > 0 && (kv_heads() == 0 || heads() % kv_heads() != 0))
         fail(fmt::format("Q has {} heads, K and V have {}", heads(), kv_heads()), "Q has as many, or a multiple");
     if (log_sum_)
@@ -83,10 +102,10 @@ void AttentionCall::check_sizes(std::uint64_t planes) const {
                     "log_sum is a view (heads, queries) or (sequences, heads, queries)");
 }
 
-void AttentionCall::check_pitches(std::string_view what, const HeadsOperand& x, std::string_view but) const {
+void AttentionCall::check_pitches(std::string_view what, const TensorView& x, std::string_view but) const {
     for (std::size_t d = 0; d < 3; ++d)
-        if (x.extents[d] > 1 && x.pitches[d] >> 32)
-            fail(fmt::format("a pitch of {} elements in {}", x.pitches[d], what),
+        if (x.extents[d] > 1 && x.strides[d] >> 32)
+            fail(fmt::format("a pitch of {} elements in {}", x.strides[d], what),
                  fmt::format("sequences, heads and rows are fewer than 2^32 elements apart{}", but));
 }
 

@@ -22,25 +22,27 @@ struct ScoreNumbers {
 /// The arguments must outlive it. Each check throws Error, which names the function and has the location of its call.
 class AttentionCall {
 protected:
-    AttentionCall(std::string_view function, const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K,
-                  const HeadsOperand& V, const HeadsOperand& O, const std::optional<HeadsOperand>& log_sum)
-        : queue_(queue), where_(queue.where()), Q_(Q), K_(K), V_(V), O_(O), function_(function), log_sum_(log_sum) {}
+    AttentionCall(std::string_view function, const Queue& queue, const TensorView& Q, const TensorView& K,
+                  const TensorView& V, const TensorView& O, const std::optional<MutableTensorView>& log_sum);
+
+    /// As (sequences, heads, rows, elements), of which the first may be left out, down to `least` dimensions.
+    TensorView heads_of_rows(std::string_view what, const TensorView& given, std::uint32_t least = 2) const;
 
     [[noreturn]] void fail(std::string_view message, std::string_view hint) const;
     void check_life(const runtime::BufferPart& part) const;
     void check_type(std::string_view what, ir::Type type, ir::Type right) const;
-    void check_same_type(std::string_view what, const HeadsOperand& x) const;  // as Q
-    void check_shape(std::string_view what, const HeadsOperand& x, const std::array<std::uint64_t, 4>& right,
+    void check_same_type(std::string_view what, const TensorView& x) const;  // as Q
+    void check_shape(std::string_view what, const TensorView& x, const std::array<std::uint64_t, 4>& right,
                      std::string_view hint) const;
 
-    /// Of all five: that they are there, of types that fit, and that results are not const.
+    /// Of all five: that they are there, of types that fit.
     void check_types() const;
     /// That what is written, these or `others`, is no other operand's memory.
     void check_memory(std::vector<OperandRole> others) const;
     /// ... their shapes; K has so many planes of heads.
     void check_sizes(std::uint64_t planes) const;
     /// That they fit the kernels' 32 bits; `but` goes on with the hint.
-    void check_pitches(std::string_view what, const HeadsOperand& x, std::string_view but = "") const;
+    void check_pitches(std::string_view what, const TensorView& x, std::string_view but = "") const;
     void check_numbers(const std::optional<float>& scale, float soft_cap) const;
     ScoreNumbers score_numbers(const std::optional<float>& scale, float soft_cap, bool has_bias) const;
 
@@ -52,16 +54,14 @@ protected:
 
     const Queue& queue_;
     Location where_;
-    const HeadsOperand &Q_, &K_, &V_, &O_;
-
-private:
     std::string_view function_;
-    const std::optional<HeadsOperand>& log_sum_;
+    const TensorView Q_, K_, V_, O_;
+    std::optional<TensorView> log_sum_{};
 };
 
 /// Extents in messages.
 std::string extents_text(const std::array<std::uint64_t, 4>& extents);
 /// By how many bytes rows of this can be accessed: 16, 8, 4, or 0.
-std::uint32_t access_of(const HeadsOperand& x);
+std::uint32_t access_of(const TensorView& x);
 
 }  // namespace ikat::stdlib

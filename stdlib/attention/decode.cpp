@@ -19,9 +19,10 @@ constexpr std::string_view incremental = "incremental_attention";
 /// A call whose arguments fit each other.
 class Incremental : AttentionCall {
 public:
-    Incremental(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
-                const HeadsOperand& O, const IncrementalOptions& options)
+    Incremental(const Queue& queue, const TensorView& Q, const TensorView& K, const TensorView& V,
+                const MutableTensorView& O, const IncrementalOptions& options)
         : AttentionCall(incremental, queue, Q, K, V, O, options.log_sum), options_(options) {
+        if (options.pages) pages_ = heads_of_rows("pages", *options.pages);
         check_types();
         check_sizes();
         check_memory();
@@ -47,7 +48,7 @@ private:
 
     std::uint64_t group() const { return heads() / kv_heads(); }
     /// The most that a sequence may have.
-    std::uint64_t keys() const { return K_.extents[2] * (options_.pages ? options_.pages->extents[3] : 1); }
+    std::uint64_t keys() const { return K_.extents[2] * (pages_ ? pages_->extents[3] : 1); }
     std::uint64_t rows() const { return sequences() * heads() * queries(); }
     std::uint64_t sum_count() const { return rows() * parts_ * head_dim(); }
     std::uint64_t blocks_of_part() const {
@@ -56,6 +57,7 @@ private:
     DecodeTile tile() const { return decode_tile(std::uint32_t(head_dim() * ir::info(Q_.type).bytes)); }
 
     const IncrementalOptions& options_;
+    std::optional<TensorView> pages_{};
     ScoreNumbers numbers_{};
     DecodeKernel kernel_{};
     std::uint32_t parts_ = 1;
@@ -69,15 +71,16 @@ void Incremental::check_types() const {
         check_type("pages", options_.pages->type, ir::Type::U32);
     }
     if (!options_.lengths) return;
-    if (!options_.lengths->part())
-        fail("the lengths are a number", "they are a Buffer, or a slice of one, with a number for each sequence");
-    check_life(*options_.lengths->part());
-    check_type("lengths", options_.lengths->type(), ir::Type::U32);
+    if (options_.lengths->rank != 1)
+        fail(fmt::format("the lengths have {} dimensions", options_.lengths->rank),
+             "they are a Buffer, or a slice of one, with a number for each sequence");
+    check_life(options_.lengths->part);
+    check_type("lengths", options_.lengths->type, ir::Type::U32);
 }
 
 void Incremental::check_memory() const {
     std::vector<OperandRole> others;
-    if (options_.lengths) others.push_back({"lengths", *options_.lengths->part()});
+    if (options_.lengths) others.push_back({"lengths", options_.lengths->part});
     if (options_.pages) others.push_back({"pages", options_.pages->part});
     others.push_back({"workspace", options_.workspace.part(), Role::Written});
     AttentionCall::check_memory(std::move(others));
@@ -86,15 +89,15 @@ void Incremental::check_memory() const {
 void Incremental::check_sizes() const {
     AttentionCall::check_sizes(options_.pages ? K_.extents[0] : sequences());
     if (options_.pages) {
-        const auto& table = options_.pages->extents;
+        const auto table = pages_->shape<4>();
         if (table[0] * table[1] != 1 || table[2] != sequences())
             fail(fmt::format("pages is {}, and there are {} sequences", extents_text(table), sequences()),
                  "it is a view of two dimensions, with a row for each sequence");
         if (const std::uint64_t of_page = K_.extents[2]; of_page < 16 || !std::has_single_bit(of_page))
             fail(fmt::format("pages of {} rows", of_page), "a page has a power of two of rows, 16 or more");
     }
-    if (options_.lengths && options_.lengths->part()->bytes / 4 < sequences())
-        fail(fmt::format("{} lengths of {} sequences", options_.lengths->part()->bytes / 4, sequences()),
+    if (options_.lengths && options_.lengths->part.bytes / 4 < sequences())
+        fail(fmt::format("{} lengths of {} sequences", options_.lengths->part.bytes / 4, sequences()),
              "there is one for each");
     if (keys() >> 29 || queries() * std::max<std::uint64_t>(heads(), 1) >> 29)
         fail(fmt::format("{} queries of {} heads, and {} keys", queries(), heads(), keys()),
@@ -103,8 +106,8 @@ void Incremental::check_sizes() const {
 
 void Incremental::check_all_pitches() const {
     check_pitches("Q", Q_), check_pitches("K", K_), check_pitches("V", V_), check_pitches("O", O_);
-    if (options_.log_sum) check_pitches("log_sum", *options_.log_sum);
-    if (options_.pages) check_pitches("pages", *options_.pages);
+    if (options_.log_sum) check_pitches("log_sum", *log_sum_);
+    if (options_.pages) check_pitches("pages", *pages_);
 }
 
 void Incremental::choose() {
@@ -147,7 +150,7 @@ void Incremental::choose() {
 class Incremental::Arguments {
 public:
     Arguments(const DecodeKernel& kernel, const Location& where) : handle_(kernel.handle()), where_(where) {}
-    void add(const HeadsOperand& x) { add(x.type, x.part); }
+    void add(const TensorView& x) { add(x.type, x.part); }
     void add(ir::Type type, const runtime::BufferPart& part) {
         list_.push_back(runtime::buffer_argument(type, part, handle_.info(), list_.size(), where_));
     }
@@ -155,10 +158,10 @@ public:
         list_.push_back(operand.as_argument(handle_.info(), list_.size(), where_));
     }
     void add_numbers(auto... numbers) { (add(std::uint32_t(numbers)), ...); }
-    void add_pitches(const HeadsOperand& x) { add_numbers(x.pitches[0], x.pitches[1], x.pitches[2]); }
-    void add_log_sum(const HeadsOperand& x) {
+    void add_pitches(const TensorView& x) { add_numbers(x.strides[0], x.strides[1], x.strides[2]); }
+    void add_log_sum(const TensorView& x) {
         add(x);
-        add_numbers(x.pitches[1], x.pitches[2]);
+        add_numbers(x.strides[1], x.strides[2]);
     }
     const trace::KernelHandle& handle() const { return handle_; }
     std::span<const runtime::Argument> list() const { return list_; }
@@ -189,17 +192,16 @@ void Incremental::run() const {
     // A kernel that does not read one of these is given what is around Q in its place.
     runtime::BufferPart unread = Q_.part;
     unread.offset -= unread.offset % 4;
-    first.add(ir::Type::U32, options_.lengths ? *options_.lengths->part() : unread);
+    first.add(ir::Type::U32, options_.lengths ? options_.lengths->part : unread);
     first.add(ir::Type::U32, options_.pages ? options_.pages->part : unread);
     first.add_numbers(keys(), queries(), heads(), group(), parts_);
-    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) first.add_pitches(*x);
-    first.add_numbers(options_.pages ? options_.pages->pitches[2] : 0,
-                      options_.pages ? std::countr_zero(K_.extents[2]) : 0);
+    for (const TensorView* x : {&Q_, &K_, &V_, &O_}) first.add_pitches(*x);
+    first.add_numbers(options_.pages ? pages_->strides[2] : 0, options_.pages ? std::countr_zero(K_.extents[2]) : 0);
     first.add(numbers_.factor);
     first.add(numbers_.cap);
     first.add_numbers(std::min(options_.before.value_or(0), 1u << 29));
     if (statistics) first.add(ir::Type::F32, statistics->part());
-    if (kernel_.has_log_sum) first.add_log_sum(*options_.log_sum);
+    if (kernel_.has_log_sum) first.add_log_sum(*log_sum_);
     launch(first, blocks_of_part() * parts_, tile().threads());
     if (parts_ == 1) return;
 
@@ -213,20 +215,20 @@ void Incremental::run() const {
     merge.add(O_);
     merge.add_numbers(rows(), queries(), heads(), parts_);
     merge.add_pitches(O_);
-    if (options_.log_sum) merge.add_log_sum(*options_.log_sum);
+    if (options_.log_sum) merge.add_log_sum(*log_sum_);
     constexpr std::uint32_t threads = 128;
     launch(merge, (rows() * head_dim() / 4 - 1) / threads + 1, threads);
 }
 
 }  // namespace
 
-void incremental_attention(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
-                           const HeadsOperand& O, const IncrementalOptions& options) {
+void incremental_attention(const Queue& queue, const TensorView& Q, const TensorView& K, const TensorView& V,
+                           const MutableTensorView& O, const IncrementalOptions& options) {
     Incremental(queue, Q, K, V, O, options).run();
 }
 
-std::uint64_t incremental_attention_workspace(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K,
-                                              const HeadsOperand& V, const HeadsOperand& O,
+std::uint64_t incremental_attention_workspace(const Queue& queue, const TensorView& Q, const TensorView& K,
+                                              const TensorView& V, const MutableTensorView& O,
                                               const IncrementalOptions& options) {
     return Incremental(queue, Q, K, V, O, options).workspace();
 }

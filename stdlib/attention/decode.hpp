@@ -20,12 +20,12 @@ namespace ikat::stdlib {
 struct IncrementalOptions {
     /// How many keys each sequence has: std::uint32_t, one for each. Of a length that is larger than K has room for, O
     /// and log_sum are NaN. Without them, all have as many as there is room for.
-    std::optional<FunctionOperand> lengths{};
+    std::optional<TensorView> lengths{};
     /// K and V are (pages, kv_heads, rows, head_dim), and key j of sequence s is row j % rows of page
     /// pages(s, j / rows): std::uint32_t, sequences by the most pages that one has. A page has a power of two of rows,
     /// 16 or more. Entries behind a sequence's length are not read. Others are not checked: one that is not below the
     /// number of pages reads outside of K and V, which the emulator reports.
-    std::optional<HeadsOperand> pages{};
+    std::optional<TensorView> pages{};
     /// The last query belongs to the last key: query i is at key p = i + length - queries, and, causal, sees none
     /// behind it. A window: it sees keys from p - before on.
     bool causal = false;
@@ -33,7 +33,7 @@ struct IncrementalOptions {
     /// See AttentionOptions.
     std::optional<float> scale{};
     float soft_cap = 0;
-    std::optional<HeadsOperand> log_sum{};
+    std::optional<MutableTensorView> log_sum{};
     /// Into how many parts the keys of each sequence are divided. A second kernel makes O of them, always in the same
     /// order: the bits are the same in every run. 0: as many as the device needs to be busy.
     std::uint32_t parts = 0;
@@ -51,12 +51,12 @@ struct IncrementalOptions {
 /// A NaN or an infinity in V, from the first key that the first query sees to the last one of the sequence, is
 /// multiplied with 0 where a query does not see it, and makes that query's O NaN, too.
 /// Throws Error for sizes and types that do not fit.
-void incremental_attention(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
-                           const HeadsOperand& O, const IncrementalOptions& options = {});
+void incremental_attention(const Queue& queue, const TensorView& Q, const TensorView& K, const TensorView& V,
+                           const MutableTensorView& O, const IncrementalOptions& options = {});
 
 /// The bytes of workspace that the same call needs: 0, unless keys are divided.
-std::uint64_t incremental_attention_workspace(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K,
-                                              const HeadsOperand& V, const HeadsOperand& O,
+std::uint64_t incremental_attention_workspace(const Queue& queue, const TensorView& Q, const TensorView& K,
+                                              const TensorView& V, const MutableTensorView& O,
                                               const IncrementalOptions& options = {});
 
 }  // namespace ikat::stdlib

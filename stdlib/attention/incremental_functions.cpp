@@ -9,8 +9,6 @@
 namespace ikat::stdlib {
 namespace {
 
-using Given = NamedFunction::Given;
-
 constexpr NamedFunction::Setting incremental_settings[] = {
     {"scale", "of scores, a positive number; 1 / sqrt(head_dim) if it is not set"},
     {"soft_cap", "scores become soft_cap tanh(score / soft_cap); none if it is not set, 0 or inf"},
@@ -46,22 +44,19 @@ struct IncrementalName {
     }
 };
 
-void run_incremental(const IncrementalName& is, const Queue& queue, std::span<const Given> arrays,
+void run_incremental(const IncrementalName& is, const Queue& queue, std::span<const MutableTensorView> arrays,
                      const FunctionSettings& settings) {
     IncrementalOptions options{.causal = is.is_causal, .before = settings.count("before")};
     options.scale = settings.number("scale");
     options.soft_cap = settings.number("soft_cap").value_or(0);
     options.parts = settings.count("parts").value_or(0);
-    const auto of_type = [&](const Given& given) {
-        return with_type<half, bfloat16, float>(is.type,
-                                                [&]<class T>(T*) { return heads_of<T>(given, is.is_in_rows); });
-    };
+    const auto heads = [&](std::size_t i) { return heads_of(arrays[i], is.is_in_rows); };
     std::size_t next = 3;
-    if (is.has_lengths) options.lengths.emplace(BufferSlice<std::uint32_t>(arrays[next++].part));
-    if (is.has_pages) options.pages.emplace(view_of<std::uint32_t, 2>(arrays[next++]));
-    const HeadsOperand O = of_type(arrays[next++]);
-    if (is.has_log_sum) options.log_sum.emplace(heads_of<float>(arrays[next], false));
-    incremental_attention(queue, of_type(arrays[0]), of_type(arrays[1]), of_type(arrays[2]), O, options);
+    if (is.has_lengths) options.lengths = arrays[next++];
+    if (is.has_pages) options.pages = arrays[next++];
+    const MutableTensorView O = heads(next++);
+    if (is.has_log_sum) options.log_sum = arrays[next];
+    incremental_attention(queue, heads(0), heads(1), heads(2), O, options);
 }
 
 NamedFunction incremental_function(const IncrementalName& is) {
@@ -85,7 +80,7 @@ NamedFunction incremental_function(const IncrementalName& is) {
     out.arrays.push_back(of_q.array("O", is.type, is.is_in_rows));
     out.arrays.back().is_written = true;
     if (is.has_log_sum) out.arrays.push_back({"log_sum", ir::Type::F32, "[sequences] [heads] queries", true});
-    out.run = [is](const Queue& queue, std::span<const Given> arrays, const FunctionSettings& settings) {
+    out.run = [is](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
         run_incremental(is, queue, arrays, settings);
     };
     return out;

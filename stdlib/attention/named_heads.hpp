@@ -18,10 +18,9 @@ struct HeadsShape {
     }
 };
 
-template <class T>
-HeadsOperand heads_of(const NamedFunction::Given& given, bool is_in_rows) {
-    const auto view = view_of<T, 4>(given);
-    return is_in_rows ? heads_in_rows(view) : HeadsOperand(view);
+/// An array of this shape, as heads of rows.
+inline MutableTensorView heads_of(const MutableTensorView& given, bool is_in_rows) {
+    return is_in_rows ? MutableTensorView(given.of_rank(4).permuted({0, 2, 1, 3})) : given;
 }
 
 inline std::string_view call_of_heads(bool is_in_rows) {

@@ -18,7 +18,7 @@ constexpr std::string_view function = "gemm_tensor_core";
 /// A call whose arguments fit each other.
 class Gemm {
 public:
-    Gemm(const Queue& queue, const MatrixOperand& A, const MatrixOperand& B, const MatrixOperand& C,
+    Gemm(const Queue& queue, const TensorView& A, const TensorView& B, const MutableTensorView& C,
          const GemmOptions& options);
 
     std::uint64_t workspace() const { return sum_count() * 4; }
@@ -28,6 +28,7 @@ private:
     [[noreturn]] void fail(std::string message, std::string hint) const {
         throw Error(Diagnostic{.where = where_, .message = fmt::format("{}: {}", function, message), .hint = hint});
     }
+    TensorView matrices_of(std::string_view what, const TensorView& given) const;
     void check_enumerators() const;
     void check_types() const;
     void check_memory() const;
@@ -79,7 +80,8 @@ private:
 
     const Queue& queue_;
     Location where_;
-    const MatrixOperand &A_, &B_, &C_;
+    const TensorView A_, B_, C_;  // matrices of rows of columns
+    std::optional<TensorView> residual_{};
     const GemmOptions& options_;
     TensorKernel kernel_{};
     std::uint32_t parts_ = 1;
@@ -90,7 +92,12 @@ private:
 class Gemm::Arguments {
 public:
     Arguments(const KernelInfo& kernel, const Location& where) : kernel_(kernel), where_(where) {}
-    void add(const MatrixOperand& matrix) { add(matrix.type, matrix.part, matrix.extents, matrix.pitches); }
+    void add(const TensorView& matrix) {
+        add(matrix.type, matrix.part, matrix.shape<3>(), {matrix.strides[0], matrix.strides[1]});
+    }
+    void add_vector(const TensorView& vector) {
+        list_.push_back(runtime::buffer_argument(vector.type, vector.part, kernel_, list_.size(), where_));
+    }
     void add(ir::Type type, const runtime::BufferPart& part, const std::array<std::uint64_t, 3>& extents,
              const std::array<std::uint64_t, 2>& pitches) {
         list_.push_back(runtime::buffer_argument(type, part, kernel_, list_.size(), where_));
@@ -98,11 +105,11 @@ public:
         for (const std::uint64_t number : pitches) add(std::uint32_t(number));
     }
     /// As a map.
-    void add_map(const MatrixOperand& matrix) {
-        const std::array pitches{matrix.extents[0] > 1 ? matrix.pitches[0] : matrix.extents[1] * matrix.pitches[1],
-                                 matrix.pitches[1]};
+    void add_map(const TensorView& matrix) {
+        const std::array pitches{matrix.extents[0] > 1 ? matrix.strides[0] : matrix.extents[1] * matrix.strides[1],
+                                 matrix.strides[1]};
         list_.push_back(
-            runtime::map_argument(matrix.type, matrix.part, matrix.extents, pitches, kernel_, list_.size(), where_));
+            runtime::map_argument(matrix.type, matrix.part, matrix.shape<3>(), pitches, kernel_, list_.size(), where_));
     }
     void add(const FunctionOperand& operand) { list_.push_back(operand.as_argument(kernel_, list_.size(), where_)); }
     std::span<const runtime::Argument> list() const { return list_; }
@@ -113,14 +120,33 @@ private:
     std::vector<runtime::Argument> list_;
 };
 
-Gemm::Gemm(const Queue& queue, const MatrixOperand& A, const MatrixOperand& B, const MatrixOperand& C,
+Gemm::Gemm(const Queue& queue, const TensorView& A, const TensorView& B, const MutableTensorView& C,
            const GemmOptions& options)
-    : queue_(queue), where_(queue.where()), A_(A), B_(B), C_(C), options_(options) {
+    : queue_(queue),
+      where_(queue.where()),
+      A_(matrices_of("A", A)),
+      B_(matrices_of("B", B)),
+      C_(matrices_of("C", C)),
+      options_(options) {
+    if (options.residual) residual_ = matrices_of("the residual", *options.residual);
+
     check_enumerators();
     check_types();
     check_sizes();
     check_memory();
     choose();
+}
+
+TensorView Gemm::matrices_of(std::string_view what, const TensorView& given) const {
+    if (given.rank < 2 || given.rank > 3)
+        fail(fmt::format("{} has {} dimension{}", what, given.rank, given.rank == 1 ? "" : "s"),
+             "it is a view (rows, columns), or (matrices, rows, columns)");
+    const TensorView out = given.of_rank(3);
+    if (out.extents[2] > 1 && out.strides[2] != 1)
+        fail(fmt::format("the elements of a row of {} are {} apart", what, out.strides[2]),
+             "they follow each other; a matrix that is stored by columns is given as it is stored, with "
+             "MatrixOrder::Columns");
+    return out;
 }
 
 void Gemm::check_enumerators() const {
@@ -139,10 +165,11 @@ void Gemm::check_types() const {
     const auto check_life = [&](const runtime::BufferPart& part) {
         if (!part.is_there()) fail(runtime::freed, runtime::freed_hint);
     };
-    for (const MatrixOperand* matrix : {&A_, &B_, &C_}) check_life(matrix->part);
+    for (const TensorView* matrix : {&A_, &B_, &C_}) check_life(matrix->part);
     if (options_.residual) check_life(options_.residual->part);
-    if (options_.bias && !options_.bias->part()) fail("the bias is a number", "it is a Buffer, or a slice of one");
-    if (options_.bias) check_life(*options_.bias->part());
+    if (options_.bias && options_.bias->rank != 1)
+        fail(fmt::format("the bias has {} dimensions", options_.bias->rank), "it is a Buffer, or a slice of one");
+    if (options_.bias) check_life(options_.bias->part);
     if (A_.type != F16 && A_.type != BF16 && A_.type != F32 && A_.type != I8)
         fail(fmt::format("A has elements of {}", name_of(A_.type)),
              "tensor cores multiply f16, bf16, f32 (as tf32) and i8");
@@ -155,9 +182,8 @@ void Gemm::check_types() const {
                  fmt::format("of A and B in {} it has {}", name_of(A_.type), name_of(element())));
     };
     same_as_c("C", C_.type);
-    if (options_.bias) same_as_c("the bias", options_.bias->type());
+    if (options_.bias) same_as_c("the bias", options_.bias->type);
     if (options_.residual) same_as_c("the residual", options_.residual->type);
-    if (C_.is_const) fail("C is written, but it is const", "pass a view of a Buffer that is not const");
     if (element() != I32) return;
     if (options_.activation != Activation::none && options_.activation != Activation::relu)
         fail("an activation of integers", "the result is i32: none or relu");
@@ -168,18 +194,18 @@ void Gemm::check_types() const {
 
 void Gemm::check_memory() const {
     std::vector<OperandRole> all{{"A", A_.part}, {"B", B_.part}, {"C", C_.part, Role::Written}};
-    if (options_.bias) all.push_back({"bias", *options_.bias->part()});
+    if (options_.bias) all.push_back({"bias", options_.bias->part});
     if (options_.residual) all.push_back({"residual", options_.residual->part});
     all.push_back({"workspace", options_.workspace.part(), Role::Written});
     check_roles(function, where_, all);
 }
 
 void Gemm::check_sizes() const {
-    const auto check = [&](std::string_view what, const MatrixOperand& x, std::uint64_t rows, std::uint64_t columns) {
+    const auto check = [&](std::string_view what, const TensorView& x, std::uint64_t rows, std::uint64_t columns) {
         const auto shape = [](std::uint64_t planes, std::uint64_t r, std::uint64_t c) {
             return planes == 1 ? fmt::format("{} x {}", r, c) : fmt::format("{} times {} x {}", planes, r, c);
         };
-        if (x.extents != std::array{matrices(), rows, columns})
+        if (x.shape<3>() != std::array{matrices(), rows, columns})
             fail(fmt::format("{} is {}, not {}", what, shape(x.extents[0], x.extents[1], x.extents[2]),
                              shape(matrices(), rows, columns)),
                  fmt::format(
@@ -190,9 +216,9 @@ void Gemm::check_sizes() const {
     const bool a = options_.a == MatrixOrder::Rows, b = options_.b == MatrixOrder::Rows;
     check("A", A_, a ? m() : k(), a ? k() : m());
     check("B", B_, b ? k() : n(), b ? n() : k());
-    if (options_.residual) check("the residual", *options_.residual, m(), n());
+    if (residual_) check("the residual", *residual_, m(), n());
     if (!options_.bias) return;
-    const std::uint64_t elements = options_.bias->part()->bytes / ir::info(C_.type).bytes;
+    const std::uint64_t elements = options_.bias->part.bytes / ir::info(C_.type).bytes;
     if (elements < n())
         fail(fmt::format("the bias has {} elements, C has {} columns", elements, n()), "it has one for each column");
 }
@@ -200,17 +226,17 @@ void Gemm::check_sizes() const {
 std::uint64_t address_of(const runtime::BufferPart& part) { return part.memory->address() + part.offset; }
 
 /// By how many bytes rows of this can be accessed: 16, 8, 4, or 0.
-std::uint32_t access_of(const MatrixOperand& x) {
+std::uint32_t access_of(const TensorView& x) {
     const std::uint64_t size = ir::info(x.type).bytes;
-    std::uint64_t all = address_of(x.part) | x.pitches[1] * size | x.extents[2] * size;
-    if (x.extents[0] > 1) all |= x.pitches[0] * size;
+    std::uint64_t all = address_of(x.part) | x.strides[1] * size | x.extents[2] * size;
+    if (x.extents[0] > 1) all |= x.strides[0] * size;
     for (const std::uint32_t bytes : {16u, 8u, 4u})
         if (all % bytes == 0) return bytes;
     return 0;
 }
 /// Whether rows begin at multiples of 16 bytes.
-bool is_aligned(const MatrixOperand& x) {
-    MatrixOperand rows = x;
+bool is_aligned(const TensorView& x) {
+    TensorView rows = x;
     rows.extents[2] = 0;
     return access_of(rows) == 16;
 }
@@ -220,8 +246,8 @@ void Gemm::choose() {
     kernel_.has_bias = options_.bias.has_value();
     kernel_.has_residual = options_.residual.has_value();
     if (m() == 0 || n() == 0 || matrices() == 0) return;
-    kernel_.c_is_aligned = is_aligned(C_) && (!options_.residual || is_aligned(*options_.residual)) &&
-                           (!options_.bias || address_of(*options_.bias->part()) % 16 == 0);
+    kernel_.c_is_aligned = is_aligned(C_) && (!residual_ || is_aligned(*residual_)) &&
+                           (!options_.bias || address_of(options_.bias->part) % 16 == 0);
     if (k() == 0) return;
     kernel_.access = {access_of(A_), access_of(B_)};
 
@@ -327,8 +353,8 @@ void Gemm::launch(Step step, std::uint64_t blocks, std::uint32_t threads, auto&&
 void Gemm::add_epilogue(Arguments& to) const {
     add_factor(to, options_.alpha);
     add_factor(to, options_.beta);
-    if (options_.bias) to.add(*options_.bias);
-    if (options_.residual) to.add(*options_.residual);
+    if (options_.bias) to.add_vector(*options_.bias);
+    if (residual_) to.add(*residual_);
 }
 
 void Gemm::add_factor(Arguments& to, float factor) const {
@@ -427,12 +453,12 @@ void Gemm::run() const {
 
 }  // namespace
 
-void gemm_tensor_core(const Queue& queue, const MatrixOperand& A, const MatrixOperand& B, const MatrixOperand& C,
+void gemm_tensor_core(const Queue& queue, const TensorView& A, const TensorView& B, const MutableTensorView& C,
                       const GemmOptions& options) {
     Gemm(queue, A, B, C, options).run();
 }
 
-std::uint64_t gemm_workspace(const Queue& queue, const MatrixOperand& A, const MatrixOperand& B, const MatrixOperand& C,
+std::uint64_t gemm_workspace(const Queue& queue, const TensorView& A, const TensorView& B, const MutableTensorView& C,
                              const GemmOptions& options) {
     return Gemm(queue, A, B, C, options).workspace();
 }

@@ -10,7 +10,6 @@ namespace ikat::stdlib {
 namespace {
 
 using Family = NamedFunction::Family;
-using Given = NamedFunction::Given;
 
 constexpr std::string_view paths[] = {"chosen", "mma_sync", "wgmma"};
 constexpr std::string_view schedules[] = {"chosen", "block_per_tile", "persistent", "split", "stream_k"};
@@ -62,18 +61,8 @@ std::string call(const TensorKernel& is) {
     return fmt::format("gemm_tensor_core(queue, A, B, C{})", options.empty() ? "" : ", {" + options + "}");
 }
 
-MatrixOperand matrix(ir::Type type, const Given& given) {
-    return with_type<half, bfloat16, float, std::int8_t, std::int32_t>(
-        type, [&]<class T>(T*) { return MatrixOperand(view_of<T, 3>(given)); });
-}
-FunctionOperand vector(ir::Type type, const Given& given) {
-    return with_type<half, bfloat16, float, std::int32_t>(
-        type, [&]<class T>(T*) { return FunctionOperand(BufferSlice<T>(given.part)); });
-}
-
-void run_gemm(const TensorKernel& is, const Queue& queue, std::span<const Given> arrays,
+void run_gemm(const TensorKernel& is, const Queue& queue, std::span<const MutableTensorView> arrays,
               const FunctionSettings& settings) {
-    const ir::Type of_c = is.type == ir::Type::I8 ? ir::Type::I32 : is.type;
     GemmOptions options{.alpha = settings.number("alpha").value_or(1), .beta = settings.number("beta").value_or(0)};
     options.a = is.a, options.b = is.b;
     options.activation = is.activation;
@@ -82,10 +71,9 @@ void run_gemm(const TensorKernel& is, const Queue& queue, std::span<const Given>
     options.schedule = GemmSchedule(settings.one_of("schedule", schedules));
     options.parts = settings.count("parts").value_or(0);
     std::size_t next = 2;
-    if (is.has_bias) options.bias.emplace(vector(of_c, arrays[next++]));
-    if (is.has_residual) options.residual.emplace(matrix(of_c, arrays[next++]));
-    gemm_tensor_core(queue, matrix(is.type, arrays[0]), matrix(is.type, arrays[1]), matrix(of_c, arrays[next]),
-                     options);
+    if (is.has_bias) options.bias = arrays[next++];
+    if (is.has_residual) options.residual = arrays[next++];
+    gemm_tensor_core(queue, arrays[0], arrays[1], arrays[next], options);
 }
 
 NamedFunction gemm_function(const TensorKernel& is) {
@@ -97,7 +85,7 @@ NamedFunction gemm_function(const TensorKernel& is) {
     if (is.has_bias) out.arrays.push_back({"bias", of_c, "n"});
     if (is.has_residual) out.arrays.push_back({"residual", of_c, "[planes] m n"});
     out.arrays.push_back({"C", of_c, "[planes] m n", true, "beta"});
-    out.run = [is](const Queue& queue, std::span<const Given> arrays, const FunctionSettings& settings) {
+    out.run = [is](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
         run_gemm(is, queue, arrays, settings);
     };
     return out;

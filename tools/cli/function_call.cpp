@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "codegen/support/diagnostic.hpp"
@@ -132,10 +133,11 @@ std::vector<std::string> FunctionCall::names() const {
 
 std::vector<runtime::RecordedLaunch> FunctionCall::run(const runtime::Device& device,
                                                        const Arguments& arguments) const {
-    std::vector<NamedFunction::Given> arrays;
+    std::vector<runtime::MutableTensorView> arrays;
     for (std::size_t i = 0; i < function_->arrays.size(); ++i) {
         const ParsedArgument& given = arguments[arguments.original(first_ + i)];
-        arrays.push_back({arguments.buffer(first_ + i)->memory().whole(), given.shape, *given.pitches});
+        arrays.emplace_back(runtime::TensorView(
+            function_->arrays[i].type, arguments.buffer(first_ + i)->memory().whole(), given.shape, *given.pitches));
     }
     runtime::LaunchRecorder recorder(true);
     function_->run(queue_of(device), arrays, settings_);
@@ -151,17 +153,17 @@ std::vector<runtime::RecordedLaunch> launches_of(const NamedFunction& function, 
         runtime::Device::open({.device = "emulator", .target = target, .is_plan = true, .threads = multiprocessors});
     std::vector<runtime::Buffer<std::uint8_t>> buffers;
     buffers.reserve(function.arrays.size());  // an array points to its buffer
-    std::vector<NamedFunction::Given> arrays;
+    std::vector<runtime::MutableTensorView> arrays;
     for (const NamedFunction::Array& array : function.arrays) {
-        std::vector<std::uint64_t> shape = function.shape(array, extents);
+        const std::vector<std::uint64_t> shape = function.shape(array, extents);
         std::uint64_t bytes = info(array.type).bytes;
         for (const std::uint64_t extent : shape)
             if (__builtin_mul_overflow(bytes, extent, &bytes) || bytes >> 40)
                 throw Error(fmt::format("'{}' is larger than any memory", array.name), "ask for smaller sizes");
-        std::vector<std::uint64_t> pitches = function.pitches(array, shape, parsed);
+        const std::vector<std::uint64_t> pitches = function.pitches(array, shape, parsed);
         if (!pitches.empty()) bytes = runtime::view_size(shape, pitches) * info(array.type).bytes;
         buffers.push_back(device.buffer<std::uint8_t>(bytes, array.name));
-        arrays.push_back({buffers.back().memory().whole(), std::move(shape), std::move(pitches)});
+        arrays.emplace_back(runtime::TensorView(array.type, buffers.back().memory().whole(), shape, pitches));
     }
     runtime::LaunchRecorder recorder(false);
     function.run(queue_of(device), arrays, parsed);

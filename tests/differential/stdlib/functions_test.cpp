@@ -78,7 +78,7 @@ public:
         const runtime::Device device = test::open_device();
         std::vector<runtime::Buffer<std::uint8_t>> buffers;
         buffers.reserve(function->arrays.size());
-        std::vector<NamedFunction::Given> given;
+        std::vector<runtime::MutableTensorView> given;
         std::mt19937 random(7);
         for (const NamedFunction::Array& array : function->arrays) {
             const Shape shape = function->shape(array, extents);
@@ -94,15 +94,18 @@ public:
             const Shape pitches = function->pitches(array, shape, settings);
             if (!pitches.empty()) numbers.bytes = spread(numbers.bytes, shape, pitches, ir::info(array.type).bytes);
             buffers.push_back(device.upload(numbers.bytes, array.name));
-            given.push_back({buffers.back().memory().whole(), shape, pitches});
+            given.emplace_back(runtime::TensorView(array.type, buffers.back().memory().whole(), shape, pitches));
         }
         function->run(device, given, settings);
         for (std::size_t i = 0; i < buffers.size(); ++i) {
             const NamedFunction::Array& array = function->arrays[i];
             if (!array.is_written) continue;
             std::vector<std::uint8_t> bytes = buffers[i].download();
-            if (!given[i].pitches.empty())
-                bytes = spread(bytes, given[i].extents, given[i].pitches, ir::info(array.type).bytes, true);
+            const runtime::MutableTensorView& view = given[i];
+            if (const std::size_t rank = view.rank; rank > 1)
+                bytes =
+                    spread(bytes, {view.extents.begin(), view.extents.begin() + rank},
+                           {view.strides.begin(), view.strides.begin() + rank - 1}, ir::info(array.type).bytes, true);
             arrays[std::string(array.name)].values = read(bytes, array.type);
         }
     }
@@ -318,10 +321,9 @@ TEST_CASE("functions: settings") {
 
 TEST_CASE("functions: kernels are of the target that a device is opened for") {
     const runtime::Device device = test::open_device({.target = "sm_80"});
-    const auto x = device.upload(std::vector<half>(64 * 64, half(1.0f)), "x");
-    const auto y = device.buffer<half>(256 * 256, "y");
-    const std::vector<NamedFunction::Given> arrays{
-        {x.memory().whole(), {256, 16}}, {x.memory().whole(), {16, 256}}, {y.memory().whole(), {256, 256}}};
+    auto x = device.upload(std::vector<half>(64 * 64, half(1.0f)), "x");
+    auto y = device.buffer<half>(256 * 256, "y");
+    const std::vector<runtime::MutableTensorView> arrays{x.view(256, 16), x.view(16, 256), y.view(256, 256)};
     const NamedFunction& product = *stdlib::find_function("gemm_tensor_core_f16");
     product.run(device, arrays, {});  // by mma.sync, whatever the device is
     CHECK(y.download()[65535] == half(16.0f));

@@ -36,7 +36,7 @@ TEST_CASE("incremental attention: calls that do not fit together") {
     auto sums = device.buffer<float>(64, "sums");
     const auto words = device.upload(std::vector<std::uint32_t>(8, 1), "words");
     const auto bytes = device.upload(std::vector<std::uint8_t>(64, 1), "bytes");
-    const auto run = [&](const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V, const HeadsOperand& O,
+    const auto run = [&](const TensorView& Q, const TensorView& K, const TensorView& V, const MutableTensorView& O,
                          const IncrementalOptions& options = {}) {
         try {
             incremental_attention(device, Q, K, V, O, options);
@@ -48,17 +48,16 @@ TEST_CASE("incremental attention: calls that do not fit together") {
     CHECK(run(q, k, k, o) == "no error");
     CHECK_THAT(run(words.view(1, 8), k, k, o), Contains("incremental_attention: Q has elements of u32"));
     CHECK_THAT(run(q, other.view(1, 5, 64), k, o), Contains("Q has elements of f16, K of bf16"));
-    CHECK_THAT(run(q, k, k, std::as_const(y).view(2, 1, 64)), Contains("O is written, but it is const"));
     CHECK_THAT(run(q, k, k, x.view(2, 1, 64)), Contains("are the same memory"));
     CHECK_THAT(run(x.view(2, 1, 72), k, k, o), Contains("rows of Q have 72 elements"));
     CHECK_THAT(run(q, x.view(1, 5, 80), k, o), Contains("K is 1 x 1 x 5 x 80, not 1 x 1 x 5 x 64"));
     CHECK_THAT(run(q, k, x.view(1, 6, 64), o), Contains("V is 1 x 1 x 6 x 64, not 1 x 1 x 32 x 64"));
     CHECK_THAT(run(q, k, k, y.view(2, 2, 64)), Contains("O is 1 x 2 x 2 x 64, not 1 x 2 x 1 x 64"));
     CHECK_THAT(run(q, x.view(3, 5, 64), x.view(3, 5, 64), o), Contains("Q has 2 heads, K and V have 3"));
-    HeadsOperand far = k;
-    far.extents[1] = 2, far.pitches[1] = std::uint64_t{1} << 32;
+    TensorView far = TensorView(k).of_rank(4);
+    far.extents[1] = 2, far.strides[1] = std::uint64_t{1} << 32;
     CHECK_THAT(run(q, far, far, o), Contains("a pitch of 4294967296 elements in K"));
-    CHECK_THAT(run(q, k, k, o, {.lengths = 3u}), Contains("the lengths are a number"));
+    CHECK_THAT(run(q, k, k, o, {.lengths = words.view(2, 4)}), Contains("the lengths have 2 dimensions"));
     CHECK_THAT(run(q, k, k, o, {.lengths = sums}), Contains("lengths has elements of f32"));
     CHECK_THAT(
         run(x.view(9, 2, 1, 64), x.view(9, 1, 4, 64), x.view(9, 1, 4, 64), y.view(9, 2, 1, 64), {.lengths = words}),
@@ -73,8 +72,6 @@ TEST_CASE("incremental attention: calls that do not fit together") {
     CHECK_THAT(run(q, k, k, o, options), Contains("log_sum has elements of f16"));
     options.log_sum = sums.view(2, 2);
     CHECK_THAT(run(q, k, k, o, options), Contains("log_sum is 1 x 1 x 2 x 2, not 1 x 1 x 2 x 1"));
-    options.log_sum = std::as_const(sums).view(2, 1);
-    CHECK_THAT(run(q, k, k, o, options), Contains("log_sum is written"));
     options = {};
     options.scale = 0.0f;
     CHECK_THAT(run(q, k, k, o, options), Contains("a scale of 0"));

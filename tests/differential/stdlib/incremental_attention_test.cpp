@@ -184,7 +184,7 @@ struct Problem {
                 }
         return out;
     }
-    HeadsOperand view(const auto& all, std::uint32_t first) const {
+    TensorView view(const auto& all, std::uint32_t first) const {
         const auto buffer = all.slice(first, all.size() - first);
         const std::uint64_t rows = is.page_rows ? is.page_rows : is.capacity(), pitch = is.d + is.gap;
         const std::uint64_t planes = is.page_rows ? is.pages() : is.sequences(), heads = is.kv_heads;

@@ -139,7 +139,7 @@ TEST_CASE("ragged attention: an offset beyond the rows is found") {
     auto o = device.buffer<half>(10 * 64, "O");
     const auto right = device.upload(std::vector<std::uint32_t>{0, 4, 10}, "right"),
                wrong = device.upload(std::vector<std::uint32_t>{0, 4, 11}, "wrong");
-    const auto run = [&](const FunctionOperand& queries, const FunctionOperand& keys) {
+    const auto run = [&](const TensorView& queries, const TensorView& keys) {
         AttentionOptions options{.path = path};
         options.query_offsets = queries, options.key_offsets = keys;
         try {
@@ -158,7 +158,7 @@ TEST_CASE("ragged attention: calls that do not fit together") {
     auto y = device.buffer<half>(4096, "y");
     auto words = device.buffer<std::uint32_t>(64, "words");
     const auto sums = device.buffer<float>(64, "sums");
-    const auto run = [&](const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V, const HeadsOperand& O,
+    const auto run = [&](const TensorView& Q, const TensorView& K, const TensorView& V, const MutableTensorView& O,
                          const AttentionOptions& options) {
         try {
             flash_attention(device, Q, K, V, O, options);
@@ -167,7 +167,7 @@ TEST_CASE("ragged attention: calls that do not fit together") {
     };
     const auto q = x.view(2, 4, 64), k = x.view(1, 5, 64);
     const auto o = y.view(2, 4, 64);
-    const auto with = [&](const std::optional<FunctionOperand>& queries, const std::optional<FunctionOperand>& keys) {
+    const auto with = [&](const std::optional<TensorView>& queries, const std::optional<TensorView>& keys) {
         AttentionOptions options{};
         options.query_offsets = queries, options.key_offsets = keys;
         return options;
@@ -175,7 +175,7 @@ TEST_CASE("ragged attention: calls that do not fit together") {
     CHECK_THAT(run(q, k, k, o, with(words, {})), Contains("query_offsets without key_offsets"));
     CHECK_THAT(run(q, k, k, o, with({}, words)), Contains("key_offsets without query_offsets"));
     CHECK_THAT(run(q, k, k, o, with(words, words.slice(0, 5))), Contains("has 64 elements, key_offsets 5"));
-    CHECK_THAT(run(q, k, k, o, with(3u, words)), Contains("query_offsets is a number"));
+    CHECK_THAT(run(q, k, k, o, with(words.view(8, 8), words)), Contains("query_offsets has 2 dimensions"));
     CHECK_THAT(run(q, k, k, o, with(words, sums)), Contains("key_offsets has elements of f32"));
     CHECK_THAT(
         run(x.view(2, 1, 4, 64), x.view(2, 1, 5, 64), x.view(2, 1, 5, 64), y.view(2, 1, 4, 64), with(words, words)),
@@ -184,7 +184,7 @@ TEST_CASE("ragged attention: calls that do not fit together") {
     biased.bias = x.view(4, 5);
     CHECK_THAT(run(q, k, k, o, biased), Contains("a bias, with offsets"));
     auto freed = std::optional(device.buffer<std::uint32_t>(64, "freed"));
-    const FunctionOperand gone = *freed;
+    const TensorView gone = *freed;
     freed.reset();
     CHECK_THAT(run(q, k, k, o, with(words, gone)), Contains("has been freed"));
 }

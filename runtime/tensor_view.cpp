@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/tensor_view.hpp"
+
+#include "codegen/support/diagnostic.hpp"
+
+namespace ikat::runtime {
+
+TensorView::TensorView(ir::Type type, const BufferPart& whole, std::span<const std::uint64_t> given,
+                       std::span<const std::uint64_t> pitches)
+    : type(type), part(whole), rank(std::uint32_t(given.size())) {
+    IKAT_ASSERT(rank >= 1 && rank <= most_dimensions && (pitches.empty() || pitches.size() + 1 == rank),
+                "a view has one to five dimensions, and a pitch for each but the last");
+    std::uint64_t stride = 1;
+    for (std::size_t d = rank; d-- > 0;) {
+        extents[d] = given[d];
+        strides[d] = d + 1 < rank && !pitches.empty() ? pitches[d] : stride;
+        stride *= given[d];
+    }
+    const std::size_t bytes = ir::info(type).bytes;
+    const std::span<const std::uint64_t> all(strides.data(), rank - 1);
+    detail::check_view(whole, given, all, bytes);
+    part.bytes = view_size(given, all) * bytes;
+}
+
+TensorView TensorView::of_rank(std::uint32_t wanted) const {
+    IKAT_ASSERT(wanted >= rank && wanted <= most_dimensions, "a view of fewer dimensions than it has");
+    TensorView out = *this;
+    out.rank = wanted;
+    for (std::uint32_t d = 0; d < wanted; ++d) {
+        const bool is_new = d < wanted - rank;
+        out.extents[d] = is_new ? 1 : extents[d - (wanted - rank)];
+        out.strides[d] = is_new ? 0 : strides[d - (wanted - rank)];
+    }
+    return out;
+}
+
+TensorView TensorView::permuted(const std::array<std::uint32_t, most_dimensions>& order) const {
+    TensorView out = *this;
+    for (std::uint32_t d = 0; d < rank; ++d) {
+        IKAT_ASSERT(order[d] < rank, "a permutation names a dimension that there is not");
+        out.extents[d] = extents[order[d]];
+        out.strides[d] = strides[order[d]];
+    }
+    return out;
+}
+
+}  // namespace ikat::runtime
