@@ -42,8 +42,8 @@ struct AttentionOptions {
     float soft_cap = 0;
     /// Added to scores then: sequences, heads, queries, keys, of Q's type; one sequence or head is for all of them.
     std::optional<TensorView> bias{};
-    /// Where the logarithm of the sum of exp(score) of each query goes: queries, heads of them or sequences of heads, of
-    /// float; -infinity where it sees no keys.
+    /// Where the logarithm of the sum of exp(score) of each query goes: queries, heads of them or sequences of heads,
+    /// of float; -infinity where it sees no keys.
     std::optional<MutableTensorView> log_sum{};
     /// Sequences of different lengths, one behind the other: Q, K, V and O are (heads, rows, elements) of all of them,
     /// log_sum is (heads, rows). Sequence s has the queries of rows query_offsets[s] to query_offsets[s + 1] - 1, and
