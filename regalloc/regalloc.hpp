@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/support/allocation_method.hpp"
 #include "codegen/support/id.hpp"
 #include "codegen/support/inline_vector.hpp"
 
@@ -113,11 +114,6 @@ struct Allocation {
     std::uint32_t stack_slots = 0;
     std::vector<LiveSet> live_in;  // by block: the values that are live at its start, its parameters left out; where no
                                    // path leads, none
-};
-
-enum class Method : std::uint8_t {
-    Colouring,  // minimal registers: chordal colouring in dominance order, coalesced
-    Simplest,   // one register per value, in definition order; for bisecting and for stable golden files
 };
 
 struct Options {

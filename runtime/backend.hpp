@@ -15,7 +15,7 @@
 
 #include "codegen/support/diagnostic.hpp"
 #include "codegen/support/reference.hpp"
-#include "runtime/emulator/core/launch_view.hpp"
+#include "runtime/facts/launch_view.hpp"
 
 namespace ikat::emulator {
 struct TensorMap;

@@ -19,8 +19,8 @@
 
 #include "runtime/backend.hpp"
 #include "runtime/buffer.hpp"
-#include "runtime/emulator/core/coverage.hpp"
-#include "runtime/emulator/tools/traffic/traffic.hpp"
+#include "runtime/facts/coverage.hpp"
+#include "runtime/facts/traffic.hpp"
 #include "runtime/queue.hpp"
 
 namespace ikat {

@@ -5,6 +5,7 @@
 
 #include "codegen/ir/verify.hpp"
 #include "codegen/kernel/section.hpp"
+#include "codegen/nvptx/emit/pressure.hpp"
 #include "codegen/pipeline/stages.hpp"
 #include "codegen/support/environment.hpp"
 #include "codegen/support/notes.hpp"

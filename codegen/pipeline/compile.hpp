@@ -10,9 +10,9 @@
 #include "codegen/ast/ast.hpp"
 #include "codegen/ir/function.hpp"
 #include "codegen/kernel/kernel_info.hpp"
-#include "codegen/nvptx/emit/pressure.hpp"
+#include "codegen/kernel/pressure.hpp"
+#include "codegen/support/allocation_method.hpp"
 #include "codegen/support/diagnostic.hpp"
-#include "regalloc/regalloc.hpp"
 
 namespace ikat {
 
@@ -45,7 +45,7 @@ struct Compiled {
     KernelInfo info;
     std::vector<ir::Symbol> symbols;
     std::vector<RegisterUse> registers;
-    nvptx::SourcePressure pressure;  // with CompileOptions::pressure
+    SourcePressure pressure;  // with CompileOptions::pressure
 
     struct Stage {
         std::string name;  // "ast", "ssa", those of stages.hpp up to "opt" and "select", "registers", "ptx"

@@ -45,7 +45,7 @@ void row(Json& json, const KernelReport::Row& row) {
     json.close('}');
 }
 
-void line(Json& json, const nvptx::LinePressure& line) {
+void line(Json& json, const LinePressure& line) {
     json.open('{');
     json.text("file", line.where.file);
     json.number("line", line.where.line);
@@ -86,7 +86,7 @@ std::string to_json(const KernelReport& report, const std::function<void(Json&)>
     for (const KernelReport::Row& each : report.occupancy) row(json, each);
     json.close(']');
     json.key("lines"), json.open('[');
-    for (const nvptx::LinePressure& each : report.lines) line(json, each);
+    for (const LinePressure& each : report.lines) line(json, each);
     json.close(']');
     if (more) more(json);
     json.close('}');

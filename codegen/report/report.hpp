@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/nvptx/emit/pressure.hpp"
+#include "codegen/kernel/pressure.hpp"
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "codegen/ptxas.hpp"
@@ -33,7 +33,7 @@ struct KernelReport {
     std::array<std::uint32_t, 4> registers{};
     std::optional<std::array<std::uint32_t, 4>> live{};
     std::optional<std::uint32_t> words{};  // ... in registers of 32 bits
-    std::vector<nvptx::LinePressure> lines{};
+    std::vector<LinePressure> lines{};
 
     std::uint64_t shared_bytes = 0, local_bytes = 0, constant_bytes = 0, parameter_bytes = 0;  // static ones
     std::uint32_t max_threads = 0, min_blocks = 0, max_registers = 0;  // promised; 0: no promise

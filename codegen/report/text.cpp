@@ -73,11 +73,11 @@ void add_lines(Text& out, const KernelReport& report) {
     if (report.lines.empty()) return;
     add(out, "\nlive at once, by line of the source\n");
     std::size_t width = 0;
-    const auto place = [](const nvptx::LinePressure& line) {
+    const auto place = [](const LinePressure& line) {
         return fmt::format("{}:{}", file_name(line.where.file), line.where.line);
     };
-    for (const nvptx::LinePressure& line : report.lines) width = std::max(width, place(line).size());
-    for (const nvptx::LinePressure& line : report.lines)
+    for (const LinePressure& line : report.lines) width = std::max(width, place(line).size());
+    for (const LinePressure& line : report.lines)
         add(out, "{:<{}}  {:>4} of 32 bits  {}\n", place(line), width, line.words, by_pool(line.live));
 }
 

@@ -16,7 +16,7 @@ int main() try {
     const auto device = Device::open();
     const auto scale = runtime::load(device, waves_kernels::scale);  // the image for this device
     const auto smooth = runtime::load(device, waves_kernels::smooth);
-    const auto x = device.upload(host, "x"), y = device.buffer<float>(n, "y");
+    auto x = device.upload(host, "x"), y = device.buffer<float>(n, "y");
     device.launch(scale, waves_kernels::scale.name, grid(n / 4, 128), 4.0f, x, n);
     device.launch(smooth, waves_kernels::smooth.name, grid(n, 128), x, y, n);
 

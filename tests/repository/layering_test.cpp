@@ -115,6 +115,24 @@ TEST_CASE("fmt stays out of what users include, and only out of that") {
     CHECK(broken_rules(tree_with("codegen/ptx/text.hpp", header("#include <fmt/format.h>\n"))) == Lines{});
 }
 
+TEST_CASE("what users include reaches nothing from inside of the emulator and the compiler's end") {
+    Tree tree = tree_with("runtime/emulator/core/memory.hpp", header("#include <vector>\n"));
+    CHECK(broken_rules(tree) == Lines{});
+    tree["runtime/device.hpp"] = header("#include \"runtime/emulator/core/memory.hpp\"\n");
+    CHECK(broken_rules(tree) == Lines{"runtime/emulator/core/memory.hpp:1: include/ikat reaches this header"});
+    CHECK(broken_rules(tree_with("regalloc/regalloc.hpp", header(""))) == Lines{});
+}
+
+TEST_CASE("above the language nothing names an AST") {
+    const std::string what = ": above dsl nothing names an AST: take a trace::KernelHandle or a KernelInfo";
+    CHECK(broken_rules(tree_with("stdlib/a.cpp", spdx + "void run(const ast::KernelTree& kernel);\n")) ==
+          Lines{"stdlib/a.cpp:2" + what});
+    CHECK(broken_rules(tree_with("dsl/record/a.cpp", spdx + "void run(const ast::KernelTree& kernel);\n")) == Lines{});
+    Tree tree = tree_with("codegen/ast/ast.hpp", header(""));
+    tree["runtime/a.cpp"] = spdx + "#include \"codegen/ast/ast.hpp\"\n";
+    CHECK(broken_rules(tree) == Lines{"runtime/a.cpp:2" + what});
+}
+
 TEST_CASE("a file begins with its licence, and a header has #pragma once") {
     CHECK(broken_rules(tree_with("dsl/a.cpp", "// no licence\n")) ==
           Lines{"dsl/a.cpp:1: the first line must be // SPDX-License-Identifier: Apache-2.0"});

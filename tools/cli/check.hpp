@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "codegen/support/diagnostic.hpp"
-#include "runtime/emulator/core/coverage.hpp"
+#include "runtime/facts/coverage.hpp"
 
 namespace ikat::cli {
 

@@ -13,9 +13,9 @@
 
 #include "codegen/support/diagnostic.hpp"
 #include "runtime/emulator/core/checks.hpp"
-#include "runtime/emulator/core/coverage.hpp"
-#include "runtime/emulator/core/launch_view.hpp"
 #include "runtime/emulator/core/schedule.hpp"
+#include "runtime/facts/coverage.hpp"
+#include "runtime/facts/launch_view.hpp"
 
 namespace ikat::emulator {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "runtime/emulator/core/launch_view.hpp"
 #include "runtime/emulator/core/memory.hpp"
+#include "runtime/facts/launch_view.hpp"
 
 namespace ikat::emulator::views {
 
