@@ -34,7 +34,7 @@ public:
     }
 
     void done(const pipeline::Stage& stage, bool changed) {
-        out_.push_back({.name = names_[out_.size()], .text = {}, .time = Clock::now() - start_});
+        out_.push_back({.name = std::move(names_[out_.size()]), .text = {}, .time = Clock::now() - start_});
         if (options_.keep_stages) out_.back().text = stage.text(work_);
         if (pipeline::dump_wanted(dump_, stage.name, kernel_, changed))
             note("// after " + std::string(stage.name) + '\n' + stage.text(work_) + '\n');
@@ -55,7 +55,7 @@ private:
     const Work& work_;
     const std::string kernel_;
     const CompileOptions& options_;
-    const std::vector<std::string> names_;
+    std::vector<std::string> names_;
     std::vector<Compiled::Stage>& out_;
     const std::string dump_{options_.dump.empty() ? environment("IKAT_DUMP") : options_.dump};
     Clock::time_point start_ = Clock::now();
@@ -96,7 +96,6 @@ void finish(Work& work, std::size_t first, const CompileOptions& options, Compil
                         "it stops after ssa, select, or a stage between them that is still to be run");
     }
     std::vector<std::string> names = pipeline::names_of(all);
-    const std::string stops_after = names[last];
     names.erase(names.begin(), names.begin() + std::ptrdiff_t(first));
     Stages stages(work, out.info.name, options, std::move(names), out.stages);
     work.target = &ptx::target(options.target);
@@ -111,7 +110,7 @@ void finish(Work& work, std::size_t first, const CompileOptions& options, Compil
     }
     out.ptx = std::move(work.ptx);
     out.info.source_lines = std::move(work.source_lines);
-    if (!options.stop_after.empty()) out.snapshot = {std::move(work.module), stops_after};
+    if (!options.stop_after.empty()) out.snapshot = {std::move(work.module), out.stages.back().name};
 }
 
 }  // namespace

@@ -227,9 +227,11 @@ std::vector<const Stage*> all_stages(OptLevel level, std::string_view passes) {
 
 std::vector<std::string> names_of(std::span<const Stage* const> stages) {
     std::vector<std::string> out;
+    out.reserve(stages.size());
     for (std::size_t i = 0; i < stages.size(); ++i) {
-        const auto before = std::ranges::count(stages.first(i), stages[i]->name, &Stage::name);
-        out.push_back(std::string(stages[i]->name) + (before ? '.' + std::to_string(before + 1) : ""));
+        out.emplace_back(stages[i]->name);
+        const auto before = std::count(stages.begin(), stages.begin() + std::ptrdiff_t(i), stages[i]);
+        if (before) out.back() += '.' + std::to_string(before + 1);
     }
     return out;
 }
