@@ -19,7 +19,7 @@
 
 #include "codegen/support/diagnostic.hpp"
 #include "regalloc/stages.hpp"
-#include "regalloc/text.hpp"
+#include "regalloc/text/text.hpp"
 
 namespace ikat::regalloc {
 

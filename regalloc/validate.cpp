@@ -2,7 +2,7 @@
 // The preconditions of regalloc.hpp, asserted before any stage relies on them.
 #include "codegen/support/diagnostic.hpp"
 #include "regalloc/stages.hpp"
-#include "regalloc/text.hpp"
+#include "regalloc/text/text.hpp"
 
 namespace ikat::regalloc {
 namespace {

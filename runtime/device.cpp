@@ -11,10 +11,10 @@
 #include "codegen/support/environment.hpp"
 #include "runtime/cache.hpp"
 #include "runtime/cuda/device.hpp"
-#include "runtime/emulator_device.hpp"
-#include "runtime/emulator_options.hpp"
+#include "runtime/backends/emulator_device.hpp"
+#include "runtime/backends/emulator_options.hpp"
 #include "runtime/launch/launch_recorder.hpp"
-#include "runtime/plan.hpp"
+#include "runtime/backends/plan.hpp"
 
 namespace ikat::runtime {
 

@@ -14,7 +14,7 @@
 #include <array>
 
 #include "dsl/kernel/kernel.hpp"
-#include "dsl/record/tensor_maps.hpp"
+#include "dsl/record/async/tensor_maps.hpp"
 #include "dsl/threads/barrier.hpp"
 
 namespace ikat {

@@ -11,7 +11,7 @@
 // aligned to that many. Targets below sm_80 load and store instead.
 #pragma once
 #include "dsl/memory/memory.hpp"
-#include "dsl/record/copies.hpp"
+#include "dsl/record/async/copies.hpp"
 
 namespace ikat {
 namespace detail {

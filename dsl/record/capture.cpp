@@ -17,7 +17,7 @@
 #include "codegen/ast/digest.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/support/environment.hpp"
-#include "dsl/record/clusters.hpp"
+#include "dsl/record/kernel_state.hpp"
 #include "dsl/record/recorder.hpp"
 
 namespace ikat::trace {
@@ -25,83 +25,6 @@ namespace ikat::trace {
 using ast::Kind;
 using ast::Node;
 using ast::Region;
-
-// ---- the end: unused nodes are dropped
-
-namespace {
-
-class Finish {
-public:
-    explicit Finish(ast::KernelTree& from) : from_(from), used_(from.nodes.size()) {}
-
-    ast::KernelTree run() {
-        mark(from_.body());
-        for (std::size_t i = 0; i < used_.size(); ++i)
-            if (!used_[i]) from_.nodes[i] = {};
-        for (auto& region : from_.regions) std::erase_if(region, [&](Node node) { return !used_[index(node)]; });
-        return std::move(from_);
-    }
-
-private:
-    /// Whether the node may be dropped if nothing uses it.
-    static bool may_go(const ast::NodeInfo& node) {
-        switch (node.kind) {
-            case Kind::Operation: return ir::effects(node.op).removable();
-            case Kind::Load: return ir::effects(ir::Op::Load, node.memory).removable();
-            case Kind::Read:
-            case Kind::Extract:
-            case Kind::Address: return true;
-            default: return false;
-        }
-    }
-
-    void use(Node node) {
-        if (node != ast::no_node) used_[index(node)] = true;
-    }
-
-    /// Uses come after definitions: one backward walk finds everything that is used. It keeps a list of the regions
-    /// that it is in, because they may be nested deeper than this thread's stack would allow.
-    void mark(Region body) {
-        struct Open {
-            Region region;
-            std::size_t left;  // nodes that it has not come to
-        };
-        std::vector<Open> open;
-        const auto enter = [&](Region region) {
-            if (region != ast::no_region) open.push_back({region, from_.regions[index(region)].size()});
-        };
-        enter(body);
-        while (!open.empty()) {
-            Open& now = open.back();
-            if (now.left == 0) {
-                open.pop_back();
-                continue;
-            }
-            const Node id = from_.regions[index(now.region)][--now.left];
-            const ast::NodeInfo& node = from_[id];
-            if (may_go(node) && !used_[index(id)]) continue;
-            used_[index(id)] = true;
-            for (const Node argument : node.arguments) use(argument);
-            for (const Node other : node.other) use(other);
-            use(node.guard), use(node.place.offset), use(node.place.peer);
-            for (const Region region : node.regions) enter(region);  // the last is walked first
-        }
-    }
-
-    ast::KernelTree& from_;
-    std::vector<bool> used_;  // by node
-};
-
-}  // namespace
-
-ast::KernelTree Recorder::finish() {
-    flush();
-    at(kernel.where);  // for diagnostics that no statement followed
-    kernel.takes_dynamic_shared = std::ranges::any_of(kernel.symbols, &ir::Symbol::dynamic);
-    return Finish(kernel).run();
-}
-
-// ---- kernels
 
 namespace {
 
@@ -141,38 +64,6 @@ private:
 bool is_name(std::string_view name) { return ir::is_identifier(name) && name[0] != '$' && name != "_"; }
 
 }  // namespace
-
-struct KernelHandle::State : Counted {
-    std::string name;
-    std::vector<std::string> names;        // of the entry's parameters
-    std::vector<ParameterType> types;      // ... their types
-    std::vector<std::uint32_t> positions;  // for each of the lambda's parameters, its first one in the entry
-    std::vector<Contract> contracts;
-    ir::LaunchBounds bounds;
-    bool is_function = false;
-    bool contracted = false;  // products and sums into fma
-    Code code;
-    Location where;
-
-    std::atomic<bool> captured = false;
-    std::atomic<std::thread::id> capturing;  // the thread that captures it
-    std::optional<ast::KernelTree> kernel;
-    std::once_flag has_digest;
-    Digest digest;
-    std::vector<Diagnostic> diagnostics;
-    std::exception_ptr thrown;  // an exception of the user's
-
-    bool is_captured_here() const { return capturing == std::this_thread::get_id(); }
-    void capture_once();
-    [[noreturn]] void refuse_circle() const;
-    void capture(bool compares);
-    void check_names(Recorder& recorder) const;
-    std::vector<Argument> add_parameters(Recorder& recorder) const;
-    void apply_contracts(Recorder& recorder) const;
-    ir::Parameter* promised(Recorder& recorder, const ParameterName& named) const;
-    void apply_size(Recorder& recorder, const Contract& contract) const;
-    void apply_halo(Recorder& recorder, const Contract& contract) const;
-};
 
 void KernelHandle::State::check_names(Recorder& recorder) const {
     const auto bad = [&](const std::string& what, const std::string& given) {
@@ -226,93 +117,7 @@ std::vector<Argument> KernelHandle::State::add_parameters(Recorder& recorder) co
     return out;
 }
 
-ir::Parameter* KernelHandle::State::promised(Recorder& recorder, const ParameterName& named) const {
-    auto& parameters = recorder.kernel.parameters;
-    if (!named.name && named.position < positions.size()) return &parameters[positions[named.position]];
-    if (named.name)
-        for (ir::Parameter& parameter : parameters)
-            if (parameter.name == named.name) return &parameter;
-    const std::string which =
-        named.name ? "`" + std::string(named.name) + "`" : "number " + std::to_string(named.position);
-    recorder.complain("a contract names parameter " + which + ", which the kernel does not have",
-                      "contracts name parameters as params(...) does, or by position, from 0", where);
-    return nullptr;
-}
-
 namespace {
-
-bool is_pointer(const ir::Parameter& parameter) { return parameter.access != ir::Access::Value; }
-bool is_integer(const ir::Parameter& parameter) {
-    return ir::contains(ir::Int, parameter.type) && !is_pointer(parameter) && !parameter.bytes;
-}
-
-}  // namespace
-
-void KernelHandle::State::apply_size(Recorder& recorder, const Contract& contract) const {
-    const auto position = [&](const ParameterName& named, bool wanted(const ir::Parameter&),
-                              const char* use) -> std::optional<std::uint32_t> {
-        const ir::Parameter* const parameter = promised(recorder, named);
-        if (!parameter) return {};
-        if (wanted(*parameter)) return std::uint32_t(parameter - recorder.kernel.parameters.data());
-        recorder.complain("at_least() " + std::string(use) + ", and `" + parameter->name + "` is not one",
-                          "at_least(buffer, n, ...) takes an In, Out or InOut, and i32, u32, i64 or u64", where);
-        return {};
-    };
-    const auto buffer = position(contract.parameter, is_pointer, "is for pointers");
-    KernelInfo::LeastSize least{.pointer = buffer.value_or(0), .count = contract.value, .per = contract.per};
-    for (const ParameterName& factor : contract.factors)
-        if (const auto found = position(factor, is_integer, "multiplies integers")) least.factors.push_back(*found);
-    if (buffer) recorder.kernel.sizes.push_back(std::move(least));
-}
-
-void KernelHandle::State::apply_halo(Recorder& recorder, const Contract& contract) const {
-    const ir::Parameter* const parameter = promised(recorder, contract.parameter);
-    if (!parameter) return;
-    const auto complain = [&](const std::string& what) {
-        recorder.complain("halo<> " + what, "halo<1>(\"x\") is for an In or InOut; halo<1, 2>(\"x\") for one of rank 2",
-                          where);
-    };
-    if (parameter->access != ir::Access::In && parameter->access != ir::Access::InOut)
-        return complain("is for what is read, and `" + parameter->name + "` is no In or InOut");
-    const auto pointer = std::uint32_t(parameter - recorder.kernel.parameters.data());
-    const KernelInfo::View* const view = recorder.kernel.view_at(pointer);
-    const std::size_t rank = view ? view->rank : 1, widths = contract.widths.size();
-    if (widths != 1 && widths != rank)
-        return complain("has " + std::to_string(widths) + " widths, and `" + parameter->name + "` has rank " +
-                        std::to_string(rank));
-    KernelInfo::Halo halo{.pointer = pointer, .widths = contract.widths};
-    halo.widths.resize(rank, contract.widths.front());
-    recorder.kernel.halos.push_back(std::move(halo));
-}
-
-void KernelHandle::State::apply_contracts(Recorder& recorder) const {
-    for (const Contract& contract : contracts) {
-        if (contract.kind == Contract::Kind::AtLeast) {
-            apply_size(recorder, contract);
-            continue;
-        }
-        if (contract.kind == Contract::Kind::Halo) {
-            apply_halo(recorder, contract);
-            continue;
-        }
-        ir::Parameter* parameter = promised(recorder, contract.parameter);
-        if (!parameter) continue;
-        if (contract.kind == Contract::Kind::Aligned && is_pointer(*parameter))
-            parameter->alignment = std::max(parameter->alignment, std::uint32_t(contract.value));
-        else if (contract.kind == Contract::Kind::MultipleOf && is_integer(*parameter))
-            parameter->multiple = std::lcm(parameter->multiple, contract.value);
-        else
-            recorder.complain(contract.kind == Contract::Kind::Aligned
-                                  ? "aligned<> is for pointers, and `" + parameter->name + "` is not one"
-                                  : "multiple_of<> is for integers, and `" + parameter->name + "` is not one",
-                              "aligned<N> is for In, Out and InOut; multiple_of<N> for i32, u32, i64 and u64", where);
-    }
-    recorder.kernel.bounds = bounds;
-    if (bounds.max_threads > 1024 || (bounds.max_threads == 0 && bounds.min_blocks > 0))
-        recorder.complain("launch_bounds() of " + std::to_string(bounds.max_threads) + " threads",
-                          "a block has 1 to 1024 threads", where);
-    finish_clusters(recorder, where);
-}
 
 /// Finds what is allowed in kernels only.
 std::vector<Diagnostic> unfit_for_functions(const ast::KernelTree& function) {
@@ -337,6 +142,8 @@ std::vector<Diagnostic> unfit_for_functions(const ast::KernelTree& function) {
                      "declare it in the kernel and give the function values");
     return out;
 }
+
+}  // namespace
 
 void KernelHandle::State::capture(bool compares) {
     Recorder recorder(++captures, compares);

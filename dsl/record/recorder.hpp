@@ -17,9 +17,9 @@
 #include "codegen/ast/ast.hpp"
 #include "codegen/support/chunked.hpp"
 #include "codegen/support/diagnostic.hpp"
+#include "dsl/record/async/swizzles.hpp"
 #include "dsl/record/callers.hpp"
 #include "dsl/record/host_stack.hpp"
-#include "dsl/record/swizzles.hpp"
 #include "dsl/record/trace.hpp"
 
 namespace ikat::trace {

@@ -16,7 +16,7 @@
 // ended: wait(1) returns at once on a new barrier.
 #pragma once
 #include "dsl/memory/async.hpp"
-#include "dsl/record/barriers.hpp"
+#include "dsl/record/async/barriers.hpp"
 #include "dsl/threads/atomic.hpp"
 
 namespace ikat {

@@ -13,7 +13,7 @@
 // From a product to the wait that covers it, its fragments are neither read nor assigned, and the shared memory that
 // it reads is not written. docs/language.md has more.
 #pragma once
-#include "dsl/record/wgmma.hpp"
+#include "dsl/record/async/wgmma.hpp"
 #include "dsl/threads/mma.hpp"
 
 namespace ikat {

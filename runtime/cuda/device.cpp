@@ -14,7 +14,7 @@
 
 #include "codegen/ptx/table/target.hpp"
 #include "codegen/ptx/text/layout.hpp"
-#include "runtime/emulator/agents/tensor_map.hpp"
+#include "runtime/emulator/agents/bulk/tensor_map.hpp"
 
 namespace ikat::runtime::cuda {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "codegen/kernel/kernel_info.hpp"
 #include "runtime/buffer.hpp"
-#include "runtime/emulator/agents/tensor_map.hpp"
+#include "runtime/emulator/agents/bulk/tensor_map.hpp"
 #include "runtime/launch/launch.hpp"
 #include "runtime/launch/typed_launch.hpp"
 

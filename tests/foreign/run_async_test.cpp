@@ -2,7 +2,7 @@
 // Barriers in shared memory and asynchronous copies of kernels that nvcc compiles, on the emulator.
 #include <cstdio>
 
-#include "runtime/emulator/agents/tensor_map.hpp"
+#include "runtime/emulator/agents/bulk/tensor_map.hpp"
 #include "tests/foreign/compilers.hpp"
 #include "tests/foreign/values.hpp"
 #include "tests/unit/emulator/machine.hpp"

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "codegen/ir/type.hpp"
-#include "runtime/emulator/agents/tensor_map.hpp"
+#include "runtime/emulator/agents/bulk/tensor_map.hpp"
 #include "tests/foreign/compilers.hpp"
 #include "tests/foreign/values.hpp"
 #include "tests/unit/emulator/machine.hpp"

@@ -8,7 +8,7 @@
 #include <regex>
 
 #include "codegen/support/half.hpp"
-#include "runtime/emulator/agents/tensor_map.hpp"
+#include "runtime/emulator/agents/bulk/tensor_map.hpp"
 #include "tests/foreign/reprint.hpp"
 #include "tests/foreign/triton.hpp"
 #include "tests/foreign/values.hpp"

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "codegen/support/diagnostic.hpp"
-#include "regalloc/text.hpp"
+#include "regalloc/text/text.hpp"
 #include "tools/testing/golden.hpp"
 
 namespace ikat::regalloc {

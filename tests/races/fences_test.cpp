@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fences of proxies that are missing between blocks: one has written by ordinary instructions what a bulk copy or a
 // product of another reads or overwrites, which is ordered behind it.
-#include "runtime/emulator/agents/tensor_map.hpp"
+#include "runtime/emulator/agents/bulk/tensor_map.hpp"
 #include "tests/races/twins.hpp"
 
 namespace ikat::tests::races {

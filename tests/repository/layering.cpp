@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -206,6 +207,23 @@ void check_target(const Tree& tree, std::string_view path, const Include& includ
                          target + ')');
 }
 
+/// A file has one subject, and a folder can be taken in at a glance.
+void check_sizes(const Tree& tree, std::vector<std::string>& broken) {
+    constexpr std::size_t most_lines = 450, most_files = 25;
+    std::map<std::string_view, std::size_t> files;
+    for (const auto& [path, text] : tree) {
+        const std::string_view name = path;
+        const auto is_in = [&](std::string_view folder) { return name.starts_with(folder); };
+        if (!is_in("codegen/") && !is_in("dsl/") && !is_in("regalloc/") && !is_in("runtime/")) continue;
+        const std::size_t lines = split_lines(text).size();
+        if (lines > most_lines && !path.ends_with(".def"))  // a table has as many rows as there are things
+            broken.push_back(place(path, most_lines + 1) + "a file of " + std::to_string(lines) + " lines: split it");
+        if (++files[name.substr(0, name.rfind('/'))] == most_files + 1)
+            broken.push_back(place(path, 1) + "more than " + std::to_string(most_files) +
+                             " files in a folder: divide it");
+    }
+}
+
 /// The files of the repository that these include, directly or indirectly, and these themselves.
 std::set<std::string> reached_from(const Tree& tree, std::vector<std::string> open) {
     std::set<std::string> reached;
@@ -268,6 +286,7 @@ std::vector<std::string> broken_rules(const Tree& tree) {
     }
     check_parsers(tree, broken);
     check_public_headers(tree, broken);
+    check_sizes(tree, broken);
     return broken;
 }
 

@@ -116,11 +116,25 @@ TEST_CASE("fmt stays out of what users include, and only out of that") {
 }
 
 TEST_CASE("what users include reaches nothing from inside of the emulator and the compiler's end") {
-    Tree tree = tree_with("runtime/emulator/core/memory.hpp", header("#include <vector>\n"));
+    Tree tree = tree_with("runtime/emulator/core/memory/memory.hpp", header("#include <vector>\n"));
     CHECK(broken_rules(tree) == Lines{});
-    tree["runtime/device.hpp"] = header("#include \"runtime/emulator/core/memory.hpp\"\n");
-    CHECK(broken_rules(tree) == Lines{"runtime/emulator/core/memory.hpp:1: include/ikat reaches this header"});
+    tree["runtime/device.hpp"] = header("#include \"runtime/emulator/core/memory/memory.hpp\"\n");
+    CHECK(broken_rules(tree) == Lines{"runtime/emulator/core/memory/memory.hpp:1: include/ikat reaches this header"});
     CHECK(broken_rules(tree_with("regalloc/regalloc.hpp", header(""))) == Lines{});
+}
+
+TEST_CASE("files and folders that are too large are divided") {
+    std::string lines = spdx;
+    for (int i = 1; i < 450; ++i) lines += "// a line\n";
+    CHECK(broken_rules(tree_with("codegen/ir/a.cpp", lines)) == Lines{});
+    CHECK(broken_rules(tree_with("codegen/ir/a.cpp", lines + "// more\n")) ==
+          Lines{"codegen/ir/a.cpp:451: a file of 451 lines: split it"});
+    CHECK(broken_rules(tree_with("tests/a.cpp", lines + "// more\n")) == Lines{});
+    Tree tree = tree_with("regalloc/a.cpp", spdx);
+    for (char c = 'b'; c <= 'y'; ++c) tree["regalloc/" + std::string(1, c) + ".cpp"] = spdx;
+    CHECK(broken_rules(tree) == Lines{});
+    tree["regalloc/z.cpp"] = spdx;
+    CHECK(broken_rules(tree) == Lines{"regalloc/z.cpp:1: more than 25 files in a folder: divide it"});
 }
 
 TEST_CASE("above the language nothing names an AST") {

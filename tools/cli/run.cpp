@@ -10,7 +10,7 @@
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "runtime/device.hpp"
-#include "runtime/emulator/core/suppressions.hpp"
+#include "runtime/emulator/core/checks/suppressions.hpp"
 #include "stdlib/registry.hpp"
 #include "tools/cli/check.hpp"
 #include "tools/cli/entry.hpp"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "runtime/emulator/core/checks.hpp"
+#include "runtime/emulator/core/checks/checks.hpp"
 #include "runtime/emulator/core/schedule.hpp"
 #include "stdlib/functions.hpp"
 #include "stdlib/registry.hpp"

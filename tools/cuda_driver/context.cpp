@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts: the primary one of the device, which its users share, and a program's own. Each thread has a stack of them.
-#include "runtime/emulator/core/memory.hpp"
+#include "runtime/emulator/core/memory/memory.hpp"
 #include "tools/cuda_driver/state.hpp"
 
 namespace ikat::cuda_driver {

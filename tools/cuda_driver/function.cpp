@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "codegen/report/occupancy.hpp"
-#include "runtime/emulator/core/variables.hpp"
+#include "runtime/emulator/core/memory/variables.hpp"
 #include "tools/cuda_driver/state.hpp"
 
 namespace ikat::cuda_driver {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "codegen/support/notes.hpp"
-#include "runtime/emulator/core/faults.hpp"
+#include "runtime/emulator/core/checks/faults.hpp"
 #include "tools/cuda_driver/state.hpp"
 
 namespace ikat::cuda_driver {

@@ -3,7 +3,7 @@
 
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ptx/check/inline.hpp"
-#include "regalloc/text.hpp"
+#include "regalloc/text/text.hpp"
 
 namespace ikat::nvptx {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "runtime/emulator/agents/async_copies.hpp"
 #include "runtime/emulator/agents/async_products.hpp"
-#include "runtime/emulator/agents/bulk_copies.hpp"
+#include "runtime/emulator/agents/bulk/bulk_copies.hpp"
 #include "runtime/emulator/agents/in_flight.hpp"
 #include "runtime/emulator/agents/mbarriers.hpp"
 #include "runtime/emulator/agents/register_pool.hpp"

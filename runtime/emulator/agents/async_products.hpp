@@ -26,7 +26,7 @@
 #include "runtime/emulator/agents/slots.hpp"
 #include "runtime/emulator/core/agent.hpp"
 #include "runtime/emulator/core/tool.hpp"
-#include "runtime/emulator/ops/warpgroup.hpp"
+#include "runtime/emulator/ops/matrix/warpgroup.hpp"
 
 namespace ikat::emulator {
 

@@ -9,7 +9,7 @@
 
 #include "runtime/emulator/agents/slots.hpp"
 #include "runtime/emulator/core/agent.hpp"
-#include "runtime/emulator/core/written.hpp"
+#include "runtime/emulator/core/memory/written.hpp"
 #include "runtime/emulator/machine/block.hpp"
 
 namespace ikat::ptx {

@@ -5,7 +5,7 @@
 
 #include "runtime/emulator/agents/agents.hpp"
 #include "runtime/emulator/agents/async_copies.hpp"
-#include "runtime/emulator/agents/bulk_copies.hpp"
+#include "runtime/emulator/agents/bulk/bulk_copies.hpp"
 
 namespace ikat::emulator {
 

@@ -5,9 +5,9 @@
 #include "runtime/emulator/agents/agents.hpp"
 #include "runtime/emulator/agents/async_copies.hpp"
 #include "runtime/emulator/agents/async_products.hpp"
-#include "runtime/emulator/agents/bulk_copies.hpp"
+#include "runtime/emulator/agents/bulk/bulk_copies.hpp"
 #include "runtime/emulator/agents/mbarriers.hpp"
-#include "runtime/emulator/core/wording.hpp"
+#include "runtime/emulator/core/checks/wording.hpp"
 #include "runtime/emulator/machine/messages.hpp"
 
 namespace ikat::emulator {

@@ -8,7 +8,7 @@
 
 #include "runtime/emulator/agents/agents.hpp"
 #include "runtime/emulator/machine/messages.hpp"
-#include "runtime/emulator/ops/warpgroup.hpp"
+#include "runtime/emulator/ops/matrix/warpgroup.hpp"
 
 namespace ikat::emulator {
 

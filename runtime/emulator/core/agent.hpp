@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/emulator/core/faults.hpp"
+#include "runtime/emulator/core/checks/faults.hpp"
 
 namespace ikat {
 struct Diagnostic;

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "codegen/ir/op/op.hpp"
-#include "runtime/emulator/core/memory.hpp"
+#include "runtime/emulator/core/memory/memory.hpp"
 
 namespace ikat::emulator {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "codegen/support/diagnostic.hpp"
-#include "runtime/emulator/core/checks.hpp"
+#include "runtime/emulator/core/checks/checks.hpp"
 #include "runtime/emulator/core/schedule.hpp"
 #include "runtime/facts/coverage.hpp"
 #include "runtime/facts/launch_view.hpp"

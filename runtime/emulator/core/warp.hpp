@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "runtime/emulator/core/block.hpp"
-#include "runtime/emulator/core/faults.hpp"
-#include "runtime/emulator/core/memory.hpp"
+#include "runtime/emulator/core/checks/faults.hpp"
+#include "runtime/emulator/core/memory/memory.hpp"
 #include "runtime/emulator/core/micro_info.hpp"
-#include "runtime/emulator/core/written.hpp"
+#include "runtime/emulator/core/memory/written.hpp"
 
 namespace ikat::emulator {
 

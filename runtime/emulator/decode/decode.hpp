@@ -3,7 +3,7 @@
 #pragma once
 #include <array>
 
-#include "runtime/emulator/core/device_memory.hpp"
+#include "runtime/emulator/core/memory/device_memory.hpp"
 #include "runtime/emulator/core/kernel.hpp"
 #include "runtime/emulator/core/tool.hpp"
 

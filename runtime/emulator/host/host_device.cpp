@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "runtime/emulator/core/memory.hpp"
+#include "runtime/emulator/core/memory/memory.hpp"
 
 namespace ikat::emulator {
 

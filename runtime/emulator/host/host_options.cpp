@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "codegen/support/notes.hpp"
-#include "runtime/emulator/core/memory.hpp"
+#include "runtime/emulator/core/memory/memory.hpp"
 
 namespace ikat::emulator {
 

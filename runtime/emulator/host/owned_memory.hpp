@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include "runtime/emulator/core/device_memory.hpp"
+#include "runtime/emulator/core/memory/device_memory.hpp"
 #include "runtime/emulator/host/ids.hpp"
 
 namespace ikat::emulator {

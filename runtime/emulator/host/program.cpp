@@ -9,7 +9,7 @@
 
 #include "codegen/ptx/text/source_lines.hpp"
 #include "runtime/emulator/agents/agents.hpp"
-#include "runtime/emulator/core/wording.hpp"
+#include "runtime/emulator/core/checks/wording.hpp"
 #include "runtime/emulator/decode/decode.hpp"
 #include "runtime/emulator/decode/vector_registers.hpp"
 #include "runtime/emulator/machine/block.hpp"

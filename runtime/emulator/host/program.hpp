@@ -17,7 +17,7 @@
 
 #include "codegen/ptx/text/module.hpp"
 #include "codegen/support/diagnostic.hpp"
-#include "runtime/emulator/core/device_memory.hpp"
+#include "runtime/emulator/core/memory/device_memory.hpp"
 #include "runtime/emulator/core/options.hpp"
 #include "runtime/emulator/tools/traffic/traffic.hpp"
 

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-#include "runtime/emulator/core/written.hpp"
+#include "runtime/emulator/core/memory/written.hpp"
 #include "runtime/emulator/machine/idle.hpp"
 #include "runtime/emulator/machine/messages.hpp"
 

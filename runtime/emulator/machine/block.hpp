@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "runtime/emulator/core/agent.hpp"
-#include "runtime/emulator/core/findings.hpp"
+#include "runtime/emulator/core/checks/findings.hpp"
 #include "runtime/emulator/core/kernel.hpp"
 #include "runtime/emulator/core/tool.hpp"
 #include "runtime/emulator/machine/order.hpp"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "runtime/emulator/core/wording.hpp"
+#include "runtime/emulator/core/checks/wording.hpp"
 #include "runtime/emulator/machine/messages.hpp"
 
 namespace ikat::emulator {

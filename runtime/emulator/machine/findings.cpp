@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "runtime/emulator/core/suppressions.hpp"
+#include "runtime/emulator/core/checks/suppressions.hpp"
 #include "runtime/emulator/machine/block.hpp"
 #include "runtime/emulator/machine/messages.hpp"
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/emulator/core/wording.hpp"
+#include "runtime/emulator/core/checks/wording.hpp"
 #include "runtime/emulator/ops/control.hpp"
 
 namespace ikat::emulator {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/emulator/core/wording.hpp"
+#include "runtime/emulator/core/checks/wording.hpp"
 #include "runtime/emulator/machine/messages.hpp"
 
 namespace ikat::emulator {

@@ -3,7 +3,7 @@
 // found. As on a device, the heap has 8 MiB and persists across launches.
 #include <bit>
 
-#include "runtime/emulator/core/memory.hpp"
+#include "runtime/emulator/core/memory/memory.hpp"
 #include "runtime/emulator/ops/control.hpp"
 
 namespace ikat::emulator {

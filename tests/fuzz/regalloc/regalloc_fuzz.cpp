@@ -9,7 +9,7 @@
 #include <ranges>
 
 #include "regalloc/stages.hpp"
-#include "regalloc/text.hpp"
+#include "regalloc/text/text.hpp"
 #include "tests/catch.hpp"
 #include "tests/fuzz/regalloc/executor.hpp"
 #include "tests/fuzz/regalloc/random_problem.hpp"

@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "runtime/emulator/core/faults.hpp"
+#include "runtime/emulator/core/checks/faults.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 using namespace ikat;

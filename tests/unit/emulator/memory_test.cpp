@@ -6,7 +6,7 @@
 #include <fstream>
 #include <numeric>
 
-#include "runtime/emulator/core/memory.hpp"
+#include "runtime/emulator/core/memory/memory.hpp"
 #include "tests/message.hpp"
 #include "tests/unit/emulator/evaluate.hpp"
 #include "tests/unit/emulator/targets.hpp"

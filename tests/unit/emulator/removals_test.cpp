@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "codegen/ir/type.hpp"
-#include "runtime/emulator/agents/tensor_map.hpp"
+#include "runtime/emulator/agents/bulk/tensor_map.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 namespace ikat::tests::removals {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is kept of memory, to make it so again.
-#include "runtime/emulator/core/saved_bytes.hpp"
+#include "runtime/emulator/core/memory/saved_bytes.hpp"
 
 #include <sys/mman.h>
 

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "runtime/emulator/core/faults.hpp"
-#include "runtime/emulator/core/wording.hpp"
+#include "runtime/emulator/core/checks/faults.hpp"
+#include "runtime/emulator/core/checks/wording.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 using namespace ikat;

@@ -2,8 +2,8 @@
 // Small problems whose best answer is known.
 #include <algorithm>
 
-#include "regalloc/summary.hpp"
-#include "regalloc/text.hpp"
+#include "regalloc/text/summary.hpp"
+#include "regalloc/text/text.hpp"
 #include "tests/catch.hpp"
 
 namespace ikat::regalloc {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the checker rejects: one wrong answer per rule, each a right answer with one change.
-#include "regalloc/text.hpp"
+#include "regalloc/text/text.hpp"
 #include "tests/catch.hpp"
 
 namespace ikat::regalloc {

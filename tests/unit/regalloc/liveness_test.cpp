@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where values die, and which need registers of their own.
 #include "regalloc/stages.hpp"
-#include "regalloc/text.hpp"
+#include "regalloc/text/text.hpp"
 #include "tests/catch.hpp"
 
 namespace ikat::regalloc {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The textual form: printed text parses back to the same, and errors have locations.
-#include "regalloc/text.hpp"
+#include "regalloc/text/text.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "tests/catch.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "codegen/ast/ast.hpp"
 #include "runtime/buffer.hpp"
-#include "runtime/plan.hpp"
+#include "runtime/backends/plan.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/runtime/cuda_fixture.hpp"
 

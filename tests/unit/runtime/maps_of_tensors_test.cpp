@@ -3,7 +3,7 @@
 #include <cstring>
 #include <memory>
 
-#include "runtime/emulator/agents/tensor_map.hpp"
+#include "runtime/emulator/agents/bulk/tensor_map.hpp"
 #include "tests/catch.hpp"
 #include "tests/message.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "runtime/emulator/core/suppressions.hpp"
+#include "runtime/emulator/core/checks/suppressions.hpp"
 #include "tests/catch.hpp"
 #include "tests/environment.hpp"
 #include "tests/unit/runtime/cuda_fixture.hpp"

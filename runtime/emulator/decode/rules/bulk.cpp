@@ -2,8 +2,8 @@
 // Copies in bulk (agents/bulk_copies.hpp), and changes of tensor maps (agents/map_changes.hpp).
 #include <fmt/format.h>
 
-#include "runtime/emulator/agents/bulk_copies.hpp"
-#include "runtime/emulator/agents/map_changes.hpp"
+#include "runtime/emulator/agents/bulk/bulk_copies.hpp"
+#include "runtime/emulator/agents/bulk/map_changes.hpp"
 #include "runtime/emulator/decode/rules/rules.hpp"
 
 namespace ikat::emulator {

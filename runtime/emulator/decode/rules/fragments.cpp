@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "runtime/emulator/decode/rules/rules.hpp"
-#include "runtime/emulator/ops/matrix.hpp"
+#include "runtime/emulator/ops/matrix/matrix.hpp"
 
 namespace ikat::emulator {
 

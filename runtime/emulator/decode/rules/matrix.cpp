@@ -4,7 +4,7 @@
 
 #include "codegen/ptx/table/fragments.hpp"
 #include "runtime/emulator/decode/rules/rules.hpp"
-#include "runtime/emulator/ops/matrix.hpp"
+#include "runtime/emulator/ops/matrix/matrix.hpp"
 
 namespace ikat::emulator {
 

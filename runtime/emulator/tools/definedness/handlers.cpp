@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "runtime/emulator/core/written.hpp"
+#include "runtime/emulator/core/memory/written.hpp"
 #include "runtime/emulator/machine/block.hpp"
 #include "runtime/emulator/ops/control.hpp"
 

@@ -8,7 +8,7 @@
 #include "runtime/emulator/core/definedness.hpp"
 #include "runtime/emulator/decode/lowering.hpp"
 #include "runtime/emulator/machine/block.hpp"
-#include "runtime/emulator/ops/warpgroup.hpp"
+#include "runtime/emulator/ops/matrix/warpgroup.hpp"
 #include "runtime/emulator/tools/nan/numbers.hpp"
 
 namespace ikat::emulator {

@@ -5,7 +5,7 @@
 
 #include <bit>
 
-#include "runtime/emulator/core/wording.hpp"
+#include "runtime/emulator/core/checks/wording.hpp"
 #include "runtime/emulator/decode/lowering.hpp"
 #include "runtime/emulator/machine/messages.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "runtime/emulator/core/wording.hpp"
+#include "runtime/emulator/core/checks/wording.hpp"
 #include "runtime/emulator/machine/messages.hpp"
 #include "runtime/emulator/tools/races/races.hpp"
 

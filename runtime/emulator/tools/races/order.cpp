@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "runtime/emulator/ops/warpgroup.hpp"
+#include "runtime/emulator/ops/matrix/warpgroup.hpp"
 
 namespace ikat::emulator::races {
 

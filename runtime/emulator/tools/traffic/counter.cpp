@@ -7,7 +7,7 @@
 #include "runtime/emulator/agents/async_copies.hpp"
 #include "runtime/emulator/decode/lowering.hpp"
 #include "runtime/emulator/machine/block.hpp"
-#include "runtime/emulator/ops/matrix.hpp"
+#include "runtime/emulator/ops/matrix/matrix.hpp"
 #include "runtime/emulator/tools/traffic/shared.hpp"
 
 namespace ikat::emulator {

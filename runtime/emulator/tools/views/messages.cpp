@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "runtime/emulator/core/wording.hpp"
+#include "runtime/emulator/core/checks/wording.hpp"
 #include "runtime/emulator/machine/block.hpp"
 #include "runtime/emulator/machine/messages.hpp"
 #include "runtime/emulator/tools/views/views.hpp"

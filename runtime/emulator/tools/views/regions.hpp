@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/emulator/core/memory.hpp"
+#include "runtime/emulator/core/memory/memory.hpp"
 #include "runtime/facts/launch_view.hpp"
 
 namespace ikat::emulator::views {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The traffic of copies that go on behind their instruction: of those of a warp what is read in fact, of those in bulk
 // each of their bytes.
-#include "runtime/emulator/agents/tensor_map.hpp"
+#include "runtime/emulator/agents/bulk/tensor_map.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 namespace ikat::tests::copy_traffic {

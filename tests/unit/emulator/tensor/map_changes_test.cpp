@@ -3,7 +3,7 @@
 // need before a bulk copy uses the map, and what is found about them.
 #include <algorithm>
 
-#include "runtime/emulator/agents/tensor_map.hpp"
+#include "runtime/emulator/agents/bulk/tensor_map.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 namespace ikat::tests::map_changes {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <regex>
 
-#include "runtime/emulator/agents/tensor_map.hpp"
+#include "runtime/emulator/agents/bulk/tensor_map.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 namespace ikat::tests::proxies {

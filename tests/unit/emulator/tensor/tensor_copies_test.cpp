@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "runtime/emulator/agents/tensor_map.hpp"
+#include "runtime/emulator/agents/bulk/tensor_map.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 namespace ikat::tests::tensor_copies {

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/backends/emulator_device.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "codegen/ptx/check/check.hpp"
+#include "codegen/ptx/table/target.hpp"
+#include "codegen/ptx/text/module.hpp"
+#include "codegen/support/notes.hpp"
+#include "runtime/emulator/agents/bulk/tensor_map.hpp"
+#include "runtime/emulator/host/host_device.hpp"
+#include "runtime/emulator/tools/progress/progress.hpp"
+
+namespace ikat::runtime {
+namespace {
+
+namespace work = emulator::work;
+
+/// Prints a progress line on a terminal for long launches.
+void tell_terminal(const emulator::Progress& at, std::chrono::seconds time) {
+    note(fmt::format("kernel '{}' has run for {} s: {} of {} blocks done, {:.1e} warp instructions\n", at.entry,
+                     time.count(), at.blocks_done, at.blocks, double(at.warp_instructions)));
+}
+
+emulator::StreamId on(StreamHandle stream) { return emulator::StreamId(stream); }
+emulator::EventId id_of(EventHandle event) { return emulator::EventId(event); }
+
+/// Its streams, events and modules are the host's by their numbers; all that it has is in the primary context.
+class EmulatorDevice final : public Backend {
+public:
+    EmulatorDevice(const emulator::HostOptions& options, std::string target)
+        : properties_(emulator_properties(options, std::move(target))), host_(options, emulator::Origin::Own) {
+        host_.retain_primary();
+    }
+
+    const DeviceProperties& properties() const override { return properties_; }
+
+    std::uint64_t allocate(std::size_t bytes, std::string_view name) override {
+        return host_.memory().allocate(host_.primary(), bytes, name);
+    }
+    void release(std::uint64_t address) noexcept override {
+        [[maybe_unused]] const bool is_ours = host_.memory().release(address);
+        assert(is_ours);
+    }
+    void rename(std::uint64_t address, std::string_view name) override { host_.memory().space().name(address, name); }
+
+    void write(std::uint64_t to, std::span<const std::byte> from, StreamHandle stream) override {
+        run(stream, work::Copy{work::on_device(to), work::on_host(from.data()), from.size()});
+    }
+    void read(std::uint64_t from, std::span<std::byte> to, StreamHandle stream) override {
+        run(stream, work::Copy{work::on_host(to.data()), work::on_device(from), to.size()});
+    }
+    void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, StreamHandle stream) override {
+        run(stream, work::Copy{work::on_device(to), work::on_device(from), bytes});
+    }
+    void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) override {
+        run(stream, work::Fill{to, {element.begin(), element.end()}, count});
+    }
+
+    ModuleHandle load(const PtxText& ptx) override {
+        ptx::Module module = ptx::parse(ptx.text, ptx.name);
+        if (ptx.is_checked) ptx::check_or_throw(module, {.is_complete = true});
+        return ModuleHandle(
+            host_.load(host_.primary(), {.module = std::move(module),
+                                         .name = std::string(ptx.name),
+                                         .origin = ptx.is_foreign ? emulator::Origin::Foreign : emulator::Origin::Own,
+                                         .source_lines = ptx.source_lines}));
+    }
+    void unload(ModuleHandle module) noexcept override { host_.unload(emulator::ModuleId(module)); }
+    void launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) override;
+    void set_variable(ModuleHandle module, std::string_view name, std::span<const std::byte> contents) override {
+        run(default_stream,
+            work::SetVariable{find(module), std::string(name), std::vector(contents.begin(), contents.end())});
+    }
+
+    TensorMapBytes encode(const emulator::TensorMap& map) override { return emulator::encode(map); }
+
+    StreamHandle create_stream() override { return StreamHandle(host_.create_stream({.context = host_.primary()})); }
+    void destroy_stream(StreamHandle stream) noexcept override { host_.destroy(on(stream)); }
+    void synchronize(StreamHandle stream) override {
+        as_kernel_error([&] { stream == default_stream ? host_.finish() : host_.finish(on(stream)); });
+    }
+
+    EventHandle record(StreamHandle stream) override {
+        const emulator::EventId event = host_.create_event({.context = host_.primary()});
+        run(stream, work::Record{event});
+        return EventHandle(event);
+    }
+    void destroy_event(EventHandle event) noexcept override { host_.destroy(id_of(event)); }
+    void synchronize(EventHandle) override {}
+    double milliseconds(EventHandle start, EventHandle stop) override {
+        const auto time = [&](EventHandle event) { return host_.find(id_of(event)).value().time.value(); };
+        return std::chrono::duration<double, std::milli>(time(stop) - time(start)).count();
+    }
+
+private:
+    template <class Body>
+    void as_kernel_error(Body body) {
+        try {
+            body();
+        } catch (const emulator::KernelFailure& failure) { throw KernelError(failure.diagnostics()); }
+    }
+    void run(StreamHandle stream, emulator::Work work) {
+        as_kernel_error([&] { host_.run(on(stream), std::move(work)); });
+    }
+    std::shared_ptr<emulator::LoadedModule> find(ModuleHandle module) { return host_.find(emulator::ModuleId(module)); }
+    void check(emulator::LoadedModule& loaded, const RawLaunch& launch) const;
+
+    DeviceProperties properties_;
+    emulator::HostDevice host_;
+};
+
+/// The checks of a driver before it starts anything.
+void EmulatorDevice::check(emulator::LoadedModule& loaded, const RawLaunch& launch) const {
+    if (!loaded.program().has_entry(launch.entry))
+        throw Error(fmt::format("{} has no entry '{}'", loaded.name(), launch.entry),
+                    fmt::format("it has: {}", fmt::join(loaded.program().entries(), ", ")));
+    const emulator::Program::Entry entry = loaded.program().entry(launch.entry);
+    if (launch.parameters.size() != entry.parameter_bytes)
+        throw Error(fmt::format("entry '{}' takes {} bytes of parameters, not {}", launch.entry, entry.parameter_bytes,
+                                launch.parameters.size()),
+                    {});
+    const std::uint64_t fixed = entry.shared_bytes;
+    if (fixed > properties_.shared_bytes)
+        throw Error(fmt::format("kernel '{}' has {} bytes of static shared memory", launch.entry, fixed),
+                    fmt::format("a block has at most {}; dynamic shared memory, which the launch gives, may be more",
+                                properties_.shared_bytes));
+    const std::uint64_t shared = fixed + launch.grid.dynamic_shared_bytes;
+    // A kernel for a newer target would run on a newer device, so that target's limits apply.
+    const ptx::Target* const its = loaded.target();
+    const bool newer = its && its->number > ptx::target(properties_.target).number;
+    const std::uint64_t most = newer ? its->shared_opt_in : properties_.shared_bytes_optin;
+    if (shared > most)
+        throw Error(fmt::format("kernel '{}' needs {} bytes of shared memory per block ({} static, {} dynamic)",
+                                launch.entry, shared, fixed, launch.grid.dynamic_shared_bytes),
+                    newer ? fmt::format("a block of {} has at most {}", its->name, most)
+                          : fmt::format("this device gives a block at most {}", most));
+}
+
+void EmulatorDevice::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) {
+    const std::shared_ptr<emulator::LoadedModule> loaded = find(module);
+    check(*loaded, launch);
+    const auto& [blocks, threads, shared] = launch.grid;
+    const emulator::Launch asked{.entry = launch.entry,
+                                 .grid = {blocks.x, blocks.y, blocks.z},
+                                 .block = {threads.x, threads.y, threads.z},
+                                 .dynamic_shared_bytes = shared,
+                                 .parameters = launch.parameters,
+                                 .views = {launch.views.begin(), launch.views.end()}};
+    loaded->program().check(asked);  // before errors become KernelErrors: nothing has run yet
+    run(stream, work::Launch(loaded, host_.primary(), asked));
+}
+
+std::uint64_t host_memory_bytes() {
+    return std::uint64_t(sysconf(_SC_PHYS_PAGES)) * std::uint64_t(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+DeviceProperties emulator_properties(const emulator::Options& options, std::string target) {
+    const ptx::Target& limits = ptx::target(target);
+    return {
+        .name = fmt::format("ikat emulator ({}, {} thread{})", emulator::instruction_set(), options.threads,
+                            options.threads == 1 ? "" : "s"),
+        .kind = DeviceKind::Emulator,
+        .compute_major = limits.number / 10,
+        .compute_minor = limits.number % 10,
+        .target = std::move(target),
+        .multiprocessors = options.threads,
+        .warp_size = 32,
+        .memory_bytes = host_memory_bytes(),
+        .max_threads_per_block = limits.threads_per_block,
+        .max_blocks = {0x7fffffff, 65535, 65535},
+        .max_threads = {1024, 1024, 64},
+        .shared_bytes = limits.shared_static,
+        .shared_bytes_optin = limits.shared_opt_in,
+    };
+}
+
+Reference<Backend> open_emulator(emulator::HostOptions options, std::string target) {
+    if (isatty(STDERR_FILENO))
+        options.tools.push_back(emulator::tell_progress(std::chrono::seconds(10), tell_terminal));
+    return make_reference<EmulatorDevice>(options, std::move(target));
+}
+
+}  // namespace ikat::runtime

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/backends/plan.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "runtime/emulator/agents/bulk/tensor_map.hpp"
+
+namespace ikat::runtime {
+namespace {
+
+[[noreturn]] void nothing_runs() {
+    throw Error("a device for plans has neither memory nor kernels", "run this on the emulator or on a GPU");
+}
+
+class Plan final : public Backend {
+public:
+    explicit Plan(DeviceProperties properties) : properties_(std::move(properties)) {}
+
+    const DeviceProperties& properties() const override { return properties_; }
+
+    /// An address of its own for each, aligned as those of devices are.
+    std::uint64_t allocate(std::size_t bytes, std::string_view) override {
+        constexpr std::uint64_t alignment = 256;
+        return next_.fetch_add((bytes / alignment + 1) * alignment);
+    }
+    void release(std::uint64_t) noexcept override {}
+    void rename(std::uint64_t, std::string_view) override {}
+
+    void write(std::uint64_t, std::span<const std::byte>, StreamHandle) override {}
+    void read(std::uint64_t, std::span<std::byte>, StreamHandle) override { nothing_runs(); }
+    void copy(std::uint64_t, std::uint64_t, std::size_t, StreamHandle) override {}
+    void fill(std::uint64_t, std::span<const std::byte>, std::size_t, StreamHandle) override {}
+
+    ModuleHandle load(const PtxText&) override { nothing_runs(); }
+    void unload(ModuleHandle) noexcept override {}
+    void launch(ModuleHandle, const RawLaunch&, StreamHandle) override { nothing_runs(); }
+    void set_variable(ModuleHandle, std::string_view, std::span<const std::byte>) override { nothing_runs(); }
+
+    TensorMapBytes encode(const emulator::TensorMap& map) override { return emulator::encode(map); }
+
+    StreamHandle create_stream() override { return StreamHandle(1); }
+    void destroy_stream(StreamHandle) noexcept override {}
+    void synchronize(StreamHandle) override {}
+
+    EventHandle record(StreamHandle) override { return {}; }
+    void destroy_event(EventHandle) noexcept override {}
+    void synchronize(EventHandle) override {}
+    double milliseconds(EventHandle, EventHandle) override { return 0; }
+
+private:
+    DeviceProperties properties_;
+    std::atomic<std::uint64_t> next_ = std::uint64_t{1} << 40;
+};
+
+}  // namespace
+
+Reference<Backend> open_plan(DeviceProperties properties) { return make_reference<Plan>(std::move(properties)); }
+
+}  // namespace ikat::runtime

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which memory of the process has which windows of the address space (memory.hpp). They are counted once for all of
+// them, so that an address is one device's alone:
+//
+//     first memory   5       7             what it had is given again when no window is left that nobody has had,
+//     second            6       8 9        the longest returned first
+// Other copies of this library in the process, as the stand-in for the CUDA driver has one, see that a window is taken
+// by the page at its beginning, which no buffer reaches.
+#pragma once
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <span>
+
+#include "runtime/emulator/core/memory/device_memory.hpp"
+
+namespace ikat::emulator {
+
+/// Windows of buffers, and of those that the host has at the same address.
+enum class WindowKind : std::uint8_t { Own, Mapped };
+
+class AddressWindows {
+public:
+    /// A window that no other memory has; 0 if none is left.
+    unsigned take(WindowKind kind, const Memory::State& owner);
+    /// For the end of a memory: first nobody asks it about addresses any longer, then others may have its windows.
+    void disown(std::span<const unsigned> windows);
+    void give_back(std::span<const unsigned> windows);
+
+    static WindowKind kind_of(unsigned window);
+    /// Whether a memory has the window of this address.
+    bool is_taken(std::uint64_t address) const;
+    /// Whether the address is in or around a live buffer of another memory than this one.
+    bool is_of_another(std::uint64_t address, const Memory::State& than) const;
+
+private:
+    /// Numbers of windows from `next` to `end` have not been given yet.
+    struct Range {
+        unsigned next, end;
+        std::deque<unsigned> returned;  // oldest first
+    };
+    unsigned keep(unsigned window, const Memory::State& owner);
+
+    static constexpr unsigned first_own = 5, first_mapped = 0x400, end_mapped = 0x500, count = 0x1000;
+    std::array<Range, 2> ranges_{{{first_own, first_mapped, {}}, {first_mapped, end_mapped, {}}}};
+    std::array<const Memory::State*, count> owners_{};
+    std::bitset<count> has_page_;
+    mutable std::mutex mutex_;
+};
+
+/// Those of the process.
+AddressWindows& address_windows();
+
+}  // namespace ikat::emulator
