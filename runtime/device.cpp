@@ -9,12 +9,12 @@
 #include "codegen/kernel/section.hpp"
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/support/environment.hpp"
-#include "runtime/cache.hpp"
-#include "runtime/cuda/device.hpp"
 #include "runtime/backends/emulator_device.hpp"
 #include "runtime/backends/emulator_options.hpp"
-#include "runtime/launch/launch_recorder.hpp"
 #include "runtime/backends/plan.hpp"
+#include "runtime/cache.hpp"
+#include "runtime/cuda/device.hpp"
+#include "runtime/launch/launch_recorder.hpp"
 
 namespace ikat::runtime {
 

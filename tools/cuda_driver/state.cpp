@@ -8,9 +8,9 @@
 
 #include "codegen/support/environment.hpp"
 #include "codegen/support/notes.hpp"
-#include "runtime/device.hpp"
 #include "runtime/backends/emulator_device.hpp"
 #include "runtime/backends/emulator_options.hpp"
+#include "runtime/device.hpp"
 
 namespace ikat::cuda_driver {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "codegen/ptx/text/module.hpp"
-#include "runtime/emulator/core/options.hpp"
 #include "runtime/emulator/core/memory/variables.hpp"
+#include "runtime/emulator/core/options.hpp"
 #include "runtime/emulator/core/warp.hpp"
 
 namespace ikat::emulator {

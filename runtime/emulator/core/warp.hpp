@@ -21,8 +21,8 @@
 #include "runtime/emulator/core/block.hpp"
 #include "runtime/emulator/core/checks/faults.hpp"
 #include "runtime/emulator/core/memory/memory.hpp"
-#include "runtime/emulator/core/micro_info.hpp"
 #include "runtime/emulator/core/memory/written.hpp"
+#include "runtime/emulator/core/micro_info.hpp"
 
 namespace ikat::emulator {
 

@@ -3,8 +3,8 @@
 #pragma once
 #include <array>
 
-#include "runtime/emulator/core/memory/device_memory.hpp"
 #include "runtime/emulator/core/kernel.hpp"
+#include "runtime/emulator/core/memory/device_memory.hpp"
 #include "runtime/emulator/core/tool.hpp"
 
 namespace ikat::emulator {

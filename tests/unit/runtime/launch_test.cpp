@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "codegen/ast/ast.hpp"
-#include "runtime/buffer.hpp"
 #include "runtime/backends/plan.hpp"
+#include "runtime/buffer.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/runtime/cuda_fixture.hpp"
 

@@ -18,9 +18,9 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/emulator/agents/bulk/tensor_boxes.hpp"
 #include "runtime/emulator/agents/in_flight.hpp"
 #include "runtime/emulator/agents/random.hpp"
-#include "runtime/emulator/agents/bulk/tensor_boxes.hpp"
 #include "runtime/emulator/ops/handlers.hpp"
 
 namespace ikat::emulator {

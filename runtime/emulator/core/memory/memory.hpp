@@ -25,9 +25,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/emulator/core/checks/faults.hpp"
 #include "runtime/emulator/core/memory/address_windows.hpp"
 #include "runtime/emulator/core/memory/device_memory.hpp"
-#include "runtime/emulator/core/checks/faults.hpp"
 #include "runtime/emulator/core/memory/host_memory.hpp"
 #include "runtime/emulator/core/memory/saved_bytes.hpp"
 #include "runtime/emulator/core/memory/written.hpp"
