@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a user's lambda to an ast::KernelTree: parameters, running the body, contracts, and removing unused nodes at the
-// end.
+// From a user's lambda to an ast::KernelTree: its parameters, and running its body. contracts.cpp applies what was
+// promised, finish.cpp removes unused nodes at the end.
 #include "dsl/record/capture.hpp"
 
 #include <algorithm>
