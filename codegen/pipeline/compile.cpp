@@ -66,7 +66,8 @@ KernelInfo info_of(const ir::Function& fn) {
     return {.name = fn.name,
             .parameters = fn.parameters,
             .bounds = fn.bounds,
-            .takes_dynamic_shared = std::ranges::any_of(fn.symbols, &ir::Symbol::dynamic)};
+            .takes_dynamic_shared = std::ranges::any_of(
+                fn.symbols, [](const ir::Symbol& symbol) { return symbol.dynamic && symbol.count == 0; })};
 }
 
 /// Fills in what the compiler has made of it.
@@ -84,10 +85,11 @@ std::vector<RegisterUse> register_use(const regalloc::Allocation& allocation) {
     return out;
 }
 
-/// From the stage at `first` on, with what those before it have left.
-void finish(Work& work, std::size_t first, const CompileOptions& options, Compiled& out) {
+/// The stages behind `left`, with what that has left; all if it is empty.
+void finish(Work& work, std::string_view left, const CompileOptions& options, Compiled& out) {
     const auto level = options.optimise ? pipeline::OptLevel::Default : pipeline::OptLevel::None;
     const std::vector<const pipeline::Stage*> all = pipeline::all_stages(level, options.passes);
+    const std::size_t first = left.empty() ? 0 : pipeline::place_of(all, left) + 1;
     std::size_t last = all.size() - 1;
     if (!options.stop_after.empty()) {
         last = pipeline::place_of(all, options.stop_after);
@@ -110,7 +112,7 @@ void finish(Work& work, std::size_t first, const CompileOptions& options, Compil
     }
     out.ptx = std::move(work.ptx);
     out.info.source_lines = std::move(work.source_lines);
-    if (!options.stop_after.empty()) out.snapshot = {std::move(work.module), out.stages.back().name};
+    if (!options.stop_after.empty()) out.snapshot = {std::move(work.module), out.stages.back().name, out.info};
 }
 
 }  // namespace
@@ -119,19 +121,9 @@ Compiled compile(const ast::KernelTree& kernel, const CompileOptions& options) {
     Compiled out;
     out.info = kernel;
     Work work{.kernel = &kernel};
-    finish(work, 0, options, out);
+    finish(work, "", options, out);
     return out;
 }
-
-namespace {
-
-/// The stage behind the one that the options call so.
-std::size_t place_behind(std::string_view name, const CompileOptions& options) {
-    const auto level = options.optimise ? pipeline::OptLevel::Default : pipeline::OptLevel::None;
-    return pipeline::place_of(pipeline::all_stages(level, options.passes), name) + 1;
-}
-
-}  // namespace
 
 Compiled compile(ir::Module module, const CompileOptions& options) {
     ir::verify(module);
@@ -143,17 +135,16 @@ Compiled compile(ir::Module module, const CompileOptions& options) {
     Compiled out;
     out.info = info_of(module.functions.back());
     Work work{.module = std::move(module)};
-    finish(work, place_behind("ssa", options), options, out);
+    finish(work, "ssa", options, out);
     return out;
 }
 
 Compiled compile(Snapshot snapshot, const CompileOptions& options) {
     if (snapshot.module.functions.empty()) throw Error("a snapshot of nothing", "it is what stop_after leaves");
     Compiled out;
-    out.info = info_of(snapshot.module.functions.back());
-    const std::size_t first = place_behind(snapshot.stage, options);
+    out.info = snapshot.info.name.empty() ? info_of(snapshot.module.functions.back()) : std::move(snapshot.info);
     Work work{.module = std::move(snapshot.module)};
-    finish(work, first, options, out);
+    finish(work, snapshot.stage, options, out);
     return out;
 }
 

@@ -38,6 +38,7 @@ struct RegisterUse {
 struct Snapshot {
     ir::Module module{};
     std::string stage{};
+    KernelInfo info{};  // of the kernel; without a name it is made of the module, which knows no views and contracts
 };
 
 struct Compiled {
@@ -63,8 +64,7 @@ Compiled compile(const ast::KernelTree& kernel, const CompileOptions& options = 
 /// findings are the user's mistakes.
 Compiled compile(ir::Module module, const CompileOptions& options = {});
 Compiled compile(ir::Function kernel, const CompileOptions& options = {});
-/// The stages behind that of the snapshot, which `options` must have. What only a capture knows, the views of a kernel
-/// and its contracts, is not in it.
+/// The stages behind that of the snapshot, which `options` must have.
 Compiled compile(Snapshot snapshot, const CompileOptions& options = {});
 
 /// The PTX as it is written to a file: before the section .ikat (codegen/kernel/section.hpp).

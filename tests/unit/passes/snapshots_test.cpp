@@ -38,13 +38,39 @@ TEST_CASE("snapshots: what goes on from any stage is what is compiled at once") 
                 CHECK(part.snapshot.stage == stage.name);
                 CHECK(part.stages.back().name == stage.name);
                 CHECK(ir::print(part.snapshot.module.functions) == stage.text);
-                CHECK(compile(part.snapshot, {.target = target}).ptx == whole.ptx);
+                const Compiled rest = compile(part.snapshot, {.target = target});
+                CHECK(rest.ptx == whole.ptx);
+                CHECK(rest.info == whole.info);
                 if (stage.name == "select") break;
                 // In two steps.
                 const Compiled later = compile(part.snapshot, {.target = target, .stop_after = "select"});
                 CHECK(compile(later.snapshot, {.target = target}).ptx == whole.ptx);
             }
             CHECK(stopped + 3 == whole.stages.size());
+        }
+}
+
+TEST_CASE("snapshots: dynamic shared memory that a launch gives, and a kernel's own") {
+    const auto own = kernel("own", [](Out<float> y) {
+        Shared<float, 16384> s;
+        s[thread_id().x] = 1.0f;
+        y[thread_id().x] = s[thread_id().x];
+    });
+    const auto given = kernel("given", [](Out<float> y, u32 n) {
+        Shared<float, 16384> s;
+        const auto more = dynamic_shared<float>(n);
+        more[thread_id().x] = 1.0f;
+        s[thread_id().x] = more[thread_id().x];
+        y[thread_id().x] = s[thread_id().x];
+    });
+    for (const char* const stage : {"ssa", "opt", "shared", "select"})
+        for (const trace::KernelHandle& kernel : {trace::KernelHandle(own.handle()), given.handle()}) {
+            INFO(kernel.name() << " after " << stage);
+            Snapshot left = compile(kernel.ast(), {.target = "sm_90a", .stop_after = stage}).snapshot;
+            left.info = {};
+            const KernelInfo info = compile(left, {.target = "sm_90a"}).info;
+            CHECK(info.takes_dynamic_shared == (kernel.name() == std::string("given")));
+            CHECK(info.own_dynamic_shared_bytes == 65536);
         }
 }
 
