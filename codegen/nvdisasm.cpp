@@ -54,7 +54,7 @@ double count(const std::vector<Instruction>& code, std::size_t first, std::size_
     double out = 0;
     for (std::size_t i = first; i <= last && i < code.size(); ++i)
         if (code[i].text.find(anchor) != std::string::npos)
-            out += code[i].text.find(".128") != std::string::npos && anchor == "LDG" ? 4 : 1;
+            out += code[i].text.contains(".128") && anchor == "LDG" ? 4 : 1;
     return out;
 }
 

@@ -6,44 +6,24 @@
 #include <map>
 
 #include "codegen/nvptx/emit/allocation.hpp"
+#include "codegen/ptx/text/layout.hpp"
+#include "codegen/ptx/text/words.hpp"
 #include "codegen/report/mix.hpp"
 
 namespace ikat {
 namespace {
 
-using ptx::Module, ptx::Variable;
+using ptx::Module, ptx::StateSpace, ptx::Variable;
 
 constexpr std::uint32_t usual_threads = 256;
-
-/// The bits of a type: 32 for ".b32", 1 for ".pred".
-std::uint32_t bits(std::string_view type) {
-    if (type == ".pred") return 1;
-    std::uint32_t number = 0;
-    for (char c : type) {
-        if (c >= '0' && c <= '9') number = number * 10 + std::uint32_t(c - '0');
-        if (number && c == 'x') break;  // .f16x2 is 16 bits, twice
-    }
-    return type.find('x') != type.npos ? 2 * number : number;
-}
-
-std::uint64_t bytes(const Module& module, const Variable& variable) {
-    std::uint64_t element = (bits(module.text(variable.type)) + 7) / 8, sum = 0;
-    if (variable.vector != ptx::no_name) element *= bits(module.text(variable.vector).substr(2));
-    for (const Variable::Declarator& declarator : variable.declarators) {
-        std::uint64_t size = element;
-        for (std::int64_t extent : declarator.extents) size *= extent > 0 ? std::uint64_t(extent) : 0;
-        sum += size;
-    }
-    return sum;
-}
 
 /// The arrays of one space, one after the other, each at its alignment.
 class Space {
 public:
     void add(const Module& module, const Variable& variable) {
-        const std::uint64_t element = std::max(1u, (bits(module.text(variable.type)) + 7) / 8);
-        const std::uint64_t alignment = std::max<std::uint64_t>(variable.alignment, element);
-        size_ = (size_ + alignment - 1) / alignment * alignment + bytes(module, variable);
+        const std::uint64_t alignment = ptx::variable_alignment(module, variable);
+        for (const Variable::Declarator& declarator : variable.declarators)
+            size_ = (size_ + alignment - 1) / alignment * alignment + ptx::variable_bytes(module, variable, declarator);
     }
     std::uint64_t size() const { return size_; }
 
@@ -66,9 +46,9 @@ public:
         Space parameters;
         for (const Variable& parameter : entry_.parameters) parameters.add(module_, parameter);
         out_.parameter_bytes = parameters.size();
-        out_.shared_bytes = spaces_[".shared"].size();
-        out_.local_bytes = spaces_[".local"].size();
-        out_.constant_bytes = spaces_[".const"].size();
+        out_.shared_bytes = spaces_[StateSpace::Shared].size();
+        out_.local_bytes = spaces_[StateSpace::Local].size();
+        out_.constant_bytes = spaces_[StateSpace::Const].size();
         count_instructions();
     }
 
@@ -77,16 +57,20 @@ private:
         std::uint32_t product = 1;
         for (const ptx::Operand& operand : module_.operands(directive.operands))
             product *= std::uint32_t(operand.value);
-        const std::string_view name = module_.text(directive.name);
-        if (name == ".maxntid" || name == ".reqntid") out_.max_threads = product;
-        if (name == ".minnctapersm") out_.min_blocks = product;
-        if (name == ".maxnreg") out_.max_registers = product;
+        switch (kind_of(module_, directive)) {
+            case ptx::DirectiveKind::MaxThreads:
+            case ptx::DirectiveKind::RequiredThreads: out_.max_threads = product; break;
+            case ptx::DirectiveKind::LeastBlocks: out_.min_blocks = product; break;
+            case ptx::DirectiveKind::MaxRegisters: out_.max_registers = product; break;
+            default: break;
+        }
     }
 
     void declared(const Variable& variable) {
-        const std::string_view space = module_.text(variable.space), type = module_.text(variable.type);
-        if (space != ".reg") return spaces_[space].add(module_, variable);
-        const std::size_t pool = type == ".pred" ? 0 : bits(type) <= 16 ? 1 : bits(type) <= 32 ? 2 : 3;
+        const StateSpace space = space_of(module_, variable);
+        if (space != StateSpace::Register) return spaces_[space].add(module_, variable);
+        const std::uint64_t bytes = ptx::element_bytes(module_.text(variable.type));
+        const std::size_t pool = is_predicate(module_, variable) ? 0 : bytes <= 2 ? 1 : bytes <= 4 ? 2 : 3;
         for (const Variable::Declarator& declarator : variable.declarators)
             out_.registers[pool] += declarator.has_range ? declarator.range : 1;
     }
@@ -102,7 +86,7 @@ private:
     const Module& module_;
     const ptx::Function& entry_;
     KernelReport& out_;
-    std::map<std::string_view, Space> spaces_;
+    std::map<StateSpace, Space> spaces_;
 };
 
 /// The targets that can run the PTX: its own and later ones; for an "a" target only itself. Each architecture is listed

@@ -193,6 +193,17 @@ void check_trees(std::string_view path, std::string_view text, std::vector<std::
                                  "above dsl nothing names an AST: take a trace::KernelHandle or a KernelInfo");
 }
 
+/// How PTX spells spaces, types, directives and modifiers, its own rooms know: others ask for their meanings.
+void check_spellings(std::string_view path, std::string_view text, std::vector<std::string>& broken) {
+    if (layer_of(path) == "ptx" || !(path.starts_with("codegen/") || path.starts_with("runtime/"))) return;
+    const std::vector<std::string_view> lines = split_lines(text);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        for (const std::string_view compared : {"== \".", "!= \".", "find(\"."})
+            if (lines[i].find(compared) != lines[i].npos)
+                broken.push_back(place(path, i + 1) +
+                                 "a comparison with a word of PTX: ask for what it means (codegen/ptx/text/words.hpp)");
+}
+
 void check_target(const Tree& tree, std::string_view path, const Include& include, std::vector<std::string>& broken) {
     const std::string target = resolve(tree, include);
     if (target.empty()) {
@@ -278,6 +289,7 @@ std::vector<std::string> broken_rules(const Tree& tree) {
         check_effects(path, text, broken);
         check_host(path, text, broken);
         check_trees(path, text, broken);
+        check_spellings(path, text, broken);
         if (layer_of(path).empty()) broken.push_back(place(path, 1) + "this folder is in no layer");
         for (const Include& include : includes_of(text)) {
             check_library(path, include, broken);

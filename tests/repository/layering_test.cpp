@@ -147,6 +147,16 @@ TEST_CASE("above the language nothing names an AST") {
     CHECK(broken_rules(tree) == Lines{"runtime/a.cpp:2" + what});
 }
 
+TEST_CASE("words of PTX are compared in its rooms alone") {
+    const std::string line = spdx + "if (module.text(variable.space) == \".shared\") return;\n";
+    CHECK(broken_rules(tree_with("codegen/ptx/text/words.cpp", line)) == Lines{});
+    CHECK(broken_rules(tree_with("tools/cli/files.cpp", line)) == Lines{});
+    CHECK(broken_rules(tree_with("codegen/report/a.cpp", line)) ==
+          Lines{"codegen/report/a.cpp:2: a comparison with a word of PTX: ask for what it means "
+                "(codegen/ptx/text/words.hpp)"});
+    CHECK(broken_rules(tree_with("runtime/cache.cpp", spdx + "module.find(\".bulk\");\n")).size() == 1);
+}
+
 TEST_CASE("a file begins with its licence, and a header has #pragma once") {
     CHECK(broken_rules(tree_with("dsl/a.cpp", "// no licence\n")) ==
           Lines{"dsl/a.cpp:1: the first line must be // SPDX-License-Identifier: Apache-2.0"});

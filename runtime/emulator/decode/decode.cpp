@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "codegen/ptx/text/words.hpp"
 #include "runtime/emulator/decode/lowering.hpp"
 #include "runtime/emulator/machine/messages.hpp"
 
@@ -41,10 +42,10 @@ std::uint32_t registers_of(const ptx::Module& module, const ptx::Function& entry
     std::uint64_t threads = 0, blocks = 1;
     for (const ptx::Directive& directive : entry.directives) {
         const auto operands = module.operands(directive.operands);
-        const std::string_view name = module.text(directive.name);
-        if (name == ".maxnreg") return std::uint32_t(operands[0].value);
-        if (name == ".minnctapersm") blocks = std::max<std::uint64_t>(operands[0].value, 1);
-        if (name != ".maxntid" && name != ".reqntid") continue;
+        const ptx::DirectiveKind kind = kind_of(module, directive);
+        if (kind == ptx::DirectiveKind::MaxRegisters) return std::uint32_t(operands[0].value);
+        if (kind == ptx::DirectiveKind::LeastBlocks) blocks = std::max<std::uint64_t>(operands[0].value, 1);
+        if (kind != ptx::DirectiveKind::MaxThreads && kind != ptx::DirectiveKind::RequiredThreads) continue;
         threads = 1;
         for (const ptx::Operand& operand : operands) threads *= operand.value;
     }
@@ -86,11 +87,12 @@ DecodedKernel decode(const ptx::Module& module, const ptx::Function& entry, cons
             const auto operands = module.operands(directive.operands);
             std::array<std::uint32_t, 3> sizes{1, 1, 1};
             for (std::size_t i = 0; i < operands.size() && i < 3; ++i) sizes[i] = std::uint32_t(operands[i].value);
-            if (module.text(directive.name) == ".maxntid")
+            const ptx::DirectiveKind kind = kind_of(module, directive);
+            if (kind == ptx::DirectiveKind::MaxThreads)
                 kernel.max_threads = std::uint64_t(sizes[0]) * sizes[1] * sizes[2];
-            if (module.text(directive.name) == ".explicitcluster") kernel.needs_cluster = true;
-            if (module.text(directive.name) == ".reqntid") kernel.required_block = sizes;
-            if (module.text(directive.name) == ".reqnctapercluster") {
+            if (kind == ptx::DirectiveKind::ExplicitCluster) kernel.needs_cluster = true;
+            if (kind == ptx::DirectiveKind::RequiredThreads) kernel.required_block = sizes;
+            if (kind == ptx::DirectiveKind::RequiredCluster) {
                 if (!is_cluster(sizes)) refuse_cluster(module, directive);
                 kernel.cluster = sizes;
                 kernel.names_cluster = true;

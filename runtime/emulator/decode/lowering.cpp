@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "codegen/ptx/text/layout.hpp"
+#include "codegen/ptx/text/words.hpp"
 #include "runtime/emulator/decode/rules/rules.hpp"
 #include "runtime/emulator/machine/messages.hpp"
 
@@ -72,7 +73,7 @@ const Binding* Lowering::find(ptx::Name name) {
 /// .shared variables at module scope belong to the kernels that use them.
 void Lowering::module_shared(ptx::Name name) {
     for (const ptx::Variable& variable : module.variables) {
-        if (module.text(variable.space) != ".shared") continue;
+        if (space_of(module, variable) != ptx::StateSpace::Shared) continue;
         for (const auto& declarator : variable.declarators)
             if (declarator.name == name) module_scope_[name] = declare_memory(variable, declarator);
     }
@@ -83,9 +84,10 @@ void Lowering::module_shared(ptx::Name name) {
 void Lowering::declare_registers(const ptx::Variable& variable) {
     const std::string_view text = module.text(variable.type);
     const auto width = std::uint8_t(ptx::element_bytes(text));
-    if (text != ".pred" && (width == 0 || width > 16))
+    const bool is_predicate = ptx::is_predicate(module, variable);
+    if (!is_predicate && (width == 0 || width > 16))
         unsupported(fmt::format("registers of type {} are not supported", text));
-    const std::uint8_t slot = text == ".pred" ? 0 : width >= 8 ? 8 : 4;
+    const std::uint8_t slot = is_predicate ? 0 : width >= 8 ? 8 : 4;
     const auto new_register = [&](ptx::Name name) {
         if (width > 8) return Binding{.value = new_value(8, 8), .high = new_value(8, 8), .is_pair = true};
         const Binding binding{.value = new_value(slot, width)};
@@ -121,7 +123,7 @@ std::uint64_t Lowering::dynamic_place(const ptx::Variable& variable, const ptx::
 }
 
 Binding Lowering::declare_memory(const ptx::Variable& variable, const ptx::Variable::Declarator& declarator) {
-    const bool shared = module.text(variable.space) == ".shared";
+    const bool shared = space_of(module, variable) == ptx::StateSpace::Shared;
     const std::uint64_t bytes = ptx::variable_bytes(module, variable, declarator);
     const std::uint64_t alignment = ptx::variable_alignment(module, variable);
     if (shared)
@@ -154,9 +156,10 @@ Binding Lowering::declare_memory(const ptx::Variable& variable, const ptx::Varia
 }
 
 void Lowering::declare(const ptx::Variable& variable) {
-    const std::string_view space = module.text(variable.space);
-    if (space == ".reg") return declare_registers(variable);
-    if (space == ".global" || space == ".const") {
+    using enum ptx::StateSpace;
+    const ptx::StateSpace space = space_of(module, variable);
+    if (space == Register) return declare_registers(variable);
+    if (space == Global || space == Const) {
         for (const auto& declarator : variable.declarators) {
             const ModuleMemory::Variable& placed = variables.of_functions.at(&declarator);
             define(declarator.name, {.kind = Binding::Kind::Memory,
@@ -166,8 +169,8 @@ void Lowering::declare(const ptx::Variable& variable) {
         }
         return;
     }
-    if (space != ".shared" && space != ".local" && space != ".param")
-        unsupported(fmt::format("a {} variable inside a function is not supported", space),
+    if (space == Other)
+        unsupported(fmt::format("a {} variable inside a function is not supported", module.text(variable.space)),
                     "declare it at module scope");
     for (const auto& declarator : variable.declarators) define(declarator.name, declare_memory(variable, declarator));
 }
@@ -184,12 +187,12 @@ void Lowering::open_scope(std::span<const ptx::Statement> statements, const ptx:
         const ptx::Name name = ptx::Name(statements[i].index);
         if (i + 1 < statements.size() && statements[i + 1].kind == Kind::Directive) {
             const ptx::Directive& directive = function.body_directives[statements[i + 1].index];
-            const std::string_view kind = module.text(directive.name);
-            if (kind == ".branchtargets") {
+            const ptx::DirectiveKind kind = kind_of(module, directive);
+            if (kind == ptx::DirectiveKind::BranchTargets) {
                 define(name, {.kind = Binding::Kind::Table, .targets = directive.operands});
                 continue;
             }
-            if (kind == ".callprototype" || kind == ".calltargets") {
+            if (kind == ptx::DirectiveKind::CallPrototype || kind == ptx::DirectiveKind::CallTargets) {
                 define(name, {.kind = Binding::Kind::Prototype, .directive = &directive});
                 continue;
             }
@@ -274,14 +277,18 @@ void Lowering::instruction_body(const ptx::Instruction& instruction) {
 }
 
 void Lowering::run(const ptx::Function& entry) {
+    bool copies_boxes = false;  // which are swizzled by bits of addresses
     for (const ptx::Function& function : module.functions) {
         if (function.is_entry && &function != &entry) continue;
         Names names = registers_of_products(module, function);
         if (!names.empty()) products_of_functions_.emplace(&function, std::move(names));
+        for (const ptx::Instruction& each : function.instructions) {
+            if (each.opcode != ptx::Opcode::Cp) continue;
+            kernel.has_bulk_copies |= has(module, each, ptx::Modifier::Bulk);
+            copies_boxes |= has(module, each, ptx::Modifier::Tensor);
+        }
     }
     kernel.has_products = !products_of_functions_.empty();
-    kernel.has_bulk_copies = module.find(".bulk") != ptx::no_name;
-    const bool copies_boxes = module.find(".tensor") != ptx::no_name;  // which are swizzled by bits of addresses
     kernel.shared.are_described = kernel.has_products || copies_boxes;
     for (const Tool*& tool : tools_)
         if (!tool->watches(kernel)) tool = nullptr;

@@ -67,8 +67,9 @@ std::optional<Special> special_register(const ptx::Module& module, const ptx::Op
     }
     if (!row->is_vector) return row->special;
     const std::string_view axis = module.text(operand.suffix);
-    if (axis == ".w") return Special{Kind::Zero};
-    if (axis.size() != 2 || axis[1] < 'x' || axis[1] > 'z') return {};
+    if (axis.size() != 2) return {};
+    if (axis[1] == 'w') return Special{Kind::Zero};
+    if (axis[1] < 'x' || axis[1] > 'z') return {};
     return Special{row->special.kind, std::uint8_t(axis[1] - 'x')};
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "codegen/ptx/text/words.hpp"
+
 namespace ikat::emulator {
 
 namespace {
@@ -41,7 +43,7 @@ private:
     using Elements = std::vector<Name>;  // empty: a name that hides a vector register
 
     bool is_vector(const Variable& variable) const {
-        return variable.vector != ptx::no_name && module_.text(variable.space) == ".reg";
+        return variable.vector != ptx::no_name && space_of(module_, variable) == ptx::StateSpace::Register;
     }
 
     const Elements& define(Name name, const Variable& variable) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "codegen/ptx/text/layout.hpp"
+#include "codegen/ptx/text/words.hpp"
 #include "runtime/emulator/decode/rules/calls.hpp"
 
 namespace ikat::emulator {
@@ -90,9 +91,9 @@ void copy_local(Lowering& code, Place from, Place to, std::uint64_t bytes) {
 /// a new register.
 Binding formal(Lowering& code, const ptx::Variable& variable, const ptx::Operand& actual) {
     const auto& declarator = variable.declarators.front();
-    if (code.module.text(variable.space) == ".reg") {
+    if (space_of(code.module, variable) == ptx::StateSpace::Register) {
         const auto width = std::uint8_t(ptx::element_bytes(code.module.text(variable.type)));
-        return {.value = code.new_value(code.module.text(variable.type) == ".pred" ? 0 : width == 8 ? 8 : 4, width)};
+        return {.value = code.new_value(is_predicate(code.module, variable) ? 0 : width == 8 ? 8 : 4, width)};
     }
     if (const Binding* const binding = variable_of(code, actual)) return *binding;
     return code.declare_memory(variable, declarator);
@@ -183,7 +184,7 @@ void need_functions_with_addresses(Lowering& code) {
         for (const ptx::Instruction& each : function.instructions)
             if (each.opcode == ptx::Opcode::Mov) need_functions_in(code, each.operands);
         for (const ptx::Directive& each : function.body_directives)
-            if (code.module.text(each.name) == ".calltargets") need_functions_in(code, each.operands);
+            if (kind_of(code.module, each) == ptx::DirectiveKind::CallTargets) need_functions_in(code, each.operands);
     }
 }
 
@@ -191,7 +192,7 @@ Signature signature_of_call(Lowering& code, const ptx::Operand& prototype) {
     const Binding* const binding = code.find(prototype.name);
     if (!binding || binding->kind != Binding::Kind::Prototype)
         code.unsupported("its .callprototype or .calltargets is not visible here");
-    if (code.module.text(binding->directive->name) == ".calltargets") {
+    if (kind_of(code.module, *binding->directive) == ptx::DirectiveKind::CallTargets) {
         const ptx::Operand& first = Operands(code.module.operands(binding->directive->operands))[0];
         const ptx::Function* const function = code.module.find_function(code.module.text(first.name));
         if (!function) code.unsupported("a call target is not a function of this module");
@@ -279,9 +280,8 @@ void lower_function(Lowering& code, const ptx::Function& function, std::uint32_t
         Binding binding{
             .kind = Binding::Kind::Memory, .space = Space::Local, .address = slot.offset, .bytes = slot.bytes};
         binding.on_stack = true;
-        if (code.module.text(variable.space) == ".reg") {
-            if (code.module.text(variable.type) == ".pred")
-                code.unsupported("a predicate as a parameter is not supported");
+        if (space_of(code.module, variable) == ptx::StateSpace::Register) {
+            if (is_predicate(code.module, variable)) code.unsupported("a predicate as a parameter is not supported");
             binding = formal(code, variable, {});
             if (is_result)
                 results_in_registers.emplace_back(binding.value, slot);
