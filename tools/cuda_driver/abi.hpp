@@ -202,6 +202,25 @@ struct CUDA_MEMCPY3D {
     std::size_t WidthInBytes, Height, Depth;
 };
 
+/// The same between two contexts.
+struct CUDA_MEMCPY3D_PEER {
+    std::size_t srcXInBytes, srcY, srcZ, srcLOD;
+    CUmemorytype srcMemoryType;
+    const void* srcHost;
+    CUdeviceptr srcDevice;
+    CUarray srcArray;
+    CUcontext srcContext;
+    std::size_t srcPitch, srcHeight;
+    std::size_t dstXInBytes, dstY, dstZ, dstLOD;
+    CUmemorytype dstMemoryType;
+    void* dstHost;
+    CUdeviceptr dstDevice;
+    CUarray dstArray;
+    CUcontext dstContext;
+    std::size_t dstPitch, dstHeight;
+    std::size_t WidthInBytes, Height, Depth;
+};
+
 struct alignas(64) CUtensorMap {
     std::uint64_t opaque[16];
 };

@@ -217,4 +217,19 @@ API(cuCtxGetStreamPriorityRange, int* least, int* greatest) {
     });
 }
 
+// There is one device, and a context of it is no peer of another.
+API(cuCtxEnablePeerAccess, CUcontext peer, unsigned flags) {
+    return in_context("cuCtxEnablePeerAccess", [&](Driver& its, Context&) {
+        require(flags == 0);
+        alive(its, peer);
+        refuse(peer == current_handle() ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_DEVICE);
+    });
+}
+API(cuCtxDisablePeerAccess, CUcontext peer) {
+    return in_context("cuCtxDisablePeerAccess", [&](Driver& its, Context&) {
+        alive(its, peer);
+        refuse(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+    });
+}
+
 }  // namespace ikat::cuda_driver

@@ -92,6 +92,35 @@ CUresult copy_3d(const char* function, CUstream stream, const CUDA_MEMCPY3D* ask
     });
 }
 
+/// Between two contexts, of which it is asked that they are alive: all memory is one device's.
+void check_contexts(Driver& its, CUcontext to, CUcontext from) {
+    for (const CUcontext handle : {to, from}) {
+        Context* const context = its.contexts.find(handle);
+        if (!context || !its.device.is_alive(context->id)) refuse(CUDA_ERROR_INVALID_CONTEXT);
+    }
+}
+
+CUresult copy_between(const char* function, CUstream stream, CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                      CUcontext from_context, std::size_t bytes) {
+    return on_stream(function, stream, [&](Driver& its, Context&) {
+        check_contexts(its, to_context, from_context);
+        copy(its, stream, on_device(to), on_device(from), bytes);
+    });
+}
+
+CUresult copy_3d_between(const char* function, CUstream stream, const CUDA_MEMCPY3D_PEER* asked) {
+    if (!asked) return CUDA_ERROR_INVALID_VALUE;
+    const CUDA_MEMCPY3D_PEER& c = *asked;
+    const CUresult known = initialised(function, [&](Driver& its) { check_contexts(its, c.dstContext, c.srcContext); });
+    if (known != CUDA_SUCCESS) return known;
+    const CUDA_MEMCPY3D box{c.srcXInBytes,   c.srcY,        c.srcZ,         c.srcLOD,   c.srcMemoryType,
+                            c.srcHost,       c.srcDevice,   c.srcArray,     nullptr,    c.srcPitch,
+                            c.srcHeight,     c.dstXInBytes, c.dstY,         c.dstZ,     c.dstLOD,
+                            c.dstMemoryType, c.dstHost,     c.dstDevice,    c.dstArray, nullptr,
+                            c.dstPitch,      c.dstHeight,   c.WidthInBytes, c.Height,   c.Depth};
+    return copy_3d(function, stream, &box);
+}
+
 CUresult copy_2d(const char* function, CUstream stream, const CUDA_MEMCPY2D* asked) {
     if (!asked) return CUDA_ERROR_INVALID_VALUE;
     const CUDA_MEMCPY2D& c = *asked;
@@ -153,6 +182,22 @@ API(cuMemcpy3D_v2, const CUDA_MEMCPY3D* copy) { return copy_3d("cuMemcpy3D", nul
 ALIAS(cuMemcpy3D_v2_ptds, cuMemcpy3D_v2);
 API(cuMemcpy3DAsync_v2, const CUDA_MEMCPY3D* copy, CUstream stream) { return copy_3d("cuMemcpy3DAsync", stream, copy); }
 ALIAS(cuMemcpy3DAsync_v2_ptsz, cuMemcpy3DAsync_v2);
+
+API(cuMemcpyPeer, CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, std::size_t bytes) {
+    return copy_between("cuMemcpyPeer", nullptr, to, to_context, from, from_context, bytes);
+}
+ALIAS(cuMemcpyPeer_ptds, cuMemcpyPeer);
+API(cuMemcpyPeerAsync, CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+    std::size_t bytes, CUstream stream) {
+    return copy_between("cuMemcpyPeerAsync", stream, to, to_context, from, from_context, bytes);
+}
+ALIAS(cuMemcpyPeerAsync_ptsz, cuMemcpyPeerAsync);
+API(cuMemcpy3DPeer, const CUDA_MEMCPY3D_PEER* copy) { return copy_3d_between("cuMemcpy3DPeer", nullptr, copy); }
+ALIAS(cuMemcpy3DPeer_ptds, cuMemcpy3DPeer);
+API(cuMemcpy3DPeerAsync, const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
+    return copy_3d_between("cuMemcpy3DPeerAsync", stream, copy);
+}
+ALIAS(cuMemcpy3DPeerAsync_ptsz, cuMemcpy3DPeerAsync);
 
 #define FILL(bits, Element)                                                                            \
     API(cuMemsetD##bits##_v2, CUdeviceptr to, Element value, std::size_t count) {                      \

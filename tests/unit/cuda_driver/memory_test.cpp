@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 #include <numeric>
+#include <vector>
 
 #include "runtime/emulator/host/program.hpp"
 #include "tests/catch.hpp"
@@ -54,6 +55,41 @@ TEST_CASE("copies stay inside their buffers") {
     CHECK(call("cuMemsetD8_v2", a, static_cast<unsigned char>(1), std::size_t{61}) == CUDA_ERROR_INVALID_VALUE);
     CHECK(call("cuMemsetD32_v2", a + 2, 1u, std::size_t{1}) == CUDA_ERROR_INVALID_VALUE);
     CHECK(call("cuMemAlloc_v2", &const_cast<CUdeviceptr&>(a), std::size_t{0}) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("copies between contexts, which are no peers of each other") {
+    const OwnContext other;
+    const CUdeviceptr theirs = allocate(64);
+    const auto host = numbers();
+    std::array<int, 16> back{};
+    CHECK(call("cuMemcpyHtoD_v2", theirs, static_cast<const void*>(host.data()), sizeof host) == CUDA_SUCCESS);
+    const OwnContext own;
+    const CUdeviceptr a = allocate(64);
+    CHECK(call("cuMemcpyPeer", a, own.handle, theirs, other.handle, std::size_t{32}) == CUDA_SUCCESS);
+    CHECK(call("cuMemcpyPeerAsync", a + 32, own.handle, theirs, other.handle, std::size_t{32}, CUstream(nullptr)) ==
+          CUDA_SUCCESS);
+    CHECK(call("cuMemcpyDtoH_v2", static_cast<void*>(back.data()), a, sizeof back) == CUDA_SUCCESS);
+    CHECK(back == std::array<int, 16>{1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8});
+    CHECK(call("cuMemcpyPeer", a, own.handle, theirs, other.handle, std::size_t{65}) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuMemcpyPeer", a, own.handle, theirs, CUcontext(nullptr), std::size_t{4}) ==
+          CUDA_ERROR_INVALID_CONTEXT);
+
+    CUDA_MEMCPY3D_PEER box{};
+    box.srcMemoryType = box.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    box.srcDevice = theirs, box.srcContext = other.handle, box.srcPitch = 16, box.srcXInBytes = 4;
+    box.dstDevice = a, box.dstContext = own.handle, box.dstPitch = 8;
+    box.WidthInBytes = 8, box.Height = 3, box.Depth = 1;
+    const CUDA_MEMCPY3D_PEER* const asked = &box;
+    CHECK(call("cuMemcpy3DPeer", asked) == CUDA_SUCCESS);
+    CHECK(call("cuMemcpyDtoH_v2", static_cast<void*>(back.data()), a, std::size_t{24}) == CUDA_SUCCESS);
+    CHECK(std::vector(back.begin(), back.begin() + 6) == std::vector{2, 3, 6, 7, 10, 11});
+    box.srcContext = nullptr;
+    CHECK(call("cuMemcpy3DPeerAsync", asked, CUstream(nullptr)) == CUDA_ERROR_INVALID_CONTEXT);
+
+    CHECK(call("cuCtxEnablePeerAccess", other.handle, 1u) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuCtxEnablePeerAccess", own.handle, 0u) == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(call("cuCtxEnablePeerAccess", other.handle, 0u) == CUDA_ERROR_INVALID_DEVICE);
+    CHECK(call("cuCtxDisablePeerAccess", other.handle) == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
 }
 
 TEST_CASE("a box of rows is copied between pitches") {
