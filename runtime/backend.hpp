@@ -2,8 +2,8 @@
 // The untyped interface of a device, the only virtual interface of the project. runtime/cuda and runtime/emulator
 // implement it; programs use Device, Buffer, Stream and Event.
 // Addresses are device addresses. Handles belong to the implementation and are invalid on other devices. Every
-// operation on a stream happens after the earlier ones on that stream; `default_stream` also waits for all others. All
-// functions may be called from several threads.
+// operation on a stream happens after the earlier ones on that stream, and perhaps after the function has returned;
+// `default_stream` also waits for all others. All functions may be called from several threads.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -87,7 +87,30 @@ struct RawLaunch {
     std::span<const emulator::LaunchView> views{};  // what the kernel is given of its buffers; empty: not known
 };
 
+/// A function of the program, as a stream calls it.
+class HostFunction : public Counted {
+public:
+    virtual void operator()() const = 0;
+};
+
 using TensorMapBytes = std::array<std::byte, 128>;
+
+class Backend;
+
+/// Copies a row of bytes, or the rows of a box of two or three dimensions.
+struct RawCopy {
+    /// Where the first row begins, in memory of a device or of the host, which must stay until the work is done, and
+    /// the bytes from one row to the next, and from one plane to the next.
+    struct Place {
+        std::uint64_t address = 0;
+        std::byte* host = nullptr;  // if it is set, the address does not count
+        std::uint64_t row_pitch = 0, plane_pitch = 0;
+    };
+    Place to{}, from{};
+    std::uint64_t bytes = 0;  // of a row
+    std::uint64_t rows = 1, planes = 1;
+    Backend* source = nullptr;  // the device that `from` is memory of; null: the one that copies
+};
 
 class Backend : public Counted {
 public:
@@ -96,13 +119,18 @@ public:
     /// Throws Error if there is not enough memory. The name is for messages.
     virtual std::uint64_t allocate(std::size_t bytes, std::string_view name) = 0;
     virtual void release(std::uint64_t address) noexcept = 0;
+    /// The same at a point of a stream: for work behind it, and no longer than for work before it.
+    virtual std::uint64_t allocate(std::size_t bytes, std::string_view name, StreamHandle stream) = 0;
+    virtual void release(std::uint64_t address, StreamHandle stream) noexcept = 0;
     virtual void rename(std::uint64_t address, std::string_view name) = 0;
 
+    /// Memory of another device is read when that device has done its work.
+    virtual void copy(const RawCopy& copy, StreamHandle stream) = 0;
     /// `from` must not change until the stream is synchronized.
-    virtual void write(std::uint64_t to, std::span<const std::byte> from, StreamHandle stream) = 0;
-    /// Has completed when it returns.
-    virtual void read(std::uint64_t from, std::span<std::byte> to, StreamHandle stream) = 0;
-    virtual void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, StreamHandle stream) = 0;
+    void write(std::uint64_t to, std::span<const std::byte> from, StreamHandle stream);
+    /// `to` has the bytes when the stream is synchronized.
+    void read(std::uint64_t from, std::span<std::byte> to, StreamHandle stream);
+    void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, StreamHandle stream);
     /// Writes `count` copies of `element` (1, 2, 4 or 8 bytes).
     virtual void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) = 0;
 
@@ -121,10 +149,21 @@ public:
     /// Waits until everything on the stream is done; throws its errors.
     virtual void synchronize(StreamHandle stream) = 0;
 
-    virtual EventHandle record(StreamHandle stream) = 0;
+    /// Calls a function of the program, which must not use the device. What it throws, synchronize() does.
+    virtual void call(const Reference<const HostFunction>& function, StreamHandle stream) = 0;
+
+    virtual EventHandle create_event() = 0;
     virtual void destroy_event(EventHandle event) noexcept = 0;
+    /// The point that the stream has reached; what is behind wait() on a stream, of this device or another, waits for
+    /// the last point recorded.
+    virtual void record(EventHandle event, StreamHandle stream) = 0;
+    virtual void wait(EventHandle event, StreamHandle stream) = 0;
     virtual void synchronize(EventHandle event) = 0;
     virtual double milliseconds(EventHandle start, EventHandle stop) = 0;
+
+protected:
+    /// A copy from another device, for those that cannot read its memory. Done when it returns.
+    void copy_through_host(const RawCopy& copy, StreamHandle stream);
 };
 
 }  // namespace ikat::runtime

@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <utility>
+
+#include "runtime/exec/node.hpp"
+#include "runtime/exec/sink.hpp"
 
 namespace ikat::runtime {
 namespace {
@@ -17,61 +21,95 @@ void check_size(const Allocation& memory, std::size_t bytes, std::string_view wh
 
 }  // namespace
 
-Allocation::Allocation(Reference<Backend> device, std::size_t bytes, std::string_view name)
-    : device_(std::move(device)), address_(device_->allocate(bytes, name)), bytes_(bytes), name_(name) {}
+MemoryBlock::MemoryBlock(Reference<Backend> device, std::size_t bytes, std::string_view name)
+    : device_(std::move(device)), address_(device_->allocate(bytes, name)), bytes_(bytes), name_(name), exists_(true) {}
 
-Allocation::~Allocation() {
-    life_->is_over = true;
-    if (device_) device_->release(address_);
+MemoryBlock::MemoryBlock(Reference<Backend> device, std::size_t bytes, std::string_view name, Reference<Sink> queue)
+    : device_(std::move(device)), bytes_(bytes), name_(name), queue_(std::move(queue)) {}
+
+MemoryBlock::~MemoryBlock() {
+    if (exists_) device_->release(address_);
 }
 
-Allocation::Allocation(Allocation&& other) noexcept
-    : device_(std::move(other.device_)),
-      address_(std::exchange(other.address_, 0)),
-      bytes_(std::exchange(other.bytes_, 0)),
-      name_(std::move(other.name_)) {}
-
-Allocation& Allocation::operator=(Allocation&& other) noexcept {
-    std::swap(device_, other.device_);
-    std::swap(address_, other.address_);
-    std::swap(bytes_, other.bytes_);
-    std::swap(name_, other.name_);
-    return *this;
+void MemoryBlock::begin(StreamHandle stream) {
+    if (exists_) return;
+    address_ = device_->allocate(bytes_, name_, stream);
+    exists_ = true;
 }
 
-Backend& Allocation::home() const {
-    if (!device_) throw Error(moved_from, moved_from_hint);
-    return *device_;
+void MemoryBlock::finish(StreamHandle stream) noexcept {
+    is_over_ = true;
+    if (std::exchange(exists_, false)) device_->release(address_, stream);
 }
 
-void Allocation::rename(std::string_view name) {
-    home().rename(address_, name);
+void MemoryBlock::end() noexcept {
+    if (queue_) {
+        const Reference<Sink> queue = std::exchange(queue_, {});
+        try {
+            queue->take({node::Free{Reference<MemoryBlock>(this)}});
+            return;
+        } catch (...) {}  // it is freed here, then
+    }
+    is_over_ = true;
+    if (std::exchange(exists_, false)) device_->release(address_);
+}
+
+void MemoryBlock::rename(std::string_view name) {
+    device_->rename(address_, name);
     name_ = name;
 }
 
+bool overlap(const BufferPart& a, const BufferPart& b) {
+    return a.memory && b.memory && a.bytes > 0 && b.bytes > 0 && a.memory->device() == b.memory->device() &&
+           a.address() < b.address() + b.bytes && b.address() < a.address() + a.bytes;
+}
+
+std::size_t checked_bytes(std::size_t count, std::size_t element_bytes, std::string_view name) {
+    if (count > std::numeric_limits<std::size_t>::max() / element_bytes)
+        throw Error(fmt::format("a buffer '{}' of {} elements", name, count), "that is more than an address can reach");
+    return count * element_bytes;
+}
+
+Allocation::Allocation(Reference<Backend> device, std::size_t bytes, std::string_view name)
+    : block_(make_reference<MemoryBlock>(std::move(device), bytes, name)) {}
+
+Allocation::~Allocation() {
+    if (block_) block_->end();
+}
+
+MemoryBlock& Allocation::home() const {
+    if (!block_) throw Error(moved_from, moved_from_hint);
+    return *block_;
+}
+
 void Allocation::write(std::span<const std::byte> from, std::size_t offset) {
+    Backend& device = *home().device();
     check_size(*this, from.size(), "an upload", offset);
-    home().write(address_ + offset, from, default_stream);
-    home().synchronize(default_stream);
+    device.write(address() + offset, from, default_stream);
+    device.synchronize(default_stream);
 }
 
 void Allocation::read(std::span<std::byte> to, std::size_t offset) const {
+    Backend& device = *home().device();
     check_size(*this, to.size(), "a download", offset);
-    home().read(address_ + offset, to, default_stream);
+    device.read(address() + offset, to, default_stream);
+    device.synchronize(default_stream);
 }
 
 void Allocation::copy(const Allocation& from) {
-    check_size(*this, from.bytes(), "a copy");
-    if (from.device() != device())
-        throw Error(fmt::format("buffers '{}' and '{}' are on different devices", name_, from.name()),
+    Backend& device = *home().device();
+    check_size(*this, from.home().bytes(), "a copy");
+    if (from.device() != &device)
+        throw Error(fmt::format("buffers '{}' and '{}' are on different devices", name(), from.name()),
                     "copy through the host: download, then upload");
-    home().copy(address_, from.address(), from.bytes(), default_stream);
-    home().synchronize(default_stream);
+    device.copy(address(), from.address(), from.bytes(), default_stream);
+    device.synchronize(default_stream);
 }
 
 void Allocation::fill(std::span<const std::byte> element) {
-    home().fill(address_, element, bytes_ / element.size(), default_stream);
-    home().synchronize(default_stream);
+    Backend& device = *home().device();
+    device.fill(address(), element, bytes() / element.size(), default_stream);
+    device.synchronize(default_stream);
 }
 
 }  // namespace ikat::runtime

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "codegen/ir/type.hpp"
@@ -26,21 +27,25 @@ template <class T>
 concept Element = ir::contains(ir::Storable, ir::type_of<T>) ||
     (std::is_class_v<T> && !std::is_empty_v<T> && std::is_trivially_copyable_v<T>);
 
-/// A piece of device memory, in bytes. Movable, not copyable.
+/// A piece of device memory, in bytes, and its only owner. Movable, not copyable.
 class Allocation {
 public:
+    explicit Allocation(Reference<MemoryBlock> block) : block_(std::move(block)) {}
     Allocation(Reference<Backend> device, std::size_t bytes, std::string_view name);
     ~Allocation();
-    Allocation(Allocation&& other) noexcept;
-    Allocation& operator=(Allocation&& other) noexcept;
+    Allocation(Allocation&& other) noexcept = default;  // leaves it without memory
+    Allocation& operator=(Allocation&& other) noexcept {
+        std::swap(block_, other.block_);
+        return *this;
+    }
 
-    std::uint64_t address() const { return address_; }
-    std::size_t bytes() const { return bytes_; }
-    const std::string& name() const { return name_; }
-    void rename(std::string_view name);
-    Backend* device() const { return device_.get(); }
+    std::uint64_t address() const { return block_ ? block_->address() : 0; }
+    std::size_t bytes() const { return block_ ? block_->bytes() : 0; }
+    const std::string& name() const { return home().name(); }
+    void rename(std::string_view name) { home().rename(name); }
+    Backend* device() const { return block_ ? block_->device() : nullptr; }
 
-    BufferPart whole() const { return {this, 0, bytes_, life_}; }
+    BufferPart whole() const { return {block_, 0, bytes()}; }
 
     /// From byte `offset` on. These throw Error if they exceed the allocation.
     void write(std::span<const std::byte> from, std::size_t offset = 0);
@@ -49,15 +54,14 @@ public:
     void fill(std::span<const std::byte> element);
 
 private:
-    /// The device; a buffer has one until it is moved from.
-    Backend& home() const;
+    /// The memory; a buffer has some until it is moved from.
+    MemoryBlock& home() const;
 
-    Reference<Backend> device_;
-    std::uint64_t address_ = 0;
-    std::size_t bytes_ = 0;
-    std::string name_;
-    Reference<BufferLife> life_ = make_reference<BufferLife>();  // for its slices and views
+    Reference<MemoryBlock> block_;
 };
+
+/// The bytes of so many elements. Throws Error if no address reaches them.
+std::size_t checked_bytes(std::size_t count, std::size_t element_bytes, std::string_view name);
 
 template <Element T>
 class Buffer {

@@ -50,7 +50,7 @@ std::shared_ptr<const LoadedKernel> ModuleCache::get(const trace::KernelHandle& 
         Compiled compiled = compile(kernel.ast(), wanted);
         if (folder) emit_files(*folder, compiled);
         const std::string file = compiled.info.name + ".ptx";
-        Module module(device, device->load({compiled.ptx, file, compiled.info.source_lines}));
+        Module module(device, device->load({compiled.ptx, file, compiled.info.source_lines}), {});
         slot.loaded = std::make_shared<const LoadedKernel>(std::move(compiled), std::move(module));
     }
     return slot.loaded;

@@ -33,11 +33,13 @@ class Suppressions;
 
 namespace ikat::runtime {
 
+struct DeviceState;
+
 struct OpenOptions {
     std::string_view device{};  // "cuda", "emulator"; empty: IKAT_DEVICE, else CUDA if there is one, else emulator
     int ordinal = 0;            // which CUDA device, from 0
     std::string_view target{};  // compile for this target instead of the device's own
-    // Of the emulator only what it is: for launches that a LaunchRecorder keeps from running, of arrays of any size.
+    // Of the emulator only what it is: for launches that a Recorder keeps from running, of arrays of any size.
     bool is_plan = false;
     // For the emulator:
     std::uint32_t threads = 0;  // host threads; 0: IKAT_THREADS, else one per core
@@ -66,7 +68,7 @@ struct OpenOptions {
     std::shared_ptr<emulator::Suppressions>* suppressed = nullptr;
 };
 
-class Device {
+class Device : public Launcher<Device> {
 public:
     /// Throws Error if the requested device is not available.
     static Device open(const OpenOptions& options = {});
@@ -103,100 +105,48 @@ public:
     }
 
     Stream stream() const;
-    Event record() const;
+    Event record() const { return Queue(*this).record(); }
     /// Waits for all work of the device; throws its errors.
     void synchronize() const;
-
-    /// Runs a kernel and waits for it to finish. A parameter In, Out or InOut takes a Buffer of its element type, a
-    /// scalar takes a host number that fits it.
-    template <class... P, class... A>
-    void launch(const Kernel<P...>& kernel, const LaunchPoint& point, A&&... arguments) const {
-        Queue(*this).launch(kernel, point, arguments...);
-    }
-    /// A kernel with arguments whose types are data. Done when it returns.
-    void launch(const trace::KernelHandle& kernel, const LaunchPoint& point,
-                std::span<const Argument> arguments) const {
-        Queue(*this).launch(kernel, point, arguments);
-    }
 
     /// Loads foreign PTX text. `name` is its file in messages. Throws Error for PTX that the device's assembler would
     /// reject; the emulator checks names, types, features and sizes, unless `check` is false.
     Module load(std::string_view ptx, std::string_view name, bool check = true) const;
-    /// Runs an entry of it, with arguments as for a kernel, or with its parameters as bytes; see Queue. Done when it
-    /// returns.
-    template <class... A>
-    requires(!detail::are_bytes<A...>) void launch(const Module& module, std::string_view entry,
-                                                   const LaunchPoint& point, A&&... arguments) const {
-        Queue(*this).launch(module, entry, point, arguments...);
-    }
-    void launch(const Module& module, std::string_view entry, const Grid& grid, std::span<const std::byte> parameters,
-                const Location& where = Location::of(std::source_location::current())) const {
-        Queue(*this).launch(module, entry, grid, parameters, where);
-    }
-
     /// Writes a .global or .const variable of loaded PTX, all of its bytes.
     void set_variable(const Module& module, std::string_view name, std::span<const std::byte> contents) const;
 
     Backend& backend() const;
+    /// Where work for this device goes.
+    const Reference<Sink>& sink() const;
 
 private:
-    friend class Queue;
     friend class Stream;
-    struct State;
-    explicit Device(Reference<State> state) : state_(std::move(state)) {}
+    explicit Device(Reference<DeviceState> state);
     /// Throws if the device was moved from.
-    State& state() const;
-    void check_home(const Module& module, std::string_view doing) const;
+    DeviceState& state() const;
     Allocation allocate(std::size_t count, std::size_t element_bytes, std::string_view name) const;
-    void launch_on(StreamHandle stream, const trace::KernelHandle& kernel, const LaunchPoint& point,
-                   std::span<const Argument> arguments) const;
-    void launch_on(StreamHandle stream, const Module& module, std::string_view entry, const LaunchPoint& point,
-                   std::span<const Given> arguments) const;
-    void launch_on(StreamHandle stream, const Module& module, std::string_view entry, const LaunchPoint& point,
-                   std::span<const std::byte> parameters) const;
-    /// What has been checked.
-    void run(StreamHandle stream, ModuleHandle module, const KernelInfo& kernel, const Grid& grid,
-             std::uint32_t own_dynamic_bytes, std::span<const Argument> arguments) const;
 
-    Reference<State> state_;
+    Reference<Sink> state_;
 };
 
 /// Work that is executed in order while the host continues. Errors of a kernel are thrown by synchronize() at the
 /// latest.
-class Stream {
+class Stream : public Launcher<Stream> {
 public:
-    Event record() const;
-    void synchronize() const { handle_.device().synchronize(handle_.handle()); }
-
-    /// Like Device::launch, but does not wait. The buffers must live until the kernel has finished.
-    template <class... P, class... A>
-    void launch(const Kernel<P...>& kernel, const LaunchPoint& point, A&&... arguments) const {
-        Queue(*this).launch(kernel, point, arguments...);
-    }
-    void launch(const trace::KernelHandle& kernel, const LaunchPoint& point,
-                std::span<const Argument> arguments) const {
-        Queue(*this).launch(kernel, point, arguments);
-    }
-    template <class... A>
-    requires(!detail::are_bytes<A...>) void launch(const Module& module, std::string_view entry,
-                                                   const LaunchPoint& point, A&&... arguments) const {
-        Queue(*this).launch(module, entry, point, arguments...);
-    }
-    void launch(const Module& module, std::string_view entry, const Grid& grid, std::span<const std::byte> parameters,
-                const Location& where = Location::of(std::source_location::current())) const {
-        Queue(*this).launch(module, entry, grid, parameters, where);
-    }
+    Event record() const { return Queue(*this).record(); }
+    /// What follows on the stream waits for the event's last point, of this stream or another.
+    void wait(const Event& event) const { Queue(*this).wait(event); }
+    void synchronize() const;
 
 private:
     friend class Device;
     friend class Queue;
-    Stream(Device device, OwnedStream handle) : device_(std::move(device)), handle_(std::move(handle)) {}
-    Device device_;
-    OwnedStream handle_;
-};
+    explicit Stream(Device device);
+    Sink& sink() const;
 
-inline Queue::Queue(const Stream& stream, const std::source_location& where)
-    : device_(&stream.device_), stream_(&stream), where_(where) {}
+    Device device_;
+    Reference<Sink> state_;
+};
 
 /// One line of `ikat devices`: a device that can be opened, or why it cannot.
 struct DeviceReport {

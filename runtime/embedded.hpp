@@ -44,7 +44,7 @@ template <class... A>
 std::vector<std::byte> parameters(const A&... arguments) {
     const auto as_argument = []<class T>(const T& argument) -> Argument {
         if constexpr (is_buffer<T>) {
-            return {.type = ir::type_of<typename T::value_type>, .memory = &argument.memory()};
+            return {.type = ir::type_of<typename T::value_type>, .part = argument.memory().whole()};
         } else {
             static_assert(ir::contains(ir::AnyNum, ir::type_of<T>),
                           "parameters: a kernel takes buffers and host numbers");

@@ -7,18 +7,16 @@
 
 namespace ikat::runtime {
 
-struct Module::Infos : Counted {
-    explicit Infos(std::vector<KernelInfo> given) : list(std::move(given)) {}
-    std::vector<KernelInfo> list;
-};
+LoadedModule::LoadedModule(Reference<Backend> on, ModuleHandle loaded, std::vector<KernelInfo> of)
+    : device(std::move(on)), handle(loaded), infos(std::move(of)) {}
+LoadedModule::~LoadedModule() { device->unload(handle); }
+
+const KernelInfo* LoadedModule::info(std::string_view entry) const {
+    const auto found = std::ranges::find(infos, entry, &KernelInfo::name);
+    return found == infos.end() ? nullptr : &*found;
+}
 
 Module::Module(Reference<Backend> device, ModuleHandle handle, std::vector<KernelInfo> infos)
-    : Owned(std::move(device), handle), infos_(make_reference<Infos>(std::move(infos))) {}
-
-const KernelInfo* Module::info(std::string_view entry) const {
-    if (!infos_) return nullptr;
-    const auto found = std::ranges::find(infos_->list, entry, &KernelInfo::name);
-    return found == infos_->list.end() ? nullptr : &*found;
-}
+    : object_(make_reference<LoadedModule>(std::move(device), handle, std::move(infos))) {}
 
 }  // namespace ikat::runtime

@@ -4,15 +4,20 @@
 //     void scale(const Queue& queue, float by, Buffer<float>& x) { queue.launch(k, grid(x.size(), 256), by, x, ...); }
 // scale(device, 2, x); // returns when it is done, and throws errors
 //     scale(stream, 2, x);     // only enqueues it; errors come with stream.synchronize()
-// A Queue owns nothing: it is created by calling such a function and must not outlive the call.
+// With a Recorder (runtime/exec/recorder.hpp), what it does is noted. A Queue owns nothing: it is created by calling
+// such a function and must not outlive the call.
 #pragma once
+#include <concepts>
 #include <cstddef>
 #include <source_location>
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "runtime/event.hpp"
+#include "runtime/exec/sink.hpp"
 #include "runtime/launch/launch.hpp"
 #include "runtime/launch/typed_launch.hpp"
 #include "runtime/module.hpp"
@@ -23,14 +28,31 @@ class KernelHandle;
 
 namespace ikat::runtime {
 
+namespace detail {
+
+template <class F>
+class Called final : public HostFunction {
+public:
+    explicit Called(F function) : function_(std::move(function)) {}
+    void operator()() const override { function_(); }
+
+private:
+    mutable F function_;
+};
+
+}  // namespace detail
+
 class Device;
+class Recorder;
 class Stream;
+struct MutableTensorView;
+struct TensorView;
 
 class Queue {
 public:
-    Queue(const Device& device, const std::source_location& where = std::source_location::current())
-        : device_(&device), where_(where) {}
+    Queue(const Device& device, const std::source_location& where = std::source_location::current());
     Queue(const Stream& stream, const std::source_location& where = std::source_location::current());
+    Queue(const Recorder& recorder, const std::source_location& where = std::source_location::current());
 
     /// Runs a kernel; on a device, waits for it to finish. A parameter In, Out or InOut takes a Buffer of its element
     /// type, a scalar takes a host number that fits it. On a stream, buffers must live until the kernel has finished.
@@ -41,7 +63,7 @@ public:
             const KernelInfo& info = kernel.handle().info();
             std::vector<Argument> list = detail::room_for(info);
             (detail::add_argument<P>(list, arguments, info, point.where), ...);
-            launch_list(kernel.handle(), point, list);
+            launch_list(kernel.handle(), point, std::move(list));
         }
     }
     /// A kernel with arguments whose types are data.
@@ -59,8 +81,41 @@ public:
     void launch(const Module& module, std::string_view entry, const Grid& grid, std::span<const std::byte> parameters,
                 const Location& where = Location::of(std::source_location::current())) const;
 
+    /// Copies the elements of an array of up to three dimensions whose last one is dense, between memory of this device
+    /// or from another. Throws Error if types or extents differ.
+    void copy(const MutableTensorView& to, const TensorView& from) const;
+    /// Writes `value` to all elements.
+    template <class T>
+    void fill(const BufferSlice<T>& to, std::type_identity_t<T> value) const {
+        fill(to.part(), std::as_bytes(std::span(&value, 1)));
+    }
+    template <Element T>
+    void fill(Buffer<T>& to, std::type_identity_t<T> value) const {
+        fill(BufferSlice<T>(to), value);
+    }
+    /// `size` uninitialised elements for what follows in the queue. The memory ends where the queue is when the buffer
+    /// ends: work before that may use it.
+    template <Element T>
+    Buffer<T> buffer(std::size_t size, std::string_view name = {}) const {
+        return Buffer<T>(allocate(size, sizeof(T), name));
+    }
+    /// Calls a function of the program, which must not use the device. On a stream, what it throws comes with
+    /// synchronize(), and what follows waits for it.
+    template <std::invocable F>
+    void call(F function) const {
+        call(Reference<const HostFunction>(make_reference<detail::Called<F>>(std::move(function))));
+    }
+    /// A point of the queue, and that what follows waits for such a point, of this queue or another.
+    Event record() const;
+    void record(const Event& event) const;
+    void wait(const Event& event) const;
+
+    /// Work as a value (runtime/exec/node.hpp).
+    void submit(const Node& work) const;
+
     const Device& device() const { return *device_; }
-    bool is_stream() const { return stream_ != nullptr; }
+    /// Whether work may go on when the function that enqueues it has returned.
+    bool is_stream() const { return sink_->is_asynchronous(); }
     /// The location in the program where the device or the stream was passed.
     Location where() const { return Location::of(where_); }
 
@@ -68,16 +123,46 @@ private:
     /// `launch` without the conversion to a span, which takes a compiler a sixteenth of what all of <ikat/ikat.hpp>
     /// does.
     void launch_list(const trace::KernelHandle& kernel, const LaunchPoint& point,
-                     const std::vector<Argument>& arguments) const;
+                     std::vector<Argument>&& arguments) const;
     void launch_given(const Module& module, std::string_view entry, const LaunchPoint& point,
                       std::span<const Given> arguments) const;
-    StreamHandle handle() const;
-    /// Waits for completion if launches do.
-    void finish() const;
+    void fill(const BufferPart& to, std::span<const std::byte> element) const;
+    Allocation allocate(std::size_t count, std::size_t element_bytes, std::string_view name) const;
+    void call(Reference<const HostFunction> function) const;
 
     const Device* device_;
-    const Stream* stream_ = nullptr;
+    Sink* sink_;
     std::source_location where_;
+};
+
+/// The launches of an object of which a Queue can be made.
+template <class Target>
+class Launcher {
+public:
+    /// Runs a kernel. A parameter In, Out or InOut takes a Buffer of its element type, a scalar takes a host number
+    /// that fits it. A device waits for it to finish; on a stream, the buffers must live until it has.
+    template <class... P, class... A>
+    void launch(const Kernel<P...>& kernel, const LaunchPoint& point, A&&... arguments) const {
+        queue().launch(kernel, point, arguments...);
+    }
+    /// A kernel with arguments whose types are data.
+    void launch(const trace::KernelHandle& kernel, const LaunchPoint& point,
+                std::span<const Argument> arguments) const {
+        queue().launch(kernel, point, arguments);
+    }
+    /// Runs an entry of loaded PTX, with arguments as for a kernel, or with its parameters as bytes; see Queue.
+    template <class... A>
+    requires(!detail::are_bytes<A...>) void launch(const Module& module, std::string_view entry,
+                                                   const LaunchPoint& point, A&&... arguments) const {
+        queue().launch(module, entry, point, arguments...);
+    }
+    void launch(const Module& module, std::string_view entry, const Grid& grid, std::span<const std::byte> parameters,
+                const Location& where = Location::of(std::source_location::current())) const {
+        queue().launch(module, entry, grid, parameters, where);
+    }
+
+private:
+    Queue queue() const { return static_cast<const Target&>(*this); }
 };
 
 /// Only a device: for functions that return what they compute, and so must wait.

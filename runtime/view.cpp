@@ -11,8 +11,8 @@ namespace ikat::runtime {
 
 namespace {
 
-/// The buffer that a part belongs to.
-const Allocation& memory_of(const BufferPart& part) {
+/// The memory that a part belongs to.
+const MemoryBlock& memory_of(const BufferPart& part) {
     if (part.is_there()) return *part.memory;
     throw Error(part.memory ? freed : "a slice of no buffer is used",
                 part.memory ? freed_hint : "buffer.slice(first, count) is one");
@@ -21,13 +21,13 @@ const Allocation& memory_of(const BufferPart& part) {
 }  // namespace
 
 BufferPart part_of(const BufferPart& whole, std::uint64_t first, std::uint64_t count, std::size_t element_bytes) {
-    const Allocation& memory = memory_of(whole);
+    const MemoryBlock& memory = memory_of(whole);
     const std::uint64_t size = whole.bytes / element_bytes;
     if (first > size || count > size - first)
         throw Error(fmt::format("a slice of {} elements from element {} on, of buffer '{}', which has {} there", count,
                                 first, memory.name(), size),
                     "slice(first, count) must be inside its buffer or slice");
-    return {whole.memory, whole.offset + first * element_bytes, count * element_bytes, whole.life};
+    return {whole.memory, whole.offset + first * element_bytes, count * element_bytes};
 }
 
 std::uint64_t view_size(std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches) {
@@ -59,21 +59,26 @@ std::string view_problem(std::span<const std::uint64_t> extents, std::span<const
 
 namespace detail {
 
-void read(const BufferPart& part, std::span<std::byte> to) { memory_of(part).read(to, part.offset); }
+void read(const BufferPart& part, std::span<std::byte> to) {
+    Backend& device = *memory_of(part).device();
+    device.read(part.address(), to, default_stream);
+    device.synchronize(default_stream);
+}
 
 void write(const BufferPart& part, std::span<const std::byte> from) {
-    const Allocation& memory = memory_of(part);
+    const MemoryBlock& memory = memory_of(part);
     if (from.size() > part.bytes)
         throw Error(fmt::format("an upload of {} bytes for a slice of buffer '{}', which has {}", from.size(),
                                 memory.name(), part.bytes),
                     "make the slice large enough");
-    // A slice of non-const elements was made from a non-const buffer.
-    const_cast<Allocation&>(memory).write(from, part.offset);
+    Backend& device = *memory.device();
+    device.write(part.address(), from, default_stream);
+    device.synchronize(default_stream);
 }
 
 void check_view(const BufferPart& part, std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches,
                 std::size_t element_bytes) {
-    const Allocation& memory = memory_of(part);
+    const MemoryBlock& memory = memory_of(part);
     const std::string problem = view_problem(extents, pitches, part.bytes / element_bytes);
     if (!problem.empty())
         throw Error(fmt::format("buffer '{}': {}", memory.name(), problem),

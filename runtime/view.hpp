@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of buffers, and buffers as matrices: the arguments for parameters such as In<T>, In<T, 2> and In<T, 3>. They
-// own nothing: the buffer must outlive them and must not be moved. Using a slice of a freed buffer is an Error.
+// own nothing: the buffer must outlive them, and may be moved. Using a slice of a freed buffer is an Error.
 //
 //     Buffer<float> x = device.upload(host, "x");
 //     device.launch(k, grid, x.slice(64, 32));                  elements 64 ... 95
@@ -17,29 +17,13 @@
 #include <type_traits>
 #include <vector>
 
-#include "codegen/support/reference.hpp"
+#include "runtime/memory_block.hpp"
 
 namespace ikat::runtime {
-
-class Allocation;
 
 /// The error for a part of a freed buffer.
 inline constexpr const char* freed = "a slice or a view of a buffer that has been freed is used";
 inline constexpr const char* freed_hint = "slices and views own nothing: keep the buffer as long as they are used";
-
-/// Whether a buffer still exists. Shared with its parts.
-struct BufferLife : Counted {
-    bool is_over = false;
-};
-
-/// Bytes of a buffer.
-struct BufferPart {
-    const Allocation* memory = nullptr;
-    std::uint64_t offset = 0, bytes = 0;
-    Reference<BufferLife> life{};
-
-    bool is_there() const { return memory && life && !life->is_over; }
-};
 
 /// Elements first ... first + count - 1 of a part. Throws Error if it does not have them.
 BufferPart part_of(const BufferPart& whole, std::uint64_t first, std::uint64_t count, std::size_t element_bytes);
@@ -82,9 +66,7 @@ public:
     const { return BufferView(part_, extents_, {std::uint64_t(pitches)...}); }
 
     /// From the first element to the last.
-    BufferPart part() const {
-        return {part_.memory, part_.offset, view_size(extents_, pitches_) * sizeof(T), part_.life};
-    }
+    BufferPart part() const { return {part_.memory, part_.offset, view_size(extents_, pitches_) * sizeof(T)}; }
     const std::array<std::uint64_t, rank>& extents() const { return extents_; }
     const std::array<std::uint64_t, rank - 1>& pitches() const { return pitches_; }
 

@@ -9,7 +9,7 @@
 #include "codegen/kernel/kernel_info.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "dsl/record/capture.hpp"
-#include "stdlib/roles.hpp"
+#include "runtime/launch/roles.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -60,9 +60,7 @@ void check_memory(const Call& call, const WorkspaceSlice& workspace) {
         const ir::Parameter& parameter = call.kernel().parameters[i];
         const runtime::Argument& given = call.arguments()[i];
         if (given.is_buffer())
-            all.push_back({parameter.name,
-                           {.memory = given.memory, .offset = given.offset, .bytes = given.bytes()},
-                           is_written(parameter) ? Role::Written : Role::Read});
+            all.push_back({parameter.name, given.part, is_written(parameter) ? Role::Written : Role::Read});
     }
     all.push_back({"workspace", workspace.part(), Role::Written});
     check_roles(call.check().function, call.check().where, all);
@@ -142,11 +140,7 @@ runtime::Argument FunctionOperand::as_argument(const KernelInfo& kernel, std::si
 
 template <class T>
 BufferSlice<T> Steps::slice(std::string_view name) const {
-    const runtime::Argument& given = argument(name);
-    runtime::BufferPart part = given.memory->whole();
-    part.offset = given.offset;
-    part.bytes = given.bytes();
-    return BufferSlice<T>(part);
+    return BufferSlice<T>(argument(name).part);
 }
 template BufferSlice<float> Steps::slice(std::string_view) const;
 template BufferSlice<std::uint32_t> Steps::slice(std::string_view) const;

@@ -6,8 +6,13 @@
 #include <string_view>
 
 #include "runtime/device.hpp"
+#include "runtime/launch/roles.hpp"
 
 namespace ikat::stdlib {
+
+using runtime::check_roles;
+using runtime::OperandRole;
+using runtime::Role;
 
 /// Memory that the caller gives a function to work in. If it is empty, a function called with a device allocates its
 /// own.

@@ -17,18 +17,24 @@ const Item* at(const std::vector<Item>& items, std::uint32_t parameter, std::uin
 const TensorMapInfo* KernelInfo::map_at(std::uint32_t parameter) const {
     return at(maps, parameter, &TensorMapInfo::parameter);
 }
+bool KernelInfo::writes(std::uint32_t parameter) const {
+    if (const TensorMapInfo* const map = map_at(parameter)) return map->is_written;
+    const ir::Access access = parameters[parameter].access;
+    return access == ir::Access::Out || access == ir::Access::InOut;
+}
 const KernelInfo::View* KernelInfo::view_at(std::uint32_t parameter) const {
     return at(views, parameter, &View::pointer);
 }
 
+std::size_t ParameterLayout::add(const ir::Parameter& parameter) {
+    const std::size_t bytes = parameter.bytes ? parameter.bytes : ir::info(parameter.type).bytes;
+    return add(bytes, parameter.bytes ? parameter.alignment : bytes);
+}
+
 std::size_t parameter_bytes(const KernelInfo& kernel) {
-    std::size_t out = 0;
-    for (const ir::Parameter& parameter : kernel.parameters) {
-        const std::size_t bytes = parameter.bytes ? parameter.bytes : ir::info(parameter.type).bytes;
-        const std::size_t alignment = parameter.bytes ? parameter.alignment : bytes;
-        out = (out + alignment - 1) / alignment * alignment + bytes;
-    }
-    return out;
+    ParameterLayout layout;
+    for (const ir::Parameter& parameter : kernel.parameters) layout.add(parameter);
+    return layout.bytes();
 }
 
 std::string product(const KernelInfo& kernel, const KernelInfo::LeastSize& least) {

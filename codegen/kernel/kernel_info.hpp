@@ -79,12 +79,29 @@ struct KernelInfo {
 
     /// The map that this parameter is, or null.
     const TensorMapInfo* map_at(std::uint32_t parameter) const;
+    /// Whether memory is written through this parameter, or the tensor that it is the map of is.
+    bool writes(std::uint32_t parameter) const;
     /// The view that has this parameter as its pointer, or null.
     const View* view_at(std::uint32_t parameter) const;
     bool operator==(const KernelInfo&) const = default;
 };
 
-/// The bytes of the parameters of an entry, each at its alignment.
+/// Where the parameters of an entry lie: one behind the other, each at its alignment.
+class ParameterLayout {
+public:
+    /// The place of the next one.
+    std::size_t add(std::size_t bytes, std::size_t alignment) {
+        const std::size_t at = (bytes_ + alignment - 1) / alignment * alignment;
+        bytes_ = at + bytes;
+        return at;
+    }
+    std::size_t add(const ir::Parameter& parameter);
+    /// Of all of them.
+    std::size_t bytes() const { return bytes_; }
+
+private:
+    std::size_t bytes_ = 0;
+};
 std::size_t parameter_bytes(const KernelInfo& kernel);
 
 /// "rows * columns / 32 * 18"

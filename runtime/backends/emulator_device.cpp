@@ -47,16 +47,26 @@ public:
         [[maybe_unused]] const bool is_ours = host_.memory().release(address);
         assert(is_ours);
     }
+    // Work with memory is done when it is enqueued, so every point of a stream is now.
+    std::uint64_t allocate(std::size_t bytes, std::string_view name, StreamHandle) override {
+        return allocate(bytes, name);
+    }
+    void release(std::uint64_t address, StreamHandle) noexcept override { release(address); }
     void rename(std::uint64_t address, std::string_view name) override { host_.memory().space().name(address, name); }
 
-    void write(std::uint64_t to, std::span<const std::byte> from, StreamHandle stream) override {
-        run(stream, work::Copy{work::on_device(to), work::on_host(from.data()), from.size()});
-    }
-    void read(std::uint64_t from, std::span<std::byte> to, StreamHandle stream) override {
-        run(stream, work::Copy{work::on_host(to.data()), work::on_device(from), to.size()});
-    }
-    void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, StreamHandle stream) override {
-        run(stream, work::Copy{work::on_device(to), work::on_device(from), bytes});
+    using Backend::copy;
+    void copy(const RawCopy& asked, StreamHandle stream) override {
+        if (asked.source && asked.source != this) return copy_through_host(asked, stream);
+        const auto place = [](const RawCopy::Place& given) {
+            return given.host ? work::on_host(given.host) : work::on_device(given.address);
+        };
+        run(stream, work::Copy{.to = place(asked.to),
+                               .from = place(asked.from),
+                               .bytes = asked.bytes,
+                               .rows = asked.rows,
+                               .planes = asked.planes,
+                               .to_pitch = {asked.to.row_pitch, asked.to.plane_pitch},
+                               .from_pitch = {asked.from.row_pitch, asked.from.plane_pitch}});
     }
     void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) override {
         run(stream, work::Fill{to, {element.begin(), element.end()}, count});
@@ -86,12 +96,15 @@ public:
         as_kernel_error([&] { stream == default_stream ? host_.finish() : host_.finish(on(stream)); });
     }
 
-    EventHandle record(StreamHandle stream) override {
-        const emulator::EventId event = host_.create_event({.context = host_.primary()});
-        run(stream, work::Record{event});
-        return EventHandle(event);
+    void call(const Reference<const HostFunction>& function, StreamHandle stream) override {
+        host_.enqueue(on(stream), work::HostCall{[function] { (*function)(); }});
     }
+
+    EventHandle create_event() override { return EventHandle(host_.create_event({.context = host_.primary()})); }
     void destroy_event(EventHandle event) noexcept override { host_.destroy(id_of(event)); }
+    /// Returns when what it waits for is done, so nobody has to wait for the event.
+    void record(EventHandle event, StreamHandle stream) override { run(stream, work::Record{id_of(event)}); }
+    void wait(EventHandle event, StreamHandle stream) override { run(stream, work::Wait{id_of(event)}); }
     void synchronize(EventHandle) override {}
     double milliseconds(EventHandle start, EventHandle stop) override {
         const auto time = [&](EventHandle event) { return host_.find(id_of(event)).value().time.value(); };

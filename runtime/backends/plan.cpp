@@ -25,11 +25,15 @@ public:
         return next_.fetch_add((bytes / alignment + 1) * alignment);
     }
     void release(std::uint64_t) noexcept override {}
+    std::uint64_t allocate(std::size_t bytes, std::string_view name, StreamHandle) override {
+        return allocate(bytes, name);
+    }
+    void release(std::uint64_t, StreamHandle) noexcept override {}
     void rename(std::uint64_t, std::string_view) override {}
 
-    void write(std::uint64_t, std::span<const std::byte>, StreamHandle) override {}
-    void read(std::uint64_t, std::span<std::byte>, StreamHandle) override { nothing_runs(); }
-    void copy(std::uint64_t, std::uint64_t, std::size_t, StreamHandle) override {}
+    void copy(const RawCopy& copy, StreamHandle) override {
+        if (copy.to.host) nothing_runs();
+    }
     void fill(std::uint64_t, std::span<const std::byte>, std::size_t, StreamHandle) override {}
 
     ModuleHandle load(const PtxText&) override { nothing_runs(); }
@@ -43,8 +47,12 @@ public:
     void destroy_stream(StreamHandle) noexcept override {}
     void synchronize(StreamHandle) override {}
 
-    EventHandle record(StreamHandle) override { return {}; }
+    void call(const Reference<const HostFunction>&, StreamHandle) override {}
+
+    EventHandle create_event() override { return {}; }
     void destroy_event(EventHandle) noexcept override {}
+    void record(EventHandle, StreamHandle) override {}
+    void wait(EventHandle, StreamHandle) override {}
     void synchronize(EventHandle) override {}
     double milliseconds(EventHandle, EventHandle) override { return 0; }
 

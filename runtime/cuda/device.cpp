@@ -4,16 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
-#include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "codegen/ptx/table/target.hpp"
-#include "codegen/ptx/text/layout.hpp"
+#include "runtime/cuda/host_calls.hpp"
+#include "runtime/cuda/layouts.hpp"
 #include "runtime/emulator/agents/bulk/tensor_map.hpp"
 
 namespace ikat::runtime::cuda {
@@ -23,13 +22,6 @@ template <class Handle, class Pointer>
 Handle to_handle(Pointer pointer) {
     return Handle(reinterpret_cast<std::uintptr_t>(pointer));
 }
-
-/// Where the parameters of an entry start in the bytes of a launch, and how many bytes they take.
-struct Layout {
-    std::vector<std::uint64_t> offsets;
-    std::uint64_t bytes = 0;
-};
-using Layouts = std::map<std::string, Layout, std::less<>>;  // by the entry's name
 
 struct Loaded {
     Module module = nullptr;
@@ -85,33 +77,18 @@ public:
     std::uint64_t allocate(std::size_t bytes, std::string_view name) override {
         enter();
         DevicePointer address = 0;
-        const Result result = driver_->cuMemAlloc_v2(&address, std::max<std::size_t>(bytes, 1));
-        if (result == Result::OutOfMemory)
-            throw Error(fmt::format("no device memory for the {} bytes of buffer '{}'", bytes, name),
-                        fmt::format("{} has {} bytes in all", properties_.name, properties_.memory_bytes));
-        check(result, "cuMemAlloc");
+        check_memory(driver_->cuMemAlloc_v2(&address, std::max<std::size_t>(bytes, 1)), "cuMemAlloc", bytes, name);
         return address;
     }
     void release(std::uint64_t address) noexcept override {
         if (entered()) driver_->cuMemFree_v2(address);
     }
+    std::uint64_t allocate(std::size_t bytes, std::string_view name, StreamHandle stream) override;
+    void release(std::uint64_t address, StreamHandle stream) noexcept override;
     void rename(std::uint64_t, std::string_view) override {}
 
-    void write(std::uint64_t to, std::span<const std::byte> from, StreamHandle stream) override {
-        enter();
-        if (!from.empty())
-            check(driver_->cuMemcpyHtoDAsync_v2(to, from.data(), from.size(), to_stream(stream)), "cuMemcpyHtoDAsync");
-    }
-    void read(std::uint64_t from, std::span<std::byte> to, StreamHandle stream) override {
-        enter();
-        if (!to.empty())
-            check(driver_->cuMemcpyDtoHAsync_v2(to.data(), from, to.size(), to_stream(stream)), "cuMemcpyDtoHAsync");
-        wait_for(stream);
-    }
-    void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, StreamHandle stream) override {
-        enter();
-        if (bytes) check(driver_->cuMemcpyDtoDAsync_v2(to, from, bytes, to_stream(stream)), "cuMemcpyDtoDAsync");
-    }
+    using Backend::copy;
+    void copy(const RawCopy& asked, StreamHandle stream) override;
     void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) override;
 
     ModuleHandle load(const PtxText& ptx) override;
@@ -138,18 +115,28 @@ public:
     /// Work in the default stream waits for that of others; to wait for the default stream alone does not.
     void synchronize(StreamHandle stream) override {
         enter();
-        if (stream != default_stream) return wait_for(stream);
-        check_work(driver_->cuCtxSynchronize(), "cuCtxSynchronize");
+        if (stream == default_stream)
+            check_work(driver_->cuCtxSynchronize(), "cuCtxSynchronize");
+        else
+            check_work(driver_->cuStreamSynchronize(to_stream(stream)), "cuStreamSynchronize");
+        calls_->rethrow();
     }
 
-    EventHandle record(StreamHandle stream) override {
+    void call(const Reference<const HostFunction>& function, StreamHandle stream) override;
+
+    EventHandle create_event() override {
         enter();
         Event event = nullptr;
         check(driver_->cuEventCreate(&event, 0), "cuEventCreate");
-        const Result result = driver_->cuEventRecord(event, to_stream(stream));
-        if (result != Result::Success) driver_->cuEventDestroy_v2(event);
-        check(result, "cuEventRecord");
         return to_handle<EventHandle>(event);
+    }
+    void record(EventHandle event, StreamHandle stream) override {
+        enter();
+        check(driver_->cuEventRecord(to_event(event), to_stream(stream)), "cuEventRecord");
+    }
+    void wait(EventHandle event, StreamHandle stream) override {
+        enter();
+        check(driver_->cuStreamWaitEvent(to_stream(stream), to_event(event), 0), "cuStreamWaitEvent");
     }
     void destroy_event(EventHandle event) noexcept override {
         if (entered()) driver_->cuEventDestroy_v2(to_event(event));
@@ -170,9 +157,13 @@ private:
     void enter() const { check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
     bool entered() const noexcept { return driver_->cuCtxSetCurrent(context_) == Result::Success; }
     void check(Result result, std::string_view doing) const { driver_->check(result, doing); }
-    void wait_for(StreamHandle stream) const {
-        check_work(driver_->cuStreamSynchronize(to_stream(stream)), "cuStreamSynchronize");
+    void check_memory(Result result, std::string_view doing, std::size_t bytes, std::string_view name) const {
+        if (result == Result::OutOfMemory)
+            throw Error(fmt::format("no device memory for the {} bytes of buffer '{}'", bytes, name),
+                        fmt::format("{} has {} bytes in all", properties_.name, properties_.memory_bytes));
+        check(result, doing);
     }
+    void copy_row(const RawCopy& asked, Stream stream) const;
     /// Like check, for failures that may be due to an earlier kernel.
     void check_work(Result result, std::string_view doing) const;
     void allow_dynamic_shared(Function function, const RawLaunch& launch) const;
@@ -183,7 +174,77 @@ private:
     Context context_ = nullptr;
     mutable std::mutex mutex_;
     std::string last_launch_;  // for messages: the possible cause of a later failure
+    const Reference<HostCalls> calls_ = make_reference<HostCalls>();
 };
+
+/// Without memory in the order of a stream, which drivers have since CUDA 11.2, it is there at once, and is freed when
+/// the stream has done its work.
+std::uint64_t Device::allocate(std::size_t bytes, std::string_view name, StreamHandle stream) {
+    if (!driver_->cuMemAllocAsync) return allocate(bytes, name);
+    enter();
+    DevicePointer address = 0;
+    check_memory(driver_->cuMemAllocAsync(&address, std::max<std::size_t>(bytes, 1), to_stream(stream)),
+                 "cuMemAllocAsync", bytes, name);
+    return address;
+}
+
+void Device::release(std::uint64_t address, StreamHandle stream) noexcept {
+    if (!entered()) return;
+    if (driver_->cuMemFreeAsync && driver_->cuMemFreeAsync(address, to_stream(stream)) == Result::Success) return;
+    driver_->cuStreamSynchronize(to_stream(stream));
+    driver_->cuMemFree_v2(address);
+}
+
+/// A row within the device, or to or from the host.
+void Device::copy_row(const RawCopy& asked, Stream stream) const {
+    const auto& [to, from] = std::tie(asked.to, asked.from);
+    if (to.host)
+        check(driver_->cuMemcpyDtoHAsync_v2(to.host, from.address, asked.bytes, stream), "cuMemcpyDtoHAsync");
+    else if (from.host)
+        check(driver_->cuMemcpyHtoDAsync_v2(to.address, from.host, asked.bytes, stream), "cuMemcpyHtoDAsync");
+    else
+        check(driver_->cuMemcpyDtoDAsync_v2(to.address, from.address, asked.bytes, stream), "cuMemcpyDtoDAsync");
+}
+
+void Device::copy(const RawCopy& asked, StreamHandle on) {
+    enter();
+    if (asked.bytes == 0 || asked.rows == 0 || asked.planes == 0) return;
+    const Stream stream = to_stream(on);
+    const bool from_elsewhere = asked.source && asked.source != this;
+    if (from_elsewhere && asked.source->properties().kind != DeviceKind::Cuda) return copy_through_host(asked, on);
+    if (!from_elsewhere && asked.rows == 1 && asked.planes == 1) return copy_row(asked, stream);
+    const auto end = [&](const RawCopy::Place& place, const Device& device) -> BoxCopy::End {
+        const std::size_t pitch = asked.rows > 1 ? place.row_pitch : asked.bytes;
+        return {.type = place.host ? BoxCopy::MemoryType::Host : BoxCopy::MemoryType::Device,
+                .host = place.host,
+                .device = place.address,
+                .context = from_elsewhere ? device.context_ : nullptr,
+                .pitch = pitch,
+                .height = asked.rows};
+    };
+    BoxCopy box{.from = end(asked.from, from_elsewhere ? static_cast<const Device&>(*asked.source) : *this),
+                .to = end(asked.to, *this),
+                .width = asked.bytes,
+                .height = asked.rows};
+    // One plane after the other: a plane's pitch need not be a number of rows.
+    for (std::uint64_t plane = 0; plane < asked.planes; ++plane) {
+        const auto advance = [](BoxCopy::End& place, std::uint64_t bytes) {
+            place.host ? void(place.host = static_cast<std::byte*>(place.host) + bytes) : void(place.device += bytes);
+        };
+        if (plane) advance(box.from, asked.from.plane_pitch), advance(box.to, asked.to.plane_pitch);
+        if (from_elsewhere)
+            check(driver_->cuMemcpy3DPeerAsync(&box, stream), "cuMemcpy3DPeerAsync");
+        else
+            check(driver_->cuMemcpy3DAsync_v2(&box, stream), "cuMemcpy3DAsync");
+    }
+}
+
+void Device::call(const Reference<const HostFunction>& function, StreamHandle stream) {
+    enter();
+    auto one = std::make_unique<HostCalls::Call>(HostCalls::Call{function, calls_});
+    check(driver_->cuLaunchHostFunc(to_stream(stream), HostCalls::run, one.get()), "cuLaunchHostFunc");
+    static_cast<void>(one.release());  // run() deletes it
+}
 
 void Device::check_work(Result result, std::string_view doing) const {
     if (!is_kernel_failure(result)) return check(result, doing);
@@ -216,37 +277,6 @@ void Device::fill(std::uint64_t to, std::span<const std::byte> element, std::siz
     const std::size_t bytes = element.size() * count;
     for (std::size_t done = element.size(); done < bytes; done *= 2)
         copy(to + done, to, std::min(done, bytes - done), stream);
-}
-
-/// Whether a parameter may be aligned to more than 16 bytes: the map of a tensor, say.
-bool has_wide_parameters(std::string_view ptx) {
-    constexpr std::string_view space = ".param", align = ".align";
-    const auto skip = [&](std::size_t at) { return std::min(ptx.find_first_not_of(" \t\r\n", at), ptx.size()); };
-    for (auto at = ptx.find(space); at != ptx.npos; at = ptx.find(space, at)) {
-        at = skip(at + space.size());
-        if (!ptx.substr(at).starts_with(align)) continue;
-        std::uint32_t alignment = 0;
-        std::from_chars(ptx.data() + skip(at + align.size()), ptx.data() + ptx.size(), alignment);
-        if (alignment > 16) return true;
-    }
-    return false;
-}
-
-/// The driver takes parameters in one piece, but then each where it has it itself, which depends on the device: behind
-/// 0x210 bytes of its own on sm_90, which are no multiple of 32. It is those of wide parameters that are given one by
-/// one.
-Layouts layouts_of(const PtxText& ptx) {
-    Layouts out;
-    if (!has_wide_parameters(ptx.text)) return out;
-    const ptx::Module module = ptx::parse(ptx.text, ptx.name);
-    for (const ptx::Function& function : module.functions) {
-        if (!function.is_entry || function.parameters.empty()) continue;
-        const ptx::Variable& last = function.parameters.back();
-        Layout layout{ptx::parameter_offsets(module, function)};
-        layout.bytes = layout.offsets.back() + ptx::variable_bytes(module, last, last.declarators.front());
-        out.emplace(module.text(function.name), std::move(layout));
-    }
-    return out;
 }
 
 ModuleHandle Device::load(const PtxText& ptx) {

@@ -71,6 +71,22 @@ struct alignas(64) TensorMap {
     std::byte bytes[128];
 };
 
+/// A copy of a box between two contexts, or within one.
+struct BoxCopy {
+    enum class MemoryType : unsigned { Host = 1, Device = 2 };
+    struct End {
+        std::size_t x = 0, y = 0, z = 0, level = 0;
+        MemoryType type{};
+        void* host = nullptr;
+        DevicePointer device = 0;
+        void* array = nullptr;
+        Context context = nullptr;          // of a copy between contexts
+        std::size_t pitch = 0, height = 0;  // bytes of a row, rows of a plane
+    };
+    End from, to;
+    std::size_t width = 0, height = 1, depth = 1;  // bytes, rows, planes
+};
+
 /// The driver's functions, one pointer each. Made by load_driver.
 struct Driver {
 #define FUNCTION(symbol, ...) Result (*symbol)(__VA_ARGS__) = nullptr;

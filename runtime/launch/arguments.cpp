@@ -16,12 +16,10 @@
 
 namespace ikat::runtime {
 
-std::uint64_t Argument::address() const { return memory->address() + offset; }
-std::uint64_t Argument::bytes() const {
-    const std::uint64_t all = memory ? memory->bytes() : 0;
-    return std::min(length, all - std::min(offset, all));
+const BufferPart* Argument::memory() const {
+    if (is_buffer()) return &part;
+    return mapped ? &mapped->buffer.part : nullptr;
 }
-std::uint64_t Argument::elements() const { return bytes() / info(type).bytes; }
 
 std::vector<Argument> detail::room_for(const KernelInfo& kernel) {
     std::vector<Argument> list;
@@ -94,11 +92,12 @@ Argument adapt(const HostScalar& number, ir::Type type, const KernelInfo& kernel
 
 Argument buffer_argument(ir::Type element, const BufferPart& part, const KernelInfo& kernel, std::size_t position,
                          const Location& where) {
-    if (part.is_there()) return {.type = element, .memory = part.memory, .offset = part.offset, .length = part.bytes};
+    if (part.is_there()) return {.type = element, .part = part};
     throw Error(Diagnostic{
         .where = where,
-        .message = fmt::format("launch of '{}': the buffer of '{}' {}", kernel.name, kernel.parameters[position].name,
-                               part.memory ? "has been freed" : "is an empty slice without a buffer"),
+        .message =
+            fmt::format("launch of '{}': the buffer of '{}' {}", kernel.name, kernel.parameters[position].name,
+                        part.memory ? "has been freed" : "was moved from, or is an empty slice without a buffer"),
         .hint = part.memory ? freed_hint : "give it a buffer, or buffer.slice(first, count)"});
 }
 
@@ -138,10 +137,9 @@ Argument map_argument(ir::Type element, const BufferPart& part, std::span<const 
             .message = fmt::format("launch of '{}': '{}': {}", kernel.name, kernel.parameters[position].name, message),
             .hint = std::move(hint)});
     };
-    if (!part.memory->device()) refuse("its buffer was moved from", moved_from_hint);
     const TensorMapInfo& box = *kernel.map_at(std::uint32_t(position));
     emulator::TensorMap map{.type = map_type(element), .rank = box.rank};
-    map.address = buffer.address() - back * info(element).bytes;
+    map.address = part.address() - back * info(element).bytes;
     const std::size_t last = box.rank - 1;
     for (std::size_t d = 0; d <= last; ++d) {
         map.extents[d] = extents[last - d];
@@ -164,7 +162,7 @@ std::vector<emulator::LaunchView> views_of(const KernelInfo& kernel, std::span<c
         if (!arguments[i].is_buffer()) continue;
         emulator::LaunchView& given =
             views.emplace_back(emulator::LaunchView{.argument = kernel.parameters[i].name,
-                                                    .address = arguments[i].address(),
+                                                    .address = arguments[i].part.address(),
                                                     .element_bytes = std::uint32_t(info(arguments[i].type).bytes),
                                                     .extents = {arguments[i].elements()},
                                                     .pitches = {}});
@@ -179,20 +177,23 @@ std::vector<emulator::LaunchView> views_of(const KernelInfo& kernel, std::span<c
     return views;
 }
 
+void own_bytes(Argument& argument) {
+    if (argument.raw.empty() || argument.mapped || argument.own) return;
+    argument.own = make_reference<RawBytes>(argument.raw);
+    argument.raw = argument.own->bytes;
+}
+
 std::vector<std::byte> pack(std::span<const Argument> arguments) {
     std::vector<std::byte> out;
-    const auto aligned = [&](std::size_t alignment) { return (out.size() + alignment - 1) / alignment * alignment; };
+    ParameterLayout layout;
     for (const Argument& argument : arguments) {
-        if (!argument.raw.empty()) {
-            out.resize(aligned(argument.alignment));
-            out.insert(out.end(), argument.raw.begin(), argument.raw.end());
-            continue;
-        }
-        const std::size_t bytes = argument.is_buffer() ? 8 : info(argument.type).bytes;
-        const std::size_t offset = aligned(bytes);
-        const std::uint64_t bits = argument.is_buffer() ? argument.address() : argument.bits;
-        out.resize(offset + bytes);
-        std::memcpy(out.data() + offset, &bits, bytes);
+        const std::uint64_t bits = argument.is_buffer() ? argument.part.address() : argument.bits;
+        std::span<const std::byte> bytes = argument.raw;
+        if (bytes.empty())
+            bytes = std::as_bytes(std::span(&bits, 1)).first(argument.is_buffer() ? 8 : info(argument.type).bytes);
+        const std::size_t at = layout.add(bytes.size(), argument.raw.empty() ? bytes.size() : argument.alignment);
+        out.resize(layout.bytes());
+        std::memcpy(out.data() + at, bytes.data(), bytes.size());
     }
     return out;
 }

@@ -9,6 +9,7 @@
 
 #include "codegen/kernel/kernel_info.hpp"
 #include "runtime/buffer.hpp"
+#include "runtime/launch/roles.hpp"
 
 namespace ikat::runtime {
 namespace {
@@ -27,9 +28,6 @@ std::string text(const Argument& argument) {
 }
 
 bool is_pointer(const ir::Parameter& parameter) { return parameter.access != ir::Access::Value; }
-bool is_written(const ir::Parameter& parameter) {
-    return parameter.access == ir::Access::Out || parameter.access == ir::Access::InOut;
-}
 
 /// Whether an integer argument is negative.
 bool is_negative(const Argument& argument) {
@@ -41,17 +39,7 @@ std::uint64_t magnitude(const Argument& argument) {
 }
 
 /// Of a buffer; one that is given as bytes is its address.
-std::uint64_t address_of(const Argument& buffer) { return buffer.is_buffer() ? buffer.address() : buffer.bits; }
-
-/// The buffer that an argument is, or is a map of; null for others.
-const Argument* memory_of(const Argument& argument) {
-    return argument.is_buffer() ? &argument : argument.mapped ? &argument.mapped->buffer : nullptr;
-}
-
-/// Whether two buffers share a byte. The gaps between the rows of views count.
-bool overlap(const Argument& a, const Argument& b) {
-    return a.address() < b.address() + b.bytes() && b.address() < a.address() + a.bytes();
-}
+std::uint64_t address_of(const Argument& buffer) { return buffer.is_buffer() ? buffer.part.address() : buffer.bits; }
 
 /// Calls report(message, hint) for each limit of the device that a grid exceeds.
 void each_exceeded_limit(const Grid& grid, const DeviceProperties& device, auto&& report) {
@@ -94,7 +82,7 @@ struct Check {
     void size(const KernelInfo::LeastSize& least);
     void expectation(const KernelInfo::Expectation& expected);
     std::string words(std::size_t i) const;
-    void overlaps(std::size_t i);
+    void overlaps();
     void home(std::size_t i, const Backend& device);
     void view(const KernelInfo::View& view);
     void grid(const Grid& grid, const DeviceProperties& device) {
@@ -140,7 +128,7 @@ void Check::alignment(std::size_t i) {
     const Argument& argument = arguments[i];
     if (!is_pointer(parameter)) return;
     const std::uint64_t element = info(parameter.element).bytes, address = address_of(argument);
-    const bool has_elements = argument.bytes() > 0;
+    const bool has_elements = argument.part.bytes > 0;
     const auto report_unaligned = [&](std::uint64_t bytes, const std::string& hint) {
         report(fmt::format("buffer '{}' is not aligned to {} bytes", parameter.name, bytes), hint);
     };
@@ -153,7 +141,6 @@ void Check::alignment(std::size_t i) {
 
 void Check::size(const KernelInfo::LeastSize& least) {
     const Argument& buffer = arguments[least.pointer];
-    if (!buffer.memory->device()) return;  // home() tells
     std::uint64_t product = 1;
     const auto times = [&](std::uint64_t number) {
         if (__builtin_mul_overflow(product, number, &product)) product = ~std::uint64_t{0};
@@ -191,34 +178,26 @@ std::string Check::words(std::size_t i) const {
     return map ? fmt::format("map of {}[]", info(map->element).name) : text(kernel.parameters[i]);
 }
 
-/// Only an `in` parameter, and a map through which nothing is stored, promise that their memory is not written; each
-/// pair is reported once, from their side.
-void Check::overlaps(std::size_t i) {
-    const auto writes = [&](std::size_t j) {
-        const TensorMapInfo* const map = kernel.map_at(std::uint32_t(j));
-        return map ? map->is_written : is_written(kernel.parameters[j]);
-    };
-    const Argument* const mine = memory_of(arguments[i]);
-    if (!mine || writes(i)) return;
-    for (std::size_t j = 0; j < arguments.size(); ++j) {
-        const Argument* const other = memory_of(arguments[j]);
-        if (!other || !writes(j) || mine->memory->device() != other->memory->device() || !overlap(*mine, *other))
-            continue;
-        report(fmt::format("'{}' ({}) and '{}' ({}) are the same memory", kernel.parameters[i].name, words(i),
-                           kernel.parameters[j].name, words(j)),
+void Check::overlaps() {
+    std::vector<OperandRole> operands;
+    for (std::uint32_t i = 0; i < arguments.size(); ++i) {
+        const BufferPart* const memory = arguments[i].memory();
+        operands.push_back({.name = kernel.parameters[i].name,
+                            .part = memory ? *memory : BufferPart{},
+                            .role = kernel.writes(i) ? Role::Written : Role::Read});
+    }
+    for (const auto& [read, written] : forbidden_overlaps(operands, Overlaps::OfAKernel))
+        report(fmt::format("'{}' ({}) and '{}' ({}) are the same memory", operands[read].name, words(read),
+                           operands[written].name, words(written)),
                "the kernel reads the first through the read-only path: give them separate buffers, or declare one "
                "InOut parameter");
-    }
 }
 
 void Check::home(std::size_t i, const Backend& device) {
-    const Argument* const mine = memory_of(arguments[i]);
+    const BufferPart* const mine = arguments[i].memory();
     if (!mine || mine->memory->device() == &device) return;
-    if (!mine->memory->device())
-        report(fmt::format("the buffer of '{}' was moved from", kernel.parameters[i].name), moved_from_hint);
-    else
-        report(fmt::format("the buffer of '{}' is on another device", kernel.parameters[i].name),
-               "a kernel runs where its buffers are: upload the data to this device");
+    report(fmt::format("the buffer of '{}' is on another device", kernel.parameters[i].name),
+           "a kernel runs where its buffers are: upload the data to this device");
 }
 
 void Check::view(const KernelInfo::View& view) {
@@ -284,9 +263,9 @@ void check_launch(const KernelInfo& kernel, const LaunchPoint& point, std::span<
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         check.contract(i);
         check.alignment(i);
-        check.overlaps(i);
         check.home(i, device);
     }
+    check.overlaps();
     for (const KernelInfo::View& view : kernel.views) check.view(view);
     for (const KernelInfo::LeastSize& least : kernel.sizes) check.size(least);
     for (const KernelInfo::Expectation& expected : kernel.expectations) check.expectation(expected);
@@ -299,17 +278,14 @@ namespace {
 /// The parameters as they lie in memory; of arrays, the address alone is known.
 std::vector<Argument> unpacked(const KernelInfo& kernel, std::span<const std::byte> bytes) {
     std::vector<Argument> out;
-    std::size_t at = 0;
+    ParameterLayout layout;
     for (const ir::Parameter& parameter : kernel.parameters) {
-        const std::size_t size = parameter.bytes ? parameter.bytes : info(parameter.type).bytes;
-        const std::size_t alignment = parameter.bytes ? parameter.alignment : size;
-        at = (at + alignment - 1) / alignment * alignment;
-        Argument& argument = out.emplace_back(Argument{.type = parameter.type, .alignment = std::uint32_t(alignment)});
+        const std::size_t at = layout.add(parameter), size = layout.bytes() - at;
+        Argument& argument = out.emplace_back(Argument{.type = parameter.type, .alignment = parameter.alignment});
         if (parameter.bytes)
             argument.raw = bytes.subspan(at, size);
         else
             std::memcpy(&argument.bits, bytes.data() + at, size);
-        at += size;
     }
     return out;
 }

@@ -21,8 +21,8 @@ struct KernelInfo;
 
 namespace ikat::runtime {
 
-class Allocation;
 struct MappedTensor;
+struct RawBytes;
 
 /// A host number.
 struct HostScalar {
@@ -33,21 +33,28 @@ struct HostScalar {
 
 /// A scalar, a buffer or a part of one, or raw bytes.
 struct Argument {
-    ir::Type type = ir::Type::Void;            // of the scalar, or of the buffer's elements
-    std::uint64_t bits = 0;                    // of the scalar, in the low bits; the others are 0
-    const Allocation* memory = nullptr;        // of the buffer
-    std::uint64_t offset = 0;                  // of the part, in bytes
-    std::uint64_t length = ~std::uint64_t{0};  // of the part, in bytes; clamped to the end of the buffer
+    ir::Type type = ir::Type::Void;  // of the scalar, or of the buffer's elements
+    std::uint64_t bits = 0;          // of the scalar, in the low bits; the others are 0
+    BufferPart part{};               // of the buffer
 
     std::span<const std::byte> raw{};        // of type u8, read when the launch is called
     std::uint32_t alignment = 0;             // of the raw bytes
     Reference<const MappedTensor> mapped{};  // if these are the map of a tensor, what it is of
+    Reference<const RawBytes> own{};         // if these are the argument's own
 
-    bool is_buffer() const { return memory != nullptr; }
-    std::uint64_t address() const;   // of the buffer's part
-    std::uint64_t bytes() const;     // of the buffer's part
-    std::uint64_t elements() const;  // of the buffer's part
+    bool is_buffer() const { return bool(part.memory); }
+    /// What it is of a buffer, or is the map of; null for others.
+    const BufferPart* memory() const;
+    std::uint64_t elements() const { return part.bytes / info(type).bytes; }  // of the buffer's part
 };
+
+/// Raw bytes that an argument keeps.
+struct RawBytes final : Counted {
+    explicit RawBytes(std::span<const std::byte> of) : bytes(of.begin(), of.end()) {}
+    std::vector<std::byte> bytes;
+};
+/// Makes its raw bytes, if there are any, the argument's own.
+void own_bytes(Argument& argument);
 
 /// The map of a tensor and the memory that it is of.
 struct MappedTensor final : Counted {
@@ -103,7 +110,7 @@ std::vector<Argument> match(const KernelInfo& kernel, std::span<const Given> giv
 /// What a kernel is given of its buffers, for the emulator's checks.
 std::vector<emulator::LaunchView> views_of(const KernelInfo& kernel, std::span<const Argument> arguments);
 
-/// The arguments packed for a kernel: each at its natural alignment, raw bytes at theirs.
+/// The arguments packed for an entry: each at its natural alignment, raw bytes at theirs.
 std::vector<std::byte> pack(std::span<const Argument> arguments);
 
 }  // namespace ikat::runtime

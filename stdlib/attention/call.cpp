@@ -15,7 +15,7 @@ std::string extents_text(const std::array<std::uint64_t, 4>& extents) {
 }
 
 std::uint32_t access_of(const TensorView& x) {
-    std::uint64_t all = x.part.memory->address() + x.part.offset;
+    std::uint64_t all = x.part.address();
     for (std::size_t d = 0; d < 3; ++d)
         if (x.extents[d] > 1) all |= x.strides[d] * ir::info(x.type).bytes;
     for (const std::uint32_t bytes : {16u, 8u, 4u})

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/launch/roles.hpp"
 #include "stdlib/attention/attention.hpp"
-#include "stdlib/roles.hpp"
 
 namespace ikat::stdlib {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "codegen/pipeline/compile.hpp"
-#include "stdlib/roles.hpp"
+#include "runtime/launch/roles.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -223,12 +223,10 @@ void Gemm::check_sizes() const {
         fail(fmt::format("the bias has {} elements, C has {} columns", elements, n()), "it has one for each column");
 }
 
-std::uint64_t address_of(const runtime::BufferPart& part) { return part.memory->address() + part.offset; }
-
 /// By how many bytes rows of this can be accessed: 16, 8, 4, or 0.
 std::uint32_t access_of(const TensorView& x) {
     const std::uint64_t size = ir::info(x.type).bytes;
-    std::uint64_t all = address_of(x.part) | x.strides[1] * size | x.extents[2] * size;
+    std::uint64_t all = x.part.address() | x.strides[1] * size | x.extents[2] * size;
     if (x.extents[0] > 1) all |= x.strides[0] * size;
     for (const std::uint32_t bytes : {16u, 8u, 4u})
         if (all % bytes == 0) return bytes;
@@ -247,7 +245,7 @@ void Gemm::choose() {
     kernel_.has_residual = options_.residual.has_value();
     if (m() == 0 || n() == 0 || matrices() == 0) return;
     kernel_.c_is_aligned = is_aligned(C_) && (!residual_ || is_aligned(*residual_)) &&
-                           (!options_.bias || address_of(options_.bias->part) % 16 == 0);
+                           (!options_.bias || options_.bias->part.address() % 16 == 0);
     if (k() == 0) return;
     kernel_.access = {access_of(A_), access_of(B_)};
 

@@ -73,10 +73,10 @@ std::vector<trace::KernelHandle> kernels_of(const EmitOptions& options) {
     }
     std::vector<trace::KernelHandle> out;
     constexpr std::uint32_t usual = 132;
-    for (const runtime::RecordedLaunch& launch :
+    for (const runtime::node::Launch& launch :
          launches_of(*function, options.target, options.multiprocessors.value_or(usual), options.sizes, options.set))
-        if (std::ranges::find(out, launch.kernel.digest(), &trace::KernelHandle::digest) == out.end())
-            out.push_back(launch.kernel);
+        if (std::ranges::find(out, launch.kernel->digest(), &trace::KernelHandle::digest) == out.end())
+            out.push_back(*launch.kernel);
     if (out.empty())
         throw Error(fmt::format("'{}' has nothing to run for these sizes", options.name), "ask for others: --size");
     return out;

@@ -99,7 +99,7 @@ stdlib::NamedExtents parse_sizes(const NamedFunction& function, const std::vecto
 }
 
 /// A queue whose errors say no line: there is none on a command line.
-runtime::Queue queue_of(const runtime::Device& device) { return {device, std::source_location{}}; }
+runtime::Queue queue_of(const runtime::Recorder& recorder) { return {recorder, std::source_location{}}; }
 
 }  // namespace
 
@@ -131,22 +131,21 @@ std::vector<std::string> FunctionCall::names() const {
     return out;
 }
 
-std::vector<runtime::RecordedLaunch> FunctionCall::run(const runtime::Device& device,
-                                                       const Arguments& arguments) const {
+std::vector<runtime::node::Launch> FunctionCall::run(const runtime::Device& device, const Arguments& arguments) const {
     std::vector<runtime::MutableTensorView> arrays;
     for (std::size_t i = 0; i < function_->arrays.size(); ++i) {
         const ParsedArgument& given = arguments[arguments.original(first_ + i)];
         arrays.emplace_back(runtime::TensorView(
             function_->arrays[i].type, arguments.buffer(first_ + i)->memory().whole(), given.shape, *given.pitches));
     }
-    runtime::LaunchRecorder recorder(true);
-    function_->run(queue_of(device), arrays, settings_);
+    const runtime::Recorder recorder(device, runtime::Recorder::Runs::Yes);
+    function_->run(queue_of(recorder), arrays, settings_);
     return recorder.launches();
 }
 
-std::vector<runtime::RecordedLaunch> launches_of(const NamedFunction& function, std::string_view target,
-                                                 std::uint32_t multiprocessors, const std::vector<std::string>& sizes,
-                                                 const std::vector<std::string>& settings) {
+std::vector<runtime::node::Launch> launches_of(const NamedFunction& function, std::string_view target,
+                                               std::uint32_t multiprocessors, const std::vector<std::string>& sizes,
+                                               const std::vector<std::string>& settings) {
     const FunctionSettings parsed = parse_settings(function, settings);
     const stdlib::NamedExtents extents = parse_sizes(function, sizes);
     const auto device =
@@ -165,8 +164,8 @@ std::vector<runtime::RecordedLaunch> launches_of(const NamedFunction& function, 
         buffers.push_back(device.buffer<std::uint8_t>(bytes, array.name));
         arrays.emplace_back(runtime::TensorView(array.type, buffers.back().memory().whole(), shape, pitches));
     }
-    runtime::LaunchRecorder recorder(false);
-    function.run(queue_of(device), arrays, parsed);
+    const runtime::Recorder recorder(device, runtime::Recorder::Runs::No);
+    function.run(queue_of(recorder), arrays, parsed);
     return recorder.launches();
 }
 

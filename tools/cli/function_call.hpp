@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/launch/launch_recorder.hpp"
+#include "runtime/exec/recorder.hpp"
 #include "stdlib/functions.hpp"
 #include "tools/cli/run_arguments.hpp"
 
@@ -21,7 +21,7 @@ public:
 
     std::vector<std::string> names() const;
     /// Runs it; what it launched.
-    std::vector<runtime::RecordedLaunch> run(const runtime::Device& device, const Arguments& arguments) const;
+    std::vector<runtime::node::Launch> run(const runtime::Device& device, const Arguments& arguments) const;
 
 private:
     const stdlib::NamedFunction* function_;
@@ -31,9 +31,9 @@ private:
 
 /// What the function launches on a device of that target with so many multiprocessors, for arrays of these sizes:
 /// "m=300".
-std::vector<runtime::RecordedLaunch> launches_of(const stdlib::NamedFunction& function, std::string_view target,
-                                                 std::uint32_t multiprocessors, const std::vector<std::string>& sizes,
-                                                 const std::vector<std::string>& settings);
+std::vector<runtime::node::Launch> launches_of(const stdlib::NamedFunction& function, std::string_view target,
+                                               std::uint32_t multiprocessors, const std::vector<std::string>& sizes,
+                                               const std::vector<std::string>& settings);
 
 /// What `ikat kernels` says about it.
 std::string description(const stdlib::NamedFunction& function);

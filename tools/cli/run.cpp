@@ -127,8 +127,8 @@ private:
         for (Launch& launch : launches_) {
             const std::size_t before = traffic_.size();
             if (launch.call)
-                for (const auto& [kernel, grid] : launch.call->run(device, arguments_))
-                    launch.launched.push_back({kernel, grid});
+                for (const runtime::node::Launch& each : launch.call->run(device, arguments_))
+                    launch.launched.push_back({each.kernel, each.grid});
             else
                 launch.launched = {launch.file ? run_file(device, launch) : run_kernel(device, launch)};
             if (traffic_.size() > before) launch.traffic = before;
@@ -400,8 +400,7 @@ runtime::Argument Run::as_argument(const Launch& launch, std::size_t i, const ir
     const Arguments::Buffer* buffer = arguments_.buffer(launch.first + i);
     return {.type = type,
             .bits = argument(launch, i).bits,
-            .memory = buffer ? &buffer->memory() : nullptr,
-            .offset = argument(launch, i).offset};
+            .part = buffer ? buffer->memory().whole().from(argument(launch, i).offset) : runtime::BufferPart{}};
 }
 
 /// Grid and block default to the kernel's own choice.

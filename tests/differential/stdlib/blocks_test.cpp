@@ -57,7 +57,7 @@ Contents run(const runtime::Device& device, const stdlib::Entry& entry, const Tr
         auto bytes = contents(parameters[i].element, std::size_t(row[i].value));
         if (parameters[i].access == ir::Access::Out) std::ranges::fill(bytes, std::uint8_t{0xa5});
         buffers.push_back(device.upload(bytes, parameters[i].name));
-        arguments.push_back({.type = parameters[i].element, .memory = &buffers.back().memory()});
+        arguments.push_back({.type = parameters[i].element, .part = buffers.back().memory().whole()});
     }
     runtime::Grid grid = entry.grid(arguments, std::uint32_t(block.x ? block.count() : 0));
     if (block.x) grid.threads = block;

@@ -38,7 +38,7 @@ void Case::run(const runtime::Device& device, std::string_view kernel) const {
         if (arguments_[i].is_scalar)
             list.push_back({.type = arguments_[i].type, .bits = arguments_[i].bits});
         else
-            list.push_back({.type = arguments_[i].type, .memory = &buffers[i].memory()});
+            list.push_back({.type = arguments_[i].type, .part = buffers[i].memory().whole()});
     }
     device.launch(entry->handle(), entry->grid(list, 0), list);
     for (std::size_t i = 0; i < arguments_.size(); ++i) {

@@ -57,13 +57,12 @@ void check_launch(const runtime::Device& device, const stdlib::Entry& entry,
         }
         buffers.push_back(device.buffer<std::uint8_t>(bytes.size()));
         buffers.back().upload({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
-        arguments.push_back({.type = type, .memory = &buffers.back().memory()});
+        arguments.push_back({.type = type, .part = buffers.back().memory().whole()});
     }
     device.launch(entry.handle(), entry.grid(arguments, 0), arguments);
     for (const stdlib::Example::Expected& expected : example.expected()) {
         const runtime::Argument& argument = arguments[expected.parameter];
-        std::vector<std::uint8_t> got(argument.memory->bytes());
-        argument.memory->read(std::as_writable_bytes(std::span(got)));
+        const std::vector<std::uint8_t> got = runtime::BufferSlice<std::uint8_t>(argument.part).download();
         INFO("parameter " << entry.info().parameters[expected.parameter].name);
         compare(expected, argument.type, got);
     }

@@ -95,8 +95,8 @@ std::vector<T> of_rows(const runtime::Device& device, const std::string& kernel,
     REQUIRE(entry != nullptr);
     const auto from = device.upload(x);
     const auto to = device.buffer<T>(x.size());
-    const runtime::Argument arguments[] = {{.type = ir::type_of<T>, .memory = &from.memory()},
-                                           {.type = ir::type_of<T>, .memory = &to.memory()},
+    const runtime::Argument arguments[] = {{.type = ir::type_of<T>, .part = from.memory().whole()},
+                                           {.type = ir::type_of<T>, .part = to.memory().whole()},
                                            {.type = ir::Type::U32, .bits = rows},
                                            {.type = ir::Type::U32, .bits = columns}};
     const std::span<const runtime::Argument> list(arguments);

@@ -65,7 +65,7 @@ Measured measure(const stdlib::Entry& entry, const TrafficRow& row) {
         const auto elements = std::size_t(given.value);
         buffers.push_back(device.buffer<std::uint8_t>(elements * info(parameter.element).bytes, parameter.name));
         fill(buffers.back(), parameter.element, elements);
-        arguments.push_back({.type = parameter.element, .memory = &buffers.back().memory()});
+        arguments.push_back({.type = parameter.element, .part = buffers.back().memory().whole()});
         const std::size_t bytes = buffers.back().size();
         if (given.kind == Given::Kind::Small)
             out.small += bytes;
@@ -75,7 +75,7 @@ Measured measure(const stdlib::Entry& entry, const TrafficRow& row) {
     device.launch(entry.handle(), entry.grid(arguments, 0), arguments);
     for (const emulator::BufferTraffic& buffer : traffic.at(0).buffers) {
         const auto is_of = [&](const runtime::Argument& a) {
-            return a.memory && a.memory->address() == buffer.address;
+            return a.is_buffer() && a.part.address() == buffer.address;
         };
         const auto i = std::size_t(std::ranges::find_if(arguments, is_of) - arguments.begin());
         add(out, buffer, row.at(i).kind == Given::Kind::Streamed);

@@ -6,6 +6,7 @@
 #include <ikat/ikat.hpp>
 #include <ikat/stdlib.hpp>
 #include <ikat/testing.hpp>
+#include <ikat/work.hpp>
 
 #include <cstdlib>
 #include <filesystem>
@@ -54,6 +55,30 @@ TEST_CASE("docs/runtime.md: views") {
 
 void accumulate(const Queue& queue, const Buffer<float>& x, Buffer<float>& y) {
     queue.launch(saxpy, grid(x.size(), 256), 1.0f, x, y, x.size());
+}
+
+TEST_CASE("docs/runtime.md: what a queue takes, and work as a value") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t m = 3, k = 4, p = 5, n = 20;
+    const auto x = device.upload(std::vector<float>(n, 2));
+    auto y = device.upload(std::vector<float>(n, 1));
+    const Stream stream = device.stream();
+    bool told = false;
+    {
+        const Queue queue(stream);
+    auto between = queue.buffer<float>(m * k);                // memory from here on, which ends where the queue is when the buffer does
+    queue.copy(between.view(m, k), x.view(m, k).pitched(p));  // up to three dimensions; x may be another device's
+    queue.fill(y, 0.0f);
+    queue.call([&] { told = true; });                         // a function of the program, which must not use the device
+    const Event event = queue.record();
+    queue.wait(event);
+    }
+    const Recorder recorder(device, Recorder::Runs::No);      // calls are checked, and nothing is run
+    accumulate(recorder, x, y);
+    for (const Node& node : recorder.nodes()) Queue(stream).submit(node);
+    stream.synchronize();
+    CHECK(told);
+    CHECK(y.download() == std::vector<float>(n, 2));
 }
 
 TEST_CASE("docs/runtime.md: a queue") {

@@ -131,8 +131,8 @@ TEST_CASE("raw bytes: misuse is an error") {
     const runtime::Argument untyped[] = {{.type = ir::Type::U8},
                                          {.type = ir::Type::U8},
                                          {.type = ir::Type::U32},
-                                         {.type = ir::Type::F32, .memory = &y.memory()},
-                                         {.type = ir::Type::U64, .memory = &z.memory()}};
+                                         {.type = ir::Type::F32, .part = y.memory().whole()},
+                                         {.type = ir::Type::U64, .part = z.memory().whole()}};
     CHECK_THAT(message_of([&] { device.launch(raw.handle(), grid(1, 1), untyped); }),
                contains("parameter 'map' is 128 bytes at 64, the argument is u8"));
 }

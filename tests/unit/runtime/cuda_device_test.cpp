@@ -3,10 +3,13 @@
 #include "runtime/cuda/device.hpp"
 
 #include <array>
+#include <memory>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <vector>
 
+#include "runtime/device.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/runtime/cuda_fixture.hpp"
 
@@ -40,7 +43,7 @@ TEST_CASE("a missing device is an error") {
     CHECK_THAT(message_of([&] { cuda::open_device(driver, 0); }), contains("sees no device"));
 }
 
-TEST_CASE("memory: copies go through a stream; reading waits") {
+TEST_CASE("memory: copies go through a stream") {
     const FakeCuda fake;
     const auto device = fake.open();
     const std::array<int, 3> host{1, 2, 3};
@@ -50,8 +53,7 @@ TEST_CASE("memory: copies go through a stream; reading waits") {
     device->read(address, std::as_writable_bytes(std::span(back)), default_stream);
     device->release(address);
     CHECK(back == host);
-    CHECK(fake.log() ==
-          "cuMemAlloc 12\ncuMemcpyHtoDAsync 12 0\ncuMemcpyDtoHAsync 12 0\ncuStreamSynchronize 0\ncuMemFree\n");
+    CHECK(fake.log() == "cuMemAlloc 12\ncuMemcpyHtoDAsync 12 0\ncuMemcpyDtoHAsync 12 0\ncuMemFree\n");
 }
 
 TEST_CASE("memory: an empty buffer is one byte that is never copied") {
@@ -63,6 +65,83 @@ TEST_CASE("memory: an empty buffer is one byte that is never copied") {
     device->fill(address, bytes(1.0f), 0, default_stream);
     CHECK(fake.log() == "cuMemAlloc 1\n");
     device->release(address);
+}
+
+TEST_CASE("memory: boxes of two and three dimensions") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    std::vector<std::uint32_t> host(24), back(8);
+    for (std::uint32_t i = 0; i < 24; ++i) host[i] = i;
+    const std::uint64_t address = device->allocate(96, "x");
+    device->write(address, std::as_bytes(std::span(host)), default_stream);
+    fake.log();
+    auto* const to = reinterpret_cast<std::byte*>(back.data());
+    const RawCopy box{.to = {.host = to, .row_pitch = 8, .plane_pitch = 16},
+                      .from = {.address = address, .row_pitch = 16, .plane_pitch = 44},  // not a multiple of a row's
+                      .bytes = 8,
+                      .rows = 2,
+                      .planes = 2};
+    device->copy(box, default_stream);
+    CHECK(fake.log() == "cuMemcpy3DAsync 8 2 1 0\ncuMemcpy3DAsync 8 2 1 0\n");
+    CHECK(back == std::vector<std::uint32_t>{0, 1, 4, 5, 11, 12, 15, 16});
+    device->release(address);
+}
+
+TEST_CASE("memory of another device is copied by the driver, or through the host") {
+    const FakeCuda fake;
+    const auto device = fake.open(), other = fake.open();
+    const auto emulated = runtime::Device::open({.device = "emulator", .threads = 1});
+    const std::uint64_t to = device->allocate(16, "x"), from = other->allocate(16, "y");
+    other->fill(from, bytes(5u), 4, default_stream);
+    fake.log();
+    device->copy({.to = {.address = to}, .from = {.address = from}, .bytes = 16, .source = other.get()},
+                 default_stream);
+    CHECK(fake.log() == "cuMemcpy3DPeerAsync 16 1 1 0\n");
+    std::array<std::uint32_t, 4> back{};
+    device->read(to, std::as_writable_bytes(std::span(back)), default_stream);
+    CHECK(back == std::array<std::uint32_t, 4>{5, 5, 5, 5});
+
+    const auto x = emulated.upload(std::vector<std::uint32_t>{1, 2, 3, 4});
+    device->copy({.to = {.address = to}, .from = {.address = x.address()}, .bytes = 16, .source = &emulated.backend()},
+                 default_stream);
+    device->read(to, std::as_writable_bytes(std::span(back)), default_stream);
+    CHECK(back == std::array<std::uint32_t, 4>{1, 2, 3, 4});
+    device->release(to);
+    other->release(from);
+}
+
+TEST_CASE("memory in the order of a stream, and of a driver that has none") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    const StreamHandle stream = device->create_stream();
+    const std::string on = std::to_string(std::uint64_t(stream));
+    fake.log();
+    device->release(device->allocate(0, "x", stream), stream);
+    CHECK(fake.log() == "cuMemAllocAsync 1 " + on + "\ncuMemFreeAsync " + on + "\n");
+    fake.fail("cuMemAllocAsync", 2);
+    CHECK_THAT(message_of([&] { device->allocate(8, "x", stream); }),
+               contains("no device memory for the 8 bytes of buffer 'x'"));
+
+    auto older = std::make_shared<runtime::cuda::Driver>(*runtime::cuda::load_driver(FAKE_CUDA));
+    older->cuMemAllocAsync = nullptr, older->cuMemFreeAsync = nullptr;
+    const auto old_device = runtime::cuda::open_device(older, 0);
+    fake.log();
+    old_device->release(old_device->allocate(8, "x", stream), stream);
+    CHECK(fake.log() == "cuMemAlloc 8\ncuStreamSynchronize " + on + "\ncuMemFree\n");
+    device->destroy_stream(stream);
+}
+
+TEST_CASE("functions that a stream calls, and what they throw") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    struct Failing final : HostFunction {
+        void operator()() const override { throw std::runtime_error("from the program"); }
+    };
+    device->call(make_reference<Failing>(), default_stream);
+    CHECK_THROWS_WITH(device->synchronize(default_stream), "from the program");
+    device->synchronize(default_stream);  // it is told once
+    fake.fail("cuLaunchHostFunc", 700);
+    CHECK_THROWS_AS(device->call(make_reference<Failing>(), default_stream), Error);
 }
 
 TEST_CASE("memory: elements of each size are filled") {
@@ -97,7 +176,8 @@ std::set<unsigned long long> streams_of(const std::string& log) {
         words >> symbol;
         std::vector<unsigned long long> numbers;
         const bool has_stream = symbol.starts_with("cuMem") || symbol == "cuLaunchKernel" ||
-                                symbol == "cuStreamSynchronize" || symbol == "cuEventRecord";
+                                symbol == "cuStreamSynchronize" || symbol == "cuEventRecord" ||
+                                symbol == "cuStreamWaitEvent" || symbol == "cuLaunchHostFunc";
         if (!has_stream) continue;
         for (std::string word; words >> word && numbers.size() < 8;) numbers.push_back(std::stoull(word));
         out.insert(numbers.back());
@@ -130,7 +210,16 @@ TEST_CASE("every call of an operation carries its stream") {
               device->launch(module, {"add", {{1}, {1}}, std::as_bytes(std::span(parameters))}, stream);
           }) == own);
     CHECK(of([&] { device->launch(module, {"add", {{1}, {1}, 100000}}, stream); }) == own);
-    CHECK(of([&] { device->destroy_event(device->record(stream)); }) == own);
+    const EventHandle event = device->create_event();
+    CHECK(of([&] { device->record(event, stream); }) == own);
+    CHECK(of([&] { device->wait(event, stream); }) == own);
+    device->destroy_event(event);
+    CHECK(of([&] { device->release(device->allocate(16, "y", stream), stream); }) == own);
+    const RawCopy box{.to = {.address = address + 20, .row_pitch = 8},
+                      .from = {.address = address, .row_pitch = 8},
+                      .bytes = 4,
+                      .rows = 2};
+    CHECK(of([&] { device->copy(box, stream); }) == own);
     CHECK(of([&] { device->synchronize(stream); }) == own);
     device->destroy_stream(stream);
     device->unload(module);
@@ -267,9 +356,13 @@ TEST_CASE("streams and events") {
     const auto device = fake.open();
     const StreamHandle stream = device->create_stream();
     CHECK(fake.log() == "cuStreamCreate 0\n");
-    const EventHandle start = device->record(stream), stop = device->record(stream);
+    const EventHandle start = device->create_event(), stop = device->create_event();
+    device->record(start, stream);
+    device->record(stop, stream);
     const std::string on = std::to_string(std::uint64_t(stream));
-    CHECK(fake.log() == "cuEventCreate 0\ncuEventRecord " + on + "\ncuEventCreate 0\ncuEventRecord " + on + "\n");
+    CHECK(fake.log() == "cuEventCreate 0\ncuEventCreate 0\ncuEventRecord " + on + "\ncuEventRecord " + on + "\n");
+    device->wait(start, stream);
+    CHECK(fake.log() == "cuStreamWaitEvent 0 " + on + "\n");
     CHECK(device->milliseconds(start, stop) == 1.5);
     CHECK(fake.log() == "cuEventSynchronize\ncuEventElapsedTime\n");
     device->synchronize(stream);

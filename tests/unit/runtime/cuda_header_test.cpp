@@ -7,6 +7,7 @@
 
 #include <cuda.h>
 
+#include <cstddef>
 #include <type_traits>
 
 // Newer headers rename this function with a macro and declare only the new one. Drivers of all versions have the one
@@ -27,7 +28,9 @@ constexpr bool same_passing() {
         using P = std::remove_cv_t<std::remove_pointer_t<A>>;
         using Q = std::remove_cv_t<std::remove_pointer_t<B>>;
         constexpr bool opaque = std::is_class_v<P> && std::is_class_v<Q>;
-        if constexpr (opaque || (std::is_void_v<P> && std::is_void_v<Q>))
+        if constexpr (std::is_function_v<P>)
+            return std::is_same_v<P, Q>;
+        else if constexpr (opaque || (std::is_void_v<P> && std::is_void_v<Q>))
             return true;
         else
             return same_passing<P, Q>();
@@ -83,6 +86,9 @@ SAME(DeviceAttribute::MaxSharedMemoryPerBlockOptin, CU_DEVICE_ATTRIBUTE_MAX_SHAR
 SAME(FunctionAttribute::SharedSizeBytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
 SAME(FunctionAttribute::MaxDynamicSharedSizeBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
 
+SAME(BoxCopy::MemoryType::Host, CU_MEMORYTYPE_HOST);
+SAME(BoxCopy::MemoryType::Device, CU_MEMORYTYPE_DEVICE);
+
 SAME(JitOption::ErrorLogBuffer, CU_JIT_ERROR_LOG_BUFFER);
 SAME(JitOption::ErrorLogBufferSizeBytes, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
 
@@ -90,6 +96,28 @@ SAME(launch_param_end, CU_LAUNCH_PARAM_END_AS_INT);
 SAME(launch_param_buffer_pointer, CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT);
 SAME(launch_param_buffer_size, CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT);
 #undef SAME
+
+#define PLACE(ours, theirs)                                                                   \
+    static_assert(offsetof(cuda::BoxCopy, ours) == offsetof(CUDA_MEMCPY3D, theirs), #theirs); \
+    static_assert(offsetof(cuda::BoxCopy, ours) == offsetof(CUDA_MEMCPY3D_PEER, theirs), #theirs)
+PLACE(from.x, srcXInBytes);
+PLACE(from.type, srcMemoryType);
+PLACE(from.host, srcHost);
+PLACE(from.device, srcDevice);
+PLACE(from.pitch, srcPitch);
+PLACE(from.height, srcHeight);
+PLACE(to.x, dstXInBytes);
+PLACE(to.type, dstMemoryType);
+PLACE(to.host, dstHost);
+PLACE(to.device, dstDevice);
+PLACE(to.pitch, dstPitch);
+PLACE(to.height, dstHeight);
+PLACE(width, WidthInBytes);
+PLACE(height, Height);
+PLACE(depth, Depth);
+#undef PLACE
+static_assert(offsetof(cuda::BoxCopy, from.context) == offsetof(CUDA_MEMCPY3D_PEER, srcContext));
+static_assert(offsetof(cuda::BoxCopy, to.context) == offsetof(CUDA_MEMCPY3D_PEER, dstContext));
 
 TEST_CASE("our declarations of the driver are those of cuda.h") { SUCCEED("checked when this file was compiled"); }
 

@@ -156,6 +156,31 @@ Result cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, std::size_t by
     std::memcpy(host(to), host(from), bytes);
     return call("cuMemcpyDtoDAsync", {bytes, number(stream)});
 }
+namespace {
+Result copy_box(const char* symbol, const BoxCopy& box, Stream stream) {
+    const auto row = [](const BoxCopy::End& end, std::size_t y) {
+        char* const first = static_cast<char*>(end.type == BoxCopy::MemoryType::Host ? end.host : host(end.device));
+        return first + y * end.pitch;
+    };
+    for (std::size_t y = 0; y < box.height; ++y) std::memcpy(row(box.to, y), row(box.from, y), box.width);
+    return call(symbol, {box.width, box.height, box.depth, number(stream)});
+}
+}  // namespace
+Result cuMemcpy3DAsync_v2(const BoxCopy* box, Stream stream) { return copy_box("cuMemcpy3DAsync", *box, stream); }
+Result cuMemcpy3DPeerAsync(const BoxCopy* box, Stream stream) {
+    if (!box->from.context || !box->to.context) return Result::InvalidValue;
+    return copy_box("cuMemcpy3DPeerAsync", *box, stream);
+}
+Result cuMemAllocAsync(DevicePointer* pointer, std::size_t bytes, Stream stream) {
+    *pointer = number(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+    state().allocated.insert(*pointer);
+    return call("cuMemAllocAsync", {bytes, number(stream)});
+}
+Result cuMemFreeAsync(DevicePointer pointer, Stream stream) {
+    if (!state().allocated.erase(pointer)) return Result::InvalidValue;
+    std::free(host(pointer));
+    return call("cuMemFreeAsync", {number(stream)});
+}
 Result cuMemsetD8Async(DevicePointer to, unsigned char value, std::size_t count, Stream stream) {
     std::memset(host(to), value, count);
     return call("cuMemsetD8Async", {value, count, number(stream)});
@@ -223,6 +248,14 @@ Result cuStreamCreate(Stream* stream, unsigned flags) {
 }
 Result cuStreamDestroy_v2(Stream) { return call("cuStreamDestroy"); }
 Result cuCtxSynchronize() { return call("cuCtxSynchronize"); }
+Result cuStreamWaitEvent(Stream stream, Event, unsigned flags) {
+    return call("cuStreamWaitEvent", {flags, number(stream)});
+}
+Result cuLaunchHostFunc(Stream stream, void (*function)(void*), void* data) {
+    const Result result = call("cuLaunchHostFunc", {number(stream)});
+    if (result == Result::Success) function(data);
+    return result;
+}
 Result cuStreamSynchronize(Stream stream) { return call("cuStreamSynchronize", {number(stream)}); }
 Result cuEventCreate(Event* event, unsigned flags) {
     make(event);

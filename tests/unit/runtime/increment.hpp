@@ -40,8 +40,8 @@ done:
 
 inline std::vector<std::byte> parameters(const runtime::Buffer<std::uint32_t>& in,
                                          const runtime::Buffer<std::uint32_t>& out, std::uint32_t n) {
-    const runtime::Argument list[] = {{.type = ir::Type::U32, .memory = &in.memory()},
-                                      {.type = ir::Type::U32, .memory = &out.memory()},
+    const runtime::Argument list[] = {{.type = ir::Type::U32, .part = in.memory().whole()},
+                                      {.type = ir::Type::U32, .part = out.memory().whole()},
                                       {.type = ir::Type::U32, .bits = n}};
     return runtime::pack(list);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a launch checks before anything runs.
 #include "runtime/launch/launch.hpp"
+#include "runtime/launch/typed_launch.hpp"
 
 #include <cstring>
 
@@ -36,7 +37,7 @@ struct Launch {
 
     Argument n = {.type = ir::Type::U32, .bits = 16};
     static Argument buffer(const Allocation& memory, ir::Type type = ir::Type::F32) {
-        return {.type = type, .memory = &memory};
+        return {.type = type, .part = memory.whole()};
     }
 
     std::string refused(const std::vector<Argument>& arguments) {
@@ -103,9 +104,14 @@ TEST_CASE("launch: a view must lie inside its buffer") {
 
 TEST_CASE("launch: a buffer that was moved from") {
     Launch launch;
+    const BufferPart before = launch.x.whole();
     const Allocation kept = std::move(launch.x);
-    CHECK_THAT(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.y)}),
-               contains("the buffer of 'x' was moved from"));
+    const auto refused = [&](const BufferPart& part) {
+        return message_of([&] { buffer_argument(ir::Type::F32, part, launch.scale, 1, {"main.cpp", 9}); });
+    };
+    CHECK_THAT(refused(launch.x.whole()), contains("main.cpp:9: error: launch of 'scale': the buffer of 'x' was moved "
+                                                   "from, or is an empty slice without a buffer"));
+    CHECK(refused(before).empty());  // a part goes with the memory
 }
 
 TEST_CASE("launch: block shapes that the kernel's body requires") {
@@ -165,19 +171,21 @@ TEST_CASE("launch: an address that violates a contract") {
 TEST_CASE("launch: an address that is not a multiple of the element's size") {
     Launch launch;
     Argument y = Launch::buffer(launch.y);
-    for (y.offset = 0; y.offset < 9; ++y.offset) {
+    const BufferPart whole = y.part;
+    for (std::uint64_t offset = 0; offset < 9; ++offset) {
+        y.part = whole.from(offset);
         const std::string message = launch.refused({launch.n, launch.buffer(launch.x), y});
-        INFO("offset " << y.offset);
-        if (y.offset % 4 == 0) {
+        INFO("offset " << offset);
+        if (offset % 4 == 0) {
             CHECK(message.empty());
             continue;
         }
         CHECK_THAT(message, contains("main.cpp:9: error: launch of 'scale': buffer 'y' is not aligned to 4 bytes"));
         CHECK_THAT(message, contains("hint: its elements are f32: start at a multiple of their size"));
     }
-    y.offset = 64;  // no elements, so no access
+    y.part = whole.from(64);  // no elements, so no access
     CHECK(launch.refused({launch.n, launch.buffer(launch.x), y}).empty());
-    y.offset = 2, y.length = 0;
+    y.part = {whole.memory, 2, 0};
     CHECK(launch.refused({launch.n, launch.buffer(launch.x), y}).empty());
 }
 

@@ -52,7 +52,7 @@ std::vector<std::uint32_t> last_warps(std::string_view schedule, std::uint32_t w
     const Device device = Device::open({.device = "emulator", .threads = 1, .schedule = schedule});
     const Module module = device.load(last_warp(), "last.ptx");
     Buffer<std::uint32_t> out = device.buffer<std::uint32_t>(1, "out");
-    const Argument list[] = {{.type = ir::Type::U32, .memory = &out.memory()}};
+    const Argument list[] = {{.type = ir::Type::U32, .part = out.memory().whole()}};
     std::vector<std::uint32_t> last;
     for (int i = 0; i < launches; ++i) {
         device.launch(module, "last", {{1}, {32 * warps}}, pack(list));
@@ -89,7 +89,7 @@ TEST_CASE("a finding says how to repeat its order of warps") {
             const Device device = Device::open({.device = "emulator", .threads = 1, .schedule = schedule});
             const Module module = device.load(last_warp(true), "last.ptx");
             Buffer<std::uint32_t> out = device.buffer<std::uint32_t>(1, "out");
-            const Argument list[] = {{.type = ir::Type::U32, .memory = &out.memory()}};
+            const Argument list[] = {{.type = ir::Type::U32, .part = out.memory().whole()}};
             device.launch(module, "last", {{1}, {256}}, pack(list));
         });
     };
@@ -119,7 +119,7 @@ TEST_CASE("uninitialised registers of foreign PTX are found if options or the en
             const Device device = Device::open({.device = "emulator", .check = check});
             const Module module = device.load(unassigned, "unassigned.ptx");
             Buffer<std::uint32_t> out = device.buffer<std::uint32_t>(1, "out");
-            const Argument list[] = {{.type = ir::Type::U32, .memory = &out.memory()}};
+            const Argument list[] = {{.type = ir::Type::U32, .part = out.memory().whole()}};
             device.launch(module, "k", {{1}, {1}}, pack(list));
         });
     };
@@ -171,7 +171,7 @@ TEST_CASE("foreign PTX is only warned of what hardware lets pass, and sees the o
                 Device::open({.device = "emulator", .schedule = schedule, .check = check, .warnings = &out.warnings});
             const Module module = device.load(tail, "tail.ptx");
             Buffer<std::uint32_t> y = device.buffer<std::uint32_t>(4, "y");
-            const Argument list[] = {{.type = ir::Type::U32, .memory = &y.memory()}};
+            const Argument list[] = {{.type = ir::Type::U32, .part = y.memory().whole()}};
             const Grid grid{.blocks = {1}, .threads = {32}, .dynamic_shared_bytes = 32};
             out.error = message_of([&] {
                 for (int i = 0; i < 2; ++i) device.launch(module, "k", grid, pack(list));

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "codegen/ast/ast.hpp"
-#include "runtime/launch/launch_recorder.hpp"
+#include "runtime/exec/recorder.hpp"
 #include "stdlib/elementwise/elementwise.hpp"
 #include "stdlib/elementwise/saxpy.hpp"
 #include "stdlib/reduce/dot.hpp"
@@ -155,18 +155,15 @@ TEST_CASE("launches are recorded, and run or only checked") {
     const Device device = emulator();
     const Buffer<float> x = device.upload(std::vector<float>{1, 2});
     auto y = device.upload(std::vector<float>{1, 1});
-    const LaunchRecorder all(true);
-    stdlib::saxpy(device, 2, x, y);
-    {
-        const LaunchRecorder inner(false);
-        stdlib::saxpy(device, 2, x, y);
-        CHECK_THROWS_AS(stdlib::saxpy(device, 2, y, y), Error);
-        REQUIRE(inner.launches().size() == 1);
-        CHECK(inner.launches()[0].kernel.name() == std::string("saxpy"));
-        CHECK(inner.launches()[0].grid.blocks.count() == 1);
-    }
+    const Recorder all(device, Recorder::Runs::Yes), none(device, Recorder::Runs::No);
+    stdlib::saxpy(all, 2, x, y);
+    stdlib::saxpy(none, 2, x, y);
+    CHECK_THROWS_AS(stdlib::saxpy(none, 2, y, y), Error);
+    REQUIRE(none.launches().size() == 1);
+    CHECK(none.launches()[0].kernel->name() == std::string("saxpy"));
+    CHECK(none.launches()[0].grid.blocks.count() == 1);
     CHECK(y.download() == std::vector<float>{3, 5});
-    stdlib::saxpy(device, 2, x, y);
+    stdlib::saxpy(all, 2, x, y);
     CHECK(y.download() == std::vector<float>{5, 9});
     CHECK(all.launches().size() == 2);
 }

@@ -51,8 +51,8 @@ Outcome run(OpenOptions options, bool traps, bool allocates = false) {
     const Module module = device.load(flags, "flags.ptx");
     Buffer<std::uint32_t> flag = device.upload(std::vector<std::uint32_t>{0}),
                           sum = device.upload(std::vector<std::uint32_t>{5});
-    const Argument list[] = {{.type = ir::Type::U32, .memory = &flag.memory()},
-                             {.type = ir::Type::U32, .memory = &sum.memory()},
+    const Argument list[] = {{.type = ir::Type::U32, .part = flag.memory().whole()},
+                             {.type = ir::Type::U32, .part = sum.memory().whole()},
                              {.type = ir::Type::U32, .bits = traps},
                              {.type = ir::Type::U32, .bits = allocates}};
     out.said = message_of([&] { device.launch(module, "flags", {{1}, {64}}, pack(list)); });

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A point in the work of a device.
+#pragma once
+#include <utility>
+
+#include "runtime/backend.hpp"
+
+namespace ikat::runtime {
+
+/// What an Event is a handle of. It keeps its device open.
+struct EventObject final : Counted {
+    explicit EventObject(Reference<Backend> on) : device(std::move(on)), handle(device->create_event()) {}
+    ~EventObject() override { device->destroy_event(handle); }
+    const Reference<Backend> device;
+    const EventHandle handle;
+};
+
+/// A point in the work of a device or a stream, the last at which it was recorded; made by their record().
+class Event {
+public:
+    explicit Event(Reference<const EventObject> object) : object_(std::move(object)) {}
+
+    /// Waits until the work before it is done; throws its errors.
+    void synchronize() const { object()->device->synchronize(object()->handle); }
+    /// Throws Error if the event was moved from.
+    const Reference<const EventObject>& object() const {
+        if (!object_) throw Error(moved_from, moved_from_hint);
+        return object_;
+    }
+
+private:
+    Reference<const EventObject> object_;
+};
+
+/// Device time between two events of one device. Waits for `stop`.
+double elapsed_milliseconds(const Event& start, const Event& stop);
+
+}  // namespace ikat::runtime

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// How work is done on a stream of a device.
+#include <fmt/format.h>
+
+#include "codegen/kernel/kernel_info.hpp"
+#include "runtime/exec/node.hpp"
+#include "runtime/exec/queues.hpp"
+
+namespace ikat::runtime {
+namespace {
+
+struct Performer {
+    DeviceState& device;
+    StreamHandle stream;
+
+    void operator()(const node::Launch& launch) const;
+    void operator()(const node::Copy& copy) const;
+    void operator()(const node::Fill& fill) const;
+    void operator()(const node::Allocate& allocate) const { allocate.memory->begin(stream); }
+    void operator()(const node::Free& free) const { free.memory->finish(stream); }
+    void operator()(const node::HostCall& call) const { device.backend->call(call.function, stream); }
+    void operator()(const node::Record& record) const;
+    void operator()(const node::Wait& wait) const;
+
+private:
+    /// The module that the launch needs on this device, and its entry's own dynamic memory.
+    std::pair<ModuleHandle, std::uint32_t> loaded(const node::Launch& launch,
+                                                  std::shared_ptr<const LoadedKernel>& keeps) const;
+    [[noreturn]] static void refuse(const Location& where, const std::string& what, const char* hint) {
+        throw Error(Diagnostic{.where = where, .message = what, .hint = hint});
+    }
+};
+
+std::pair<ModuleHandle, std::uint32_t> Performer::loaded(const node::Launch& launch,
+                                                         std::shared_ptr<const LoadedKernel>& keeps) const {
+    if (launch.kernel) {
+        keeps = device.cache.get(*launch.kernel, device.options, device.backend);
+        return {keeps->module.handle(), keeps->compiled.info.own_dynamic_shared_bytes};
+    }
+    if (launch.module->device.get() != device.backend.get())
+        refuse(launch.where, fmt::format("launch of '{}': its module was loaded by another device", launch.entry),
+               "load the PTX on each device that runs it");
+    const KernelInfo* const info = launch.info();
+    return {launch.module->handle, info ? info->own_dynamic_shared_bytes : 0};
+}
+
+void Performer::operator()(const node::Launch& launch) const {
+    const KernelInfo* const info = launch.info();
+    for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
+        const BufferPart* const part = launch.arguments[i].memory();
+        if (!part) continue;
+        if (!part->is_there())
+            refuse(
+                launch.where,
+                fmt::format("launch of '{}': the buffer of '{}' has been freed", info->name, info->parameters[i].name),
+                freed_hint);
+        if (part->memory->device() != device.backend.get())
+            refuse(launch.where,
+                   fmt::format("launch of '{}': the buffer of '{}' is on another device", info->name,
+                               info->parameters[i].name),
+                   "a kernel runs where its buffers are: upload the data to this device");
+    }
+    std::shared_ptr<const LoadedKernel> keeps;
+    const auto [module, own_bytes] = loaded(launch, keeps);
+    Grid grid = launch.grid;
+    if (grid.blocks.count() == 0) return;
+    grid.dynamic_shared_bytes += own_bytes;
+    if (!info || !launch.parameters.empty())
+        return device.backend->launch(module, {launch.entry, grid, launch.parameters}, stream);
+    for (std::size_t i = 0; i < launch.arguments.size(); ++i)  // a nameless buffer has the parameter's name
+        if (launch.arguments[i].is_buffer() && launch.arguments[i].part.memory->name().empty())
+            device.backend->rename(launch.arguments[i].part.memory->address(), info->parameters[i].name);
+    const std::vector<std::byte> parameters = pack(launch.arguments);
+    std::vector<emulator::LaunchView> views;
+    if (device.backend->properties().kind == DeviceKind::Emulator) views = views_of(*info, launch.arguments);
+    device.backend->launch(module, {info->name, grid, parameters, views}, stream);
+}
+
+void Performer::operator()(const node::Copy& copy) const {
+    RawCopy raw{.bytes = copy.bytes, .rows = copy.rows, .planes = copy.planes};
+    const auto place = [&](const node::Copy::Place& given) -> RawCopy::Place {
+        const BufferPart& part = given.part;
+        if (!part.memory) return {0, given.host, given.row_pitch, given.plane_pitch};
+        if (part.memory->is_over()) refuse(copy.where, fmt::format("a copy: {}", freed), freed_hint);
+        const bool is_empty = copy.bytes == 0 || copy.rows == 0 || copy.planes == 0;
+        const std::uint64_t end =
+            is_empty ? 0 : (copy.planes - 1) * given.plane_pitch + (copy.rows - 1) * given.row_pitch + copy.bytes;
+        if (end > part.bytes)
+            refuse(copy.where,
+                   fmt::format("a copy of {} bytes for a part of buffer '{}', which has {}", end, part.memory->name(),
+                               part.bytes),
+                   "make the part large enough");
+        return {part.address(), nullptr, given.row_pitch, given.plane_pitch};
+    };
+    raw.to = place(copy.to), raw.from = place(copy.from);
+    if (copy.to.part.memory && copy.to.part.memory->device() != device.backend.get())
+        refuse(copy.where,
+               fmt::format("a copy to buffer '{}', which is on another device", copy.to.part.memory->name()),
+               "memory is written by a queue of its own device");
+    if (const auto& memory = copy.from.part.memory; memory && memory->device() != device.backend.get())
+        raw.source = memory->device();
+    if (raw.source && raw.to.host)
+        refuse(copy.where,
+               fmt::format("a copy from buffer '{}', which is on another device", copy.from.part.memory->name()),
+               "memory is read by a queue of its own device");
+    device.backend->copy(raw, stream);
+}
+
+void Performer::operator()(const node::Fill& fill) const {
+    if (!fill.to.is_there()) refuse(fill.where, fmt::format("a fill: {}", freed), freed_hint);
+    if (fill.to.memory->device() != device.backend.get())
+        refuse(fill.where, fmt::format("a fill of buffer '{}', which is on another device", fill.to.memory->name()),
+               "memory is written by a queue of its own device");
+    device.backend->fill(fill.to.address(), fill.element, fill.to.bytes / fill.element.size(), stream);
+}
+
+void Performer::operator()(const node::Record& record) const {
+    if (record.event->device.get() != device.backend.get())
+        throw Error("an event is recorded on another device", "make it by record() of the device that records it");
+    device.backend->record(record.event->handle, stream);
+}
+
+/// Devices of different kinds know nothing of each other's events: the host waits.
+void Performer::operator()(const node::Wait& wait) const {
+    Backend& its = *wait.event->device;
+    const bool same = &its == device.backend.get();
+    if (same || (its.properties().kind == DeviceKind::Cuda && device.backend->properties().kind == DeviceKind::Cuda))
+        device.backend->wait(wait.event->handle, stream);
+    else
+        its.synchronize(wait.event->handle);
+}
+
+}  // namespace
+
+void DeviceState::take(const Node& work) {
+    std::visit(Performer{*this, default_stream}, work.work);
+    const auto is = [&]<class... N>(N...) { return (std::holds_alternative<N>(work.work) || ...); };
+    if (!is(node::Allocate{}, node::Free{}, node::Record{}, node::Wait{})) backend->synchronize(default_stream);
+}
+
+void StreamState::take(const Node& work) { std::visit(Performer{*device, handle}, work.work); }
+
+}  // namespace ikat::runtime

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sinks that do work: a device and its streams.
+#pragma once
+#include <utility>
+
+#include "codegen/pipeline/compile.hpp"
+#include "runtime/backend.hpp"
+#include "runtime/cache.hpp"
+#include "runtime/exec/sink.hpp"
+
+namespace ikat::runtime {
+
+/// What a Device is: its backend, how kernels are compiled for it, and those that are loaded.
+struct DeviceState final : Sink {
+    Reference<Backend> backend;
+    CompileOptions options;
+    ModuleCache cache;
+
+    /// Waits for the work.
+    void take(const Node& work) override;
+    bool is_asynchronous() const override { return false; }
+};
+
+struct StreamState final : Sink {
+    explicit StreamState(Reference<DeviceState> on) : device(std::move(on)), handle(device->backend->create_stream()) {}
+    ~StreamState() override { device->backend->destroy_stream(handle); }
+
+    void take(const Node& work) override;
+    bool is_asynchronous() const override { return true; }
+
+    const Reference<DeviceState> device;
+    const StreamHandle handle;
+};
+
+}  // namespace ikat::runtime

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/launch/roles.hpp"
+
+#include <fmt/format.h>
+
+#include "runtime/view.hpp"
+
+namespace ikat::runtime {
+
+std::vector<std::pair<std::size_t, std::size_t>> forbidden_overlaps(std::span<const OperandRole> operands,
+                                                                    Overlaps by) {
+    std::vector<std::pair<std::size_t, std::size_t>> out;
+    const auto writes = [&](std::size_t i) { return operands[i].role == Role::Written; };
+    for (std::size_t i = 0; i < operands.size(); ++i)
+        for (std::size_t j = i + 1; j < operands.size(); ++j) {
+            const bool forbidden = by == Overlaps::OfAKernel ? writes(i) != writes(j) : writes(i) || writes(j);
+            if (!forbidden || !overlap(operands[i].part, operands[j].part)) continue;
+            out.push_back(by == Overlaps::OfAKernel && writes(i) ? std::pair(j, i) : std::pair(i, j));
+        }
+    return out;
+}
+
+void check_roles(std::string_view function, const Location& where, std::span<const OperandRole> operands) {
+    for (const OperandRole& each : operands)
+        if (each.part.memory && each.part.memory->is_over())
+            throw Error(Diagnostic{.where = where,
+                                   .message = fmt::format("{}: '{}': {}", function, each.name, freed),
+                                   .hint = freed_hint});
+    const auto word = [](const OperandRole& operand) { return operand.role == Role::Written ? "written" : "read"; };
+    for (const auto& [i, j] : forbidden_overlaps(operands, Overlaps::OfAFunction))
+        throw Error(Diagnostic{
+            .where = where,
+            .message = fmt::format("{}: '{}' ({}) and '{}' ({}) are the same memory", function, operands[i].name,
+                                   word(operands[i]), operands[j].name, word(operands[j])),
+            .hint = "what is written is no other operand's memory, not even between its rows: give it a buffer, or "
+                    "a slice, of its own"});
+}
+
+}  // namespace ikat::runtime

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of a device as everything knows it that uses it: the buffer that owns it, parts of that, and work on it. It
+// ends when its owner does; whoever else has a Reference can ask whether it has.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "codegen/support/reference.hpp"
+#include "runtime/backend.hpp"
+
+namespace ikat::runtime {
+
+class Sink;
+
+class MemoryBlock final : public Counted {
+public:
+    /// `bytes` bytes that are allocated at once. Throws Error if there are not that many. The name is for messages.
+    MemoryBlock(Reference<Backend> device, std::size_t bytes, std::string_view name);
+    /// ... or when begin() is called; end() is work for the queue then.
+    MemoryBlock(Reference<Backend> device, std::size_t bytes, std::string_view name, Reference<Sink> queue);
+    ~MemoryBlock() override;
+
+    std::uint64_t address() const { return address_; }
+    std::size_t bytes() const { return bytes_; }
+    const std::string& name() const { return name_; }
+    void rename(std::string_view name);
+    Backend* device() const { return device_.get(); }
+
+    /// Called by the owner: frees the memory, or asks the queue to. The object stays for those that still refer to it.
+    void end() noexcept;
+    bool is_over() const { return is_over_; }
+
+    /// At a point of a stream: allocates the memory if that was left for later, and frees it.
+    void begin(StreamHandle stream);
+    void finish(StreamHandle stream) noexcept;
+
+private:
+    Reference<Backend> device_;
+    std::uint64_t address_ = 0;
+    std::size_t bytes_ = 0;
+    std::string name_;
+    bool exists_ = false, is_over_ = false;
+    Reference<Sink> queue_{};
+};
+
+/// Bytes of a buffer.
+struct BufferPart {
+    Reference<MemoryBlock> memory{};
+    std::uint64_t offset = 0, bytes = 0;
+
+    bool is_there() const { return memory && !memory->is_over(); }
+    std::uint64_t address() const { return memory->address() + offset; }
+    /// What is left of it behind its first bytes.
+    BufferPart from(std::uint64_t first) const {
+        const std::uint64_t skipped = first < bytes ? first : bytes;
+        return {memory, offset + skipped, bytes - skipped};
+    }
+};
+
+/// Whether two parts share a byte. The gaps between the rows of views count.
+bool overlap(const BufferPart& a, const BufferPart& b);
+
+}  // namespace ikat::runtime

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program asks of a queue, as nodes for its sink.
+#include "runtime/queue.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "codegen/kernel/kernel_info.hpp"
+#include "runtime/device.hpp"
+#include "runtime/exec/node.hpp"
+#include "runtime/exec/recorder.hpp"
+#include "runtime/tensor_view.hpp"
+
+namespace ikat::runtime {
+
+Queue::Queue(const Device& device, const std::source_location& where)
+    : device_(&device), sink_(device.sink().get()), where_(where) {}
+Queue::Queue(const Stream& stream, const std::source_location& where)
+    : device_(&stream.device_), sink_(&stream.sink()), where_(where) {}
+Queue::Queue(const Recorder& recorder, const std::source_location& where)
+    : device_(&recorder.device_), sink_(recorder.sink_.get()), where_(where) {}
+
+void Queue::submit(const Node& work) const { sink_->take(work); }
+
+void Queue::launch_list(const trace::KernelHandle& kernel, const LaunchPoint& point,
+                        std::vector<Argument>&& arguments) const {
+    check_launch(kernel.info(), point, arguments, device_->backend());
+    for (Argument& argument : arguments) own_bytes(argument);
+    submit(
+        {node::Launch{.kernel = kernel, .grid = point.grid, .arguments = std::move(arguments), .where = point.where}});
+}
+
+void Queue::launch(const trace::KernelHandle& kernel, const LaunchPoint& point,
+                   std::span<const Argument> arguments) const {
+    launch_list(kernel, point, {arguments.begin(), arguments.end()});
+}
+
+void Queue::launch_given(const Module& module, std::string_view entry, const LaunchPoint& point,
+                         std::span<const Given> given) const {
+    const KernelInfo* const kernel = module.info(entry);
+    if (!kernel)
+        throw Error(
+            Diagnostic{.where = point.where,
+                       .message = fmt::format("launch of '{}': its PTX does not say what its parameters are", entry),
+                       .hint = "give them as bytes, parameters(...): only PTX of ikat has a section that says it"});
+    std::vector<Argument> arguments = match(*kernel, given, point.where);
+    check_launch(*kernel, point, arguments, device_->backend());
+    for (Argument& argument : arguments) own_bytes(argument);
+    submit({node::Launch{.module = module.object(),
+                         .entry = std::string(entry),
+                         .grid = point.grid,
+                         .arguments = std::move(arguments),
+                         .where = point.where}});
+}
+
+void Queue::launch(const Module& module, std::string_view entry, const Grid& grid,
+                   std::span<const std::byte> parameters, const Location& where) const {
+    if (const KernelInfo* const kernel = module.info(entry))
+        check_launch(*kernel, {grid, where}, parameters, device_->backend());
+    else
+        check_limits(entry, grid, device_->properties());
+    submit({node::Launch{.module = module.object(),
+                         .entry = std::string(entry),
+                         .grid = grid,
+                         .parameters = {parameters.begin(), parameters.end()},
+                         .where = where}});
+}
+
+namespace {
+
+/// Rows, planes and pitches of an array, in bytes.
+struct Box {
+    std::uint64_t bytes = 0, rows = 1, planes = 1, row_pitch = 0, plane_pitch = 0;
+};
+
+Box box_of(const TensorView& view, const Location& where) {
+    const auto refuse = [&](const char* message, const char* hint) {
+        throw Error(Diagnostic{.where = where, .message = message, .hint = hint});
+    };
+    if (view.rank > 3) refuse("a copy of an array of more than three dimensions", "copy parts of it");
+    const TensorView of = view.of_rank(3);
+    if (of.extents[2] > 1 && of.strides[2] != 1)
+        refuse("a copy of an array whose last dimension is not dense", "elements of a row follow each other");
+    const std::uint64_t element = ir::info(view.type).bytes;
+    return {of.extents[2] * element, of.extents[1], of.extents[0], of.strides[1] * element, of.strides[0] * element};
+}
+
+}  // namespace
+
+void Queue::copy(const MutableTensorView& to, const TensorView& from) const {
+    const Location where = this->where();
+    const auto differs = [&] {
+        if (to.type != from.type || to.rank != from.rank) return true;
+        for (std::uint32_t d = 0; d < to.rank; ++d)
+            if (to.extents[d] != from.extents[d]) return true;
+        return false;
+    };
+    if (differs())
+        throw Error(Diagnostic{.where = where,
+                               .message = "a copy between arrays of different types or extents",
+                               .hint = "a view gives an array other extents"});
+    const Box out = box_of(to, where), in = box_of(from, where);
+    submit({node::Copy{.to = {to.part, nullptr, out.row_pitch, out.plane_pitch},
+                       .from = {from.part, nullptr, in.row_pitch, in.plane_pitch},
+                       .bytes = in.bytes,
+                       .rows = in.rows,
+                       .planes = in.planes,
+                       .where = where}});
+}
+
+void Queue::fill(const BufferPart& to, std::span<const std::byte> element) const {
+    submit({node::Fill{.to = to, .element = {element.begin(), element.end()}, .where = where()}});
+}
+
+Allocation Queue::allocate(std::size_t count, std::size_t element_bytes, std::string_view name) const {
+    auto memory = make_reference<MemoryBlock>(Reference<Backend>(&device_->backend()),
+                                              checked_bytes(count, element_bytes, name), name, Reference<Sink>(sink_));
+    submit({node::Allocate{memory}});
+    return Allocation(std::move(memory));
+}
+
+void Queue::call(Reference<const HostFunction> function) const { submit({node::HostCall{std::move(function)}}); }
+
+Event Queue::record() const {
+    Event event(make_reference<EventObject>(Reference<Backend>(&device_->backend())));
+    record(event);
+    return event;
+}
+void Queue::record(const Event& event) const { submit({node::Record{event.object()}}); }
+void Queue::wait(const Event& event) const { submit({node::Wait{event.object()}}); }
+
+}  // namespace ikat::runtime
