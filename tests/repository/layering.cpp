@@ -218,6 +218,38 @@ void check_target(const Tree& tree, std::string_view path, const Include& includ
                          target + ')');
 }
 
+std::size_t indentation(std::string_view line) { return std::min(line.find_first_not_of(' '), line.size()); }
+
+/// A function can be read without scrolling. As clang-format leaves it: it begins in its column, and ends with a brace
+/// there.
+void check_functions(std::string_view path, std::string_view text, std::vector<std::string>& broken) {
+    constexpr std::size_t most_lines = 60, nowhere = ~std::size_t{0};
+    const std::vector<std::string_view> lines = split_lines(text);
+    const auto is_other = [](std::string_view head) {
+        for (const std::string_view word : {"namespace", "struct", "class", "enum", "if", "for", "while", "switch",
+                                            "do", "else", "try", "case", "}", "#", "//", "template <"})
+            if (head.starts_with(word)) return true;
+        return head.find('(') == head.npos && !head.ends_with(',');
+    };
+    for (const std::size_t column : {0u, 4u}) {
+        std::size_t open = nowhere;
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+            if (lines[i].empty() || indentation(lines[i]) < column) continue;
+            const std::string_view line = lines[i].substr(column);
+            if (line == "}") {
+                if (open != nowhere && i - open - 1 > most_lines)
+                    broken.push_back(place(path, open + 1) + "a function of " + std::to_string(i - open - 1) +
+                                     " lines: divide it");
+                open = nowhere;
+            } else if (line.front() != ' ' && !line.starts_with("//")) {
+                open = line.ends_with('{') && !is_other(line) ? i : nowhere;
+            } else if (line.ends_with(") {") && line.starts_with("      ") && open == nowhere) {
+                open = i;  // the end of a long head
+            }
+        }
+    }
+}
+
 /// A file has one subject, and a folder can be taken in at a glance.
 void check_sizes(const Tree& tree, std::vector<std::string>& broken) {
     constexpr std::size_t most_lines = 450, most_files = 25;
@@ -227,6 +259,7 @@ void check_sizes(const Tree& tree, std::vector<std::string>& broken) {
         const auto is_in = [&](std::string_view folder) { return name.starts_with(folder); };
         if (!is_in("codegen/") && !is_in("dsl/") && !is_in("regalloc/") && !is_in("runtime/")) continue;
         const std::size_t lines = split_lines(text).size();
+        check_functions(path, text, broken);
         if (lines > most_lines && !path.ends_with(".def"))  // a table has as many rows as there are things
             broken.push_back(place(path, most_lines + 1) + "a file of " + std::to_string(lines) + " lines: split it");
         if (++files[name.substr(0, name.rfind('/'))] == most_files + 1)

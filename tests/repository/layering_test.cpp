@@ -137,6 +137,23 @@ TEST_CASE("files and folders that are too large are divided") {
     CHECK(broken_rules(tree) == Lines{"regalloc/z.cpp:1: more than 25 files in a folder: divide it"});
 }
 
+TEST_CASE("functions that are too long are divided") {
+    std::string body;
+    for (int i = 0; i < 60; ++i) body += "    f();\n";
+    const std::string more = "    if (x) {\n    }\n", hint = " lines: divide it";
+    CHECK(broken_rules(tree_with("dsl/a.cpp", spdx + "void g() {\n" + body + "}\n")) == Lines{});
+    CHECK(broken_rules(tree_with("dsl/a.cpp", spdx + "void g() {\n" + body + more + "}\n")) ==
+          Lines{"dsl/a.cpp:2: a function of 62" + hint});
+    CHECK(broken_rules(tree_with("dsl/a.cpp", spdx + "void g(int a,\n       int b) {\n" + body + more + "}\n")) ==
+          Lines{"dsl/a.cpp:3: a function of 62" + hint});
+    CHECK(broken_rules(tree_with("dsl/a.cpp", spdx + "namespace n {\n" + body + more + "}\n")) == Lines{});
+    std::string member = spdx + "struct S {\n    void g() {\n";
+    for (int i = 0; i < 60; ++i) member += "        f();\n";
+    CHECK(broken_rules(tree_with("dsl/a.cpp", member + "        f();\n    }\n};\n")) ==
+          Lines{"dsl/a.cpp:3: a function of 61" + hint});
+    CHECK(broken_rules(tree_with("tests/a.cpp", spdx + "void g() {\n" + body + more + "}\n")) == Lines{});
+}
+
 TEST_CASE("above the language nothing names an AST") {
     const std::string what = ": above dsl nothing names an AST: take a trace::KernelHandle or a KernelInfo";
     CHECK(broken_rules(tree_with("stdlib/a.cpp", spdx + "void run(const ast::KernelTree& kernel);\n")) ==

@@ -74,6 +74,25 @@ bool AsyncCopies::tell(const MicroOp* op, Warp* w, std::span<const Copy> started
     return block_.tell(access) && block_.tell(reads);
 }
 
+bool AsyncCopies::find_source(const MicroOp* op, Warp* w, Copy& copy) {
+    const View from = view_of(*w, Space::Global, copy.source);
+    const std::uint64_t offset = copy.source - from.base;
+    const bool is_aligned = copy.source % copy.bytes == 0;
+    if (!is_aligned || from.bytes < copy.taken || offset > from.bytes - copy.taken) {
+        if (!passes_access(w, op, FaultCode::OutOfBounds, Space::Global, copy.lane, copy.source,
+                           is_aligned ? copy.taken : copy.bytes, false))
+            return false;
+        copy.taken = 0;
+        return true;
+    }
+    copy.from = from.host + offset;
+    copy.from_bits = from.written;
+    copy.from_offset = offset;
+    std::memcpy(copy.before.data(), copy.from, copy.taken);
+    w->bytes_read += copy.taken;
+    return true;
+}
+
 bool AsyncCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame, unsigned lane, Copy::Arrival arrival) {
     const CopyForm form = CopyForm::of(op->d);
     const auto word = [&](std::uint32_t offset) {
@@ -103,24 +122,7 @@ bool AsyncCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame,
     copy.offset = copy.to - view.base;
 
     copy.source = wide(op->b) + std::uint64_t(std::int64_t(std::int32_t(op->y)));
-    if (copy.taken) {
-        const View from = view_of(*w, Space::Global, copy.source);
-        const std::uint64_t offset = copy.source - from.base;
-        const bool is_aligned = copy.source % copy.bytes == 0;
-        if (!is_aligned || from.bytes < copy.taken || offset > from.bytes - copy.taken) {
-            if (!passes_access(w, op, FaultCode::OutOfBounds, Space::Global, lane, copy.source,
-                               is_aligned ? copy.taken : copy.bytes, false))
-                return false;
-            copy.taken = 0;
-        } else {
-            copy.from = from.host + offset;
-            copy.from_bits = from.written;
-            copy.from_offset = offset;
-            std::memcpy(copy.before.data(), copy.from, copy.taken);
-            w->bytes_read += copy.taken;
-        }
-    }
-
+    if (copy.taken && !find_source(op, w, copy)) return false;
     if (agent<InFlight>(block_).any(copy.bits, copy.offset, copy.bytes) &&
         !passes_access(w, op, FaultCode::CopyOverwritten, Space::Shared, lane, copy.to, copy.bytes, true))
         return false;

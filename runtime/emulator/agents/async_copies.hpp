@@ -99,6 +99,8 @@ private:
         std::vector<Copy> flying;  // in the order of their starts
         std::array<std::uint32_t, warp_size> groups{};
     };
+    /// What the copy takes, of global memory; nothing if it may not. False if that ends the launch.
+    bool find_source(const MicroOp* op, Warp* w, Copy& copy);
     bool start_lane(const MicroOp* op, Warp* w, const std::byte* frame, unsigned lane, Copy::Arrival arrival);
     bool tell(const MicroOp* op, Warp* w, std::span<const Copy> started);
     bool end(const MicroOp* op, Warp* w, unsigned lane, Copy& copy);

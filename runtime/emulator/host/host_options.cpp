@@ -68,6 +68,20 @@ Schedule order_behind(const Schedule& first, unsigned number) {
     return order;
 }
 
+namespace {
+
+/// What has been found is the kernel's fault, and is said to repeat.
+[[noreturn]] void throw_failure(const Error& finding, std::string_view entry, const Schedule& order) {
+    std::vector<Diagnostic> diagnostics = finding.diagnostics();
+    diagnostics.front().notes.push_back(
+        {{}, fmt::format("in kernel '{}'; IKAT_SCHEDULE={} repeats this order of warps", entry, to_string(order))});
+    const KernelFailure error(std::move(diagnostics));
+    log(error.what() + std::string("\n"));
+    throw error;
+}
+
+}  // namespace
+
 void run(Program& program, const Launch& launch, const HostOptions& asked, Origin origin) {
     static std::atomic<std::uint32_t> launches = 0;
     Options options = asked;
@@ -97,16 +111,7 @@ void run(Program& program, const Launch& launch, const HostOptions& asked, Origi
             Statistics statistics = program.run(launch, options);
             coverage.races += statistics.races;
             if (coverage.heap_left.empty()) coverage.heap_left = std::move(statistics.heap_left);
-        } catch (const Error& finding) {
-            std::vector<Diagnostic> diagnostics = finding.diagnostics();
-            diagnostics.front().notes.push_back(
-                {{},
-                 fmt::format("in kernel '{}'; IKAT_SCHEDULE={} repeats this order of warps", launch.entry,
-                             to_string(order))});
-            const KernelFailure error(std::move(diagnostics));
-            log(error.what() + std::string("\n"));
-            throw error;
-        }
+        } catch (const Error& finding) { throw_failure(finding, launch.entry, order); }
     };
     const auto run_first = [&] {
         run_once();

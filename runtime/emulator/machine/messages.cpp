@@ -302,6 +302,24 @@ FaultCode refined_code(const Fault& fault, const ThreadBlock& block) {
     return claim_of_agents(fault, block, false).value_or(fault.code);
 }
 
+namespace {
+
+/// Of an access that is not inside of what it may touch.
+void describe_access(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& block, const ScheduledWarp& warp,
+                     const std::string& by) {
+    auto [code, what, hint, line] = access_finding(block, warp);
+    if (fault.code == FaultCode::SharedTail) code = fault.code;
+    diagnostic.code = info(code).name;
+    diagnostic.message = fmt::format("{} {} of {}, {}, by {}", space_name(fault.space), fault.store ? "store" : "load",
+                                     plural(fault.bytes, "byte"), what, by);
+    diagnostic.hint = hint ? hint : info(code).hint;
+    note_declaration(diagnostic, block.launch_state(), line);
+    if (const auto wrapped = wrapped_index(fault, block.launch_state().memory))
+        diagnostic.notes.push_back({{}, *wrapped});
+}
+
+}  // namespace
+
 Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const ptx::Instruction* at) {
     Fault fault = warp.fault;
     fault.code = refined_code(fault, block);
@@ -310,18 +328,7 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const ptx
     const std::string by = who(block, warp, fault.lane);
     switch (fault.code) {
         case FaultCode::SharedTail:
-        case FaultCode::OutOfBounds: {
-            auto [code, what, hint, line] = access_finding(block, warp);
-            if (fault.code == FaultCode::SharedTail) code = fault.code;
-            diagnostic.code = info(code).name;
-            diagnostic.message = fmt::format("{} {} of {}, {}, by {}", space_name(fault.space),
-                                             fault.store ? "store" : "load", plural(fault.bytes, "byte"), what, by);
-            diagnostic.hint = hint ? hint : info(code).hint;
-            note_declaration(diagnostic, block.launch_state(), line);
-            if (const auto wrapped = wrapped_index(fault, block.launch_state().memory))
-                diagnostic.notes.push_back({{}, *wrapped});
-            break;
-        }
+        case FaultCode::OutOfBounds: describe_access(diagnostic, fault, block, warp, by); break;
         case FaultCode::BlockNotStarted:
             diagnostic.message = fmt::format(
                 "a store of {} {}, by {}, before the blocks of the cluster have met", plural(fault.bytes, "byte"),

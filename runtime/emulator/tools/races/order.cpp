@@ -8,6 +8,16 @@
 
 namespace ikat::emulator::races {
 
+Behind behind_of(const AgentAccess& access) {
+    using Of = AgentAccess::Of;
+    const bool reads = access.direction == Direction::Read;
+    if (access.of == Of::Copy) return Behind::Copies;
+    if (access.of == Of::Product) return Behind::Products;
+    if (access.numbered_by) return Behind::Loads;
+    if (!access.owner && !reads) return Behind::StoredTo;
+    return reads ? Behind::Stores : Behind::Loads;
+}
+
 // ---- of a launch
 
 std::uint64_t LaunchOrder::cluster_of(std::uint64_t block) const {

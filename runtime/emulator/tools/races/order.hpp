@@ -69,6 +69,7 @@ enum class Behind : std::uint8_t {
     Loads,     // bulk copies that arrive at a barrier
     Products
 };
+Behind behind_of(const AgentAccess& access);
 
 class Order {
 public:

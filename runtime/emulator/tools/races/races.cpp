@@ -98,14 +98,9 @@ bool BlockRaces::access(const AgentAccess& access) {
     const unsigned warp = access.w->index;
     const bool is_product = access.of == Of::Product, is_copy = access.of == Of::Copy,
                reads = access.direction == Direction::Read;
-    const Behind kind = is_copy               ? Behind::Copies
-                        : is_product          ? Behind::Products
-                        : access.numbered_by  ? Behind::Loads
-                        : is_global && !reads ? Behind::StoredTo
-                        : reads               ? Behind::Stores
-                                              : Behind::Loads;
     BlockRaces& in = access.numbered_by ? races_of(*access.numbered_by) : *this;
-    const Order::Operation operation = in.order_.begin(access.operation, kind, warp, access.lanes, access.barrier);
+    const Order::Operation operation =
+        in.order_.begin(access.operation, behind_of(access), warp, access.lanes, access.barrier);
     const ThreadBlock& issuer = block_of(access.w);
     const Order& order = races_of(issuer).order_;
     const Context context{.block = in.block_.index(),
@@ -149,29 +144,35 @@ bool BlockRaces::access(const AgentAccess& access) {
             };
             const std::uint64_t address = is_global ? range.address : range.place;
             if (!wide->access(address, range.bytes, id, found.now.lanes, by, wide_memo, found_one)) return false;
-            continue;
+        } else if (!access_own(access, range, how, found, by, memo)) {
+            return false;
         }
-        const Access now{.stamp = operation.stamp,
-                         .op = context.op,
-                         .lanes = found.now.lanes,
-                         .agent = operation.agent,
-                         .writes = !reads,
-                         .is_strong = context.is_strong};
-        const auto found_one = [&](const Shadow::Conflict& conflict) {
-            found.before = races::context_of(conflict.before, block_.index());
-            found.before_lanes = conflict.before.lanes;
-            return is_in_flight(found.before, found.before_lanes) ||
-                   report(how, nullptr, access.space, range.address + conflict.offset, conflict.bytes, found);
-        };
-        const std::size_t byte = byte_of(range.bits, range.offset);
-        if (has_phases_ && range.bytes) {
-            const auto from = std::uint32_t(byte), to = std::uint32_t(byte + range.bytes);
-            look_at_rows_if(from, to, true);
-            phase_.mark_behind(from, to, operation.agent, found.now.lanes, operation.stamp);
-        }
-        if (!touch(now, by, byte, range.bytes, &memo, found_one)) return false;
     }
     return true;
+}
+
+bool BlockRaces::access_own(const AgentAccess& access, const AgentAccess::Range& range, const LaneAccess& how,
+                            Found& found, const Knower& by, Shadow::Memo& memo) {
+    const Context& by_agent = found.now;
+    const Access now{.stamp = by_agent.stamp,
+                     .op = by_agent.op,
+                     .lanes = by_agent.lanes,
+                     .agent = by_agent.agent,
+                     .writes = by_agent.writes,
+                     .is_strong = by_agent.is_strong};
+    const auto found_one = [&](const Shadow::Conflict& conflict) {
+        found.before = races::context_of(conflict.before, block_.index());
+        found.before_lanes = conflict.before.lanes;
+        return is_in_flight(found.before, found.before_lanes) ||
+               report(how, nullptr, access.space, range.address + conflict.offset, conflict.bytes, found);
+    };
+    const std::size_t byte = byte_of(range.bits, range.offset);
+    if (has_phases_ && range.bytes) {
+        const auto from = std::uint32_t(byte), to = std::uint32_t(byte + range.bytes);
+        look_at_rows_if(from, to, true);
+        phase_.mark_behind(from, to, now.agent, now.lanes, now.stamp);
+    }
+    return touch(now, by, byte, range.bytes, &memo, found_one);
 }
 
 // ---- accesses by threads

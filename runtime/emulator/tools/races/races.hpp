@@ -182,6 +182,9 @@ private:
     }
     template <class F>
     bool touch(const Access& access, const Knower& by, std::size_t byte, std::uint32_t bytes, Shadow::Memo* memo, F f);
+    /// An access behind an instruction to the block's own shared memory.
+    bool access_own(const AgentAccess& access, const AgentAccess::Range& range, const LaneAccess& how, Found& found,
+                    const Knower& by, Shadow::Memo& memo);
     bool is_in_flight(const Context& access, std::uint32_t lanes) const;
     bool is_behind_fences(const AgentAccess& access, WideShadow& wide, const Knower& by);
     std::optional<Unfenced> unfenced(const AgentAccess& access, const Knower& by, Contexts::Id writes,
