@@ -9,7 +9,6 @@
 #include "codegen/kernel/kernel_info.hpp"
 #include "runtime/device.hpp"
 #include "runtime/exec/node.hpp"
-#include "runtime/exec/recorder.hpp"
 #include "runtime/tensor_view.hpp"
 
 namespace ikat::runtime {
@@ -18,8 +17,6 @@ Queue::Queue(const Device& device, const std::source_location& where)
     : device_(&device), sink_(device.sink().get()), where_(where) {}
 Queue::Queue(const Stream& stream, const std::source_location& where)
     : device_(&stream.device_), sink_(&stream.sink()), where_(where) {}
-Queue::Queue(const Recorder& recorder, const std::source_location& where)
-    : device_(&recorder.device_), sink_(recorder.sink_.get()), where_(where) {}
 
 void Queue::submit(const Node& work) const { sink_->take(work); }
 

@@ -43,7 +43,6 @@ private:
 }  // namespace detail
 
 class Device;
-class Recorder;
 class Stream;
 struct MutableTensorView;
 struct TensorView;
@@ -52,7 +51,11 @@ class Queue {
 public:
     Queue(const Device& device, const std::source_location& where = std::source_location::current());
     Queue(const Stream& stream, const std::source_location& where = std::source_location::current());
-    Queue(const Recorder& recorder, const std::source_location& where = std::source_location::current());
+    /// Of anything else that has a device and a sink, such as a Recorder.
+    template <class S>
+    requires requires(const S& of) { of.device(), of.sink(); }
+    Queue(const S& of, const std::source_location& where = std::source_location::current())
+        : device_(&of.device()), sink_(of.sink().get()), where_(where) {}
 
     /// Runs a kernel; on a device, waits for it to finish. A parameter In, Out or InOut takes a Buffer of its element
     /// type, a scalar takes a host number that fits it. On a stream, buffers must live until the kernel has finished.

@@ -23,8 +23,10 @@ public:
     /// The launches among them.
     std::vector<node::Launch> launches() const;
 
+    const Device& device() const { return device_; }
+    const Reference<Sink>& sink() const { return sink_; }
+
 private:
-    friend class Queue;
     Device device_;
     Reference<Sink> sink_;
 };
