@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/analysis/memory.hpp"
 
+#include "codegen/ir/op/forms/address.hpp"
+
 namespace ikat::analysis {
 namespace {
 

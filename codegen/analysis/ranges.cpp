@@ -226,7 +226,7 @@ Interval Ranges::operation(Inst inst) {
             all.multiple = fn_.parameters[parameter_of(it.attribute)].multiple;
             return all;
         }
-        case Op::Special: return special(fn_, SpecialRegister(it.attribute));
+        case Op::Special: return special(fn_, SpecialRegister(Word{it.attribute}));
         case Op::And:
         case Op::Or:
         case Op::Xor: return bitwise(it.op, type, of(operands[0]), of(operands[1]));

@@ -85,7 +85,7 @@ struct NodeInfo {
     ir::Type from = ir::Type::Void;          // conversions
     ir::FloatInfo fp{};
     ir::MemoryInfo memory{};  // Load, Store, Atomic; the space follows from the place
-    ir::Word attribute =
+    ir::Form attribute =
         0;  // by op, as in ir::Instruction; Extract: which; For: unroll factor (0: the compiler chooses)
     Place place{};
     Variable variable{};  // of a Wgmma: the first of those that it adds to

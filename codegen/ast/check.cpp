@@ -17,7 +17,7 @@
 #include "codegen/ast/copies.hpp"
 #include "codegen/ast/products.hpp"
 #include "codegen/ast/uniformity.hpp"
-#include "codegen/ir/op/wgmma.hpp"
+#include "codegen/ir/op/forms/wgmma.hpp"
 
 namespace ikat::ast {
 namespace {

@@ -14,7 +14,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "codegen/ir/op/async.hpp"
+#include "codegen/ir/op/effects.hpp"
+#include "codegen/ir/op/forms/copies.hpp"
 
 namespace ikat::ast {
 namespace {
@@ -25,8 +26,10 @@ struct Flight {
     std::vector<Node> begun;                 // by symbol: its first copy, if all ways to the point have begun one
 };
 
-bool is_bulk_load(const NodeInfo& node) {
-    return node.op == ir::Op::BulkCopy && ir::unpack<ir::BulkForm>(node.attribute).kind == ir::BulkForm::Kind::Load;
+ir::Flight flight(const NodeInfo& node) { return ir::conduct(node.op, node.attribute).flight; }
+bool begins_copy(const NodeInfo& node) {
+    const ir::Work starts = flight(node).starts;
+    return starts == ir::Work::Copies || starts == ir::Work::Loads;
 }
 
 class CopyWalk {
@@ -72,18 +75,17 @@ private:
     }
 
     void operation(Node id, const NodeInfo& node) {
-        const ir::Effects does = ir::effects(node.op);
+        const ir::Flight does = flight(node);
         if (node.op == ir::Op::LoadMatrix) read(node, kernel_[node.arguments[0]].place);
-        const bool tests = node.op == ir::Op::Mbarrier &&
-                           ir::unpack<ir::MbarrierForm>(node.attribute).kind >= ir::MbarrierForm::Kind::Test;
-        const bool may_do_all = tests || node.op == ir::Op::Opaque || node.op == ir::Op::Call;
-        if (does.starts || is_bulk_load(node)) {
+        const bool may_do_all = does.awaits == ir::Work::Loads || node.op == ir::Op::Opaque || node.op == ir::Op::Call;
+        if (begins_copy(node)) {
             Node& begun = now_->begun[kernel_[node.arguments[0]].place.index];
             if (begun == no_node) begun = id;
         }
-        if (does.awaits && node.attribute != ir::all_copies && !now_->committed) report_wait(node);
-        if (does.commits || may_do_all) now_->committed = committed_ = true;
-        if (does.awaits || may_do_all) now_->waited = waited_ = true;
+        const bool awaits = does.awaits == ir::Work::Copies;
+        if (awaits && node.attribute != ir::all_copies && !now_->committed) report_wait(node);
+        if (does.commits == ir::Work::Copies || may_do_all) now_->committed = committed_ = true;
+        if (awaits || may_do_all) now_->waited = waited_ = true;
     }
 
     void report_wait(const NodeInfo& node) {
@@ -141,9 +143,8 @@ private:
 }  // namespace
 
 std::vector<Diagnostic> unfinished_copies(const KernelTree& kernel) {
-    const bool any = std::ranges::any_of(kernel.nodes, [](const NodeInfo& node) {
-        return node.kind == Kind::Operation && (ir::effects(node.op).starts || is_bulk_load(node));
-    });
+    const bool any = std::ranges::any_of(
+        kernel.nodes, [](const NodeInfo& node) { return node.kind == Kind::Operation && begins_copy(node); });
     return any ? CopyWalk(kernel).run() : std::vector<Diagnostic>{};
 }
 

@@ -61,7 +61,7 @@ private:
              std::uint8_t(flags[0] | flags[1] << 1 | flags[2] << 2 | flags[3] << 3));
         pack(space, count, cache, order, scope, is_volatile, base);
         pack(offset, index), pack(first, peer), pack(variable, factor);
-        digester_(attribute);
+        for (const ir::Word word : attribute.words()) digester_(word);
         pack(std::uint16_t(results.size()), std::uint16_t(other.size()), std::uint32_t(arguments.size()));
         for (const ir::Type each : results) digester_(each);
         for (const Node each : arguments) digester_(each);

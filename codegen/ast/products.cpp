@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "codegen/ir/op/wgmma.hpp"
+#include "codegen/ir/op/forms/wgmma.hpp"
 
 namespace ikat::ast {
 

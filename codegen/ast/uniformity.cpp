@@ -280,7 +280,7 @@ private:
             out.message = "an operation of all 32 lanes (" + std::string(ir::name(node.op)) +
                           ") in divergent code: some lanes may not reach it";
             out.hint = "move it out of the divergent region";
-            if (!ir::takes_whole_warp(node.op))
+            if (ir::info(node.op).meets != ir::Meeting::Warp)
                 out.hint += ", or pass the participating lanes: the ballot() of the condition, taken before";
         }
         diagnostics_.push_back(std::move(out));

@@ -21,7 +21,7 @@ public:
         return make({.op = op, .type = type, .fp = fp}, std::span(operands.begin(), operands.size()));
     }
     Value constant(Type type, Word bits) { return leaf(Op::Const, type, bits); }
-    Value leaf(Op op, Type type, Word attribute) { return make({.op = op, .type = type, .attribute = attribute}, {}); }
+    Value leaf(Op op, Type type, Form attribute) { return make({.op = op, .type = type, .attribute = attribute}, {}); }
     Value convert(Type to, Value value, FloatInfo fp = {}) {
         return make({.op = Op::Convert, .type = to, .from = fn_.type(value), .fp = fp}, {&value, 1});
     }

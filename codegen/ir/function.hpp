@@ -34,20 +34,13 @@ struct Range {
     bool operator==(const Range&) const = default;
 };
 
-/// Results [result, result + count) get the registers of operands [operand, operand + count): an accumulator, or the
-/// value of a guarded instruction whose guard is false.
-struct Tie {
-    std::uint16_t result = 0, operand = 0, count = 0;
-    bool operator==(const Tie&) const = default;
-};
-
 struct Instruction {
     Op op{};
     Type type = Type::Void;
     Type from = Type::Void;  // conversions only
     FloatInfo fp{};
     MemoryInfo memory{};
-    Word attribute = 0;           // meaning by info(op).attribute
+    Form attribute = 0;           // meaning by info(op).attribute
     Range operands{}, results{};  // see Function::operands, results
     Value guard = no_value;  // a pred; if false, the instruction does nothing and its results are its tied operands
     bool guard_negated = false;
@@ -55,7 +48,7 @@ struct Instruction {
     Location where{};
     bool operator==(const Instruction&) const = default;
 };
-constexpr Effects effects(const Instruction& inst) { return effects(inst.op, inst.memory); }
+constexpr Effects effects(const Instruction& inst) { return effects(inst.op, inst.attribute, inst.memory); }
 
 struct Jump {
     Block to{};

@@ -41,7 +41,7 @@ public:
         if (left_ == 0) return {Part::Mixed};
         --left_;
         const auto operand = [&](std::size_t i) { return part(fn_.operands(inst)[i]); };
-        const Word attribute = fn_[inst].attribute;
+        const Form attribute = fn_[inst].attribute;
         switch (fn_[inst].op) {
             case Op::Const:
             case Op::Special:

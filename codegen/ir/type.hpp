@@ -9,6 +9,9 @@
 
 namespace ikat::ir {
 
+/// Any scalar as raw bits, zero-extended.
+using Word = std::uint64_t;
+
 enum class Type : std::uint8_t {
     Void,
     Pred,

@@ -20,7 +20,7 @@ public:
         modifiers();
         attribute();
         memory();
-        if (inst_.op == Op::WgmmaFence || inst_.op == Op::WgmmaWait) passes_on();
+        if (row_.shape.passes_on) passes_on();
         return std::move(findings_);
     }
 
@@ -61,7 +61,8 @@ private:
     }
 
     void attribute() {
-        const Word value = inst_.attribute;
+        const Form value = inst_.attribute;
+        if (has_form(inst_.op)) return form();
         switch (row_.attribute) {
             case Attribute::None: return require(value == 0, "it has no attribute");
             case Attribute::Constant:
@@ -69,29 +70,20 @@ private:
             case Attribute::Parameter: return parameter();
             case Attribute::Special: return special();
             case Attribute::Symbol: return symbol();
-            case Attribute::Barrier: return barrier();
-            case Attribute::Fence: return require(!attribute_text(inst_.op, value).empty(), "there is no such fence");
-            case Attribute::Shuffle:
-                return require(value < std::size(shuffle_mode_names), "there is no such shuffle mode");
             case Attribute::Mode: return require(!mode_name(inst_.op, value).empty(), "it has no such mode");
             case Attribute::Table: return require(value < 256, "a table of three bits has eight rows");
-            case Attribute::Copy: return copy();
-            case Attribute::Matrix: return matrix();
-            case Attribute::Wgmma: return wgmma();
-            case Attribute::Matrices:
-                return require(!attribute_text(inst_.op, value).empty(), "matrices are one, two or four");
-            case Attribute::Groups: return require(value < most_groups(inst_.op), "there are not so many groups");
-            case Attribute::Mbarrier:
-                return require(!attribute_text(inst_.op, value).empty(), "a barrier has no such use");
-            case Attribute::Registers:
-                return require(
-                    !attribute_text(inst_.op, value).empty() && is_register_count(unpack<RegistersForm>(value).count),
-                    "a thread has 24 to 256 registers, a multiple of 8");
-            case Attribute::Bulk: return bulk();
-            case Attribute::Scale: return require(std::uint32_t(value) != 0, "its scale is 0");
             case Attribute::Text:
             case Attribute::Callee: return require(value < fn_.texts.size(), "it has no text");
+            default: return;
         }
+    }
+    void form() {
+        const FormCheck form = check_form(inst_.op, inst_.attribute, inst_.type);
+        if (!form.exists) return require(false, "there is no such " + std::string(form.noun));
+        require(form.problem.empty(), form.problem);
+        require(inst_.type == form.type, "this " + std::string(form.noun) + " is of type " + name(form.type));
+        if (is_collective(inst_.op) && !row_.shape.variadic)
+            require(inst_.tie == shape_of(inst_).tie, "its results are tied to what it adds to");
     }
     void parameter() {
         const std::uint32_t number = parameter_of(inst_.attribute), offset = offset_in_parameter(inst_.attribute);
@@ -112,7 +104,7 @@ private:
     void special() {
         if (inst_.attribute >= std::size(special_register_names))
             return require(false, "there is no such special register");
-        const auto which = SpecialRegister(inst_.attribute);
+        const auto which = SpecialRegister(Word{inst_.attribute});
         require(inst_.type == type_of_register(which), "this special register is " + name(type_of_register(which)));
         require(changes(which) == (inst_.op == Op::Sample), "op sample reads the clocks, op special the others");
     }
@@ -123,46 +115,9 @@ private:
         require(type == Type::Void || inst_.type == type, "the address of $" + symbol.name + " is " + name(type));
     }
 
-    void barrier() {
-        const auto form = unpack<BarrierForm>(inst_.attribute);
-        if (attribute_text(inst_.op, inst_.attribute).empty()) return require(false, "there is no such barrier");
-        require(form.id < most_barriers, "a block has barriers 0 to 15");
-        require(inst_.type == form.type(), "this barrier is of type " + name(form.type()));
-    }
-
-    void matrix() {
-        const auto form = unpack<MatrixForm>(inst_.attribute);
-        if (attribute_text(inst_.op, inst_.attribute).empty()) return require(false, "there is no such matrix product");
-        const Type type = register_type(form.sum);
-        require(inst_.type == type, "this matrix product is of type " + name(type));
-    }
-
-    void wgmma() {
-        const auto form = unpack<WgmmaForm>(inst_.attribute);
-        if (attribute_text(inst_.op, inst_.attribute).empty()) return require(false, "there is no such matrix product");
-        const Type type = register_type(form.sum);
-        require(inst_.type == type, "this matrix product is of type " + name(type));
-        require(inst_.tie == tie_of(form), "its results are tied to what it adds to");
-    }
-
     void passes_on() {
         const auto count = std::uint16_t(inst_.results.count);
         require(inst_.operands.count == count && inst_.tie == Tie{0, 0, count}, "each result is tied to an operand");
-    }
-
-    void bulk() {
-        if (attribute_text(inst_.op, inst_.attribute).empty()) return require(false, "there is no such copy");
-        const auto form = unpack<BulkForm>(inst_.attribute);
-        const bool reduces_bytes = form.reduction != BulkForm::Reduction::None && form.rank == 0;
-        require(reduces_bytes == (inst_.type != Type::Void),
-                "a reduction of memory that is no tensor has a type, other copies have none");
-    }
-
-    void copy() {
-        const auto form = unpack<CopyForm>(inst_.attribute);
-        if (attribute_text(inst_.op, inst_.attribute).empty()) return require(false, "there is no such copy");
-        require(form.bytes == 4 || form.bytes == 8 || form.bytes == 16, "a thread copies 4, 8 or 16 bytes");
-        require(form.cache != CopyForm::Cache::Cg || form.bytes == 16, "a copy past L1, .cg, is of 16 bytes");
     }
 
     void memory() {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "codegen/ir/edit/rewriter.hpp"
-#include "codegen/ir/op/matrix.hpp"
+#include "codegen/ir/op/forms/matrices.hpp"
 #include "codegen/legalise/legalise.hpp"
 
 namespace ikat::legalise {
@@ -57,9 +57,11 @@ private:
     /// The address of row `number` of matrix i, which lane 8 i + number has.
     Value row(Value address, std::uint32_t i, Value number_of_row) {
         const Value from = i ? make(Op::Add, {number_of_row, number(8 * i)}) : number_of_row;
-        return walk_.make(
-            {.op = Op::Shuffle, .type = Type::U32, .attribute = Word(ir::ShuffleMode::Idx), .where = where_},
-            {address, from, number(31), number(0xffffffff)}, Type::U32);
+        return walk_.make({.op = Op::Shuffle,
+                           .type = Type::U32,
+                           .attribute = ir::pack(ir::ShuffleForm{ir::ShuffleMode::Idx}),
+                           .where = where_},
+                          {address, from, number(31), number(0xffffffff)}, Type::U32);
     }
     void put(Type type, Value row, Value bytes, std::int32_t offset, Value value) {
         const ir::MemoryInfo memory{.space = ir::Space::Shared, .offset = offset};

@@ -16,7 +16,7 @@
 #include <optional>
 #include <utility>
 
-#include "codegen/ir/op/families.hpp"
+#include "codegen/ir/op/forms/wgmma.hpp"
 #include "codegen/ir/op/shape.hpp"
 #include "codegen/lower/lower.hpp"
 #include "codegen/lower/paths.hpp"
@@ -151,7 +151,7 @@ private:
     std::optional<ir::Word> known(const ast::NodeInfo& node) const {
         using enum ir::SpecialRegister;
         if (node.op != Op::Special || !kernel_.block.linear) return {};
-        const auto which = ir::SpecialRegister(node.attribute);
+        const auto which = ir::SpecialRegister(ir::Word{node.attribute});
         if (which == TidY || which == TidZ) return 0;
         if (which == NtidY || which == NtidZ) return 1;
         return {};
@@ -180,8 +180,10 @@ private:
         const auto form = ir::unpack<ir::WgmmaForm>(node.attribute);
         if (form.adds != ir::WgmmaForm::Sum::Overwrites)
             for (std::uint32_t i = 0; i < sums.count; ++i) operands.push_back(paths_[nth(sums, i)]);
-        const ir::Instruction inst{
-            .op = node.op, .type = node.operand_type, .attribute = node.attribute, .tie = ir::tie_of(form)};
+        const ir::Instruction inst{.op = node.op,
+                                   .type = node.operand_type,
+                                   .attribute = node.attribute,
+                                   .tie = ir::shape_of(node.op, node.attribute).tie};
         const std::vector<Type> types(sums.count, node.operand_type);
         const auto results = fn_.results(build_.append(inst, operands, types));
         for (std::uint32_t i = 0; i < sums.count; ++i) paths_[nth(sums, i)] = results[i];

@@ -111,7 +111,7 @@ private:
     std::size_t hash(Inst inst) const {
         const Instruction& it = fn_[inst];
         std::uint64_t out = std::uint64_t(it.op) | std::uint64_t(it.type) << 8 | std::uint64_t(it.from) << 16;
-        out = mixed(out, it.attribute);
+        for (const Word word : it.attribute.words()) out = mixed(out, word);
         out = mixed(out, std::uint32_t(it.memory.offset));
         const auto operands = std::as_const(fn_).operands(inst);
         std::size_t first = 0;

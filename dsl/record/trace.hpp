@@ -51,7 +51,7 @@ struct Operation {
     ir::Type operand_type = ir::Type::Void;  // that the operation works on
     ir::Type from = ir::Type::Void;          // conversions
     ir::FloatInfo fp{};
-    ir::Word attribute = 0;
+    ir::Form attribute = 0;
 };
 
 struct RecordedValues {

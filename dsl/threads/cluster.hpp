@@ -18,23 +18,22 @@ namespace ikat {
 
 namespace detail {
 
-inline void cluster_barrier(const char* mode, const trace::Where& where) {
-    trace::effect({.op = ir::Op::ClusterBarrier, .attribute = *ir::mode_named(ir::Op::ClusterBarrier, mode)}, {},
-                  where);
+inline void cluster_barrier(ir::ClusterBarrierForm::Kind kind, const trace::Where& where) {
+    trace::effect({.op = ir::Op::ClusterBarrier, .attribute = ir::pack(ir::ClusterBarrierForm{kind})}, {}, where);
 }
 
 }  // namespace detail
 
 /// All threads of the cluster wait for each other, and then see what the others have written.
 inline void cluster_sync(const trace::Where& where = trace::Where::current()) {
-    detail::cluster_barrier("sync", where);
+    detail::cluster_barrier(ir::ClusterBarrierForm::Kind::Sync, where);
 }
 /// The same in two steps: each thread arrives once, and then waits until all have arrived.
 inline void cluster_arrive(const trace::Where& where = trace::Where::current()) {
-    detail::cluster_barrier("arrive", where);
+    detail::cluster_barrier(ir::ClusterBarrierForm::Kind::Arrive, where);
 }
 inline void cluster_wait(const trace::Where& where = trace::Where::current()) {
-    detail::cluster_barrier("wait", where);
+    detail::cluster_barrier(ir::ClusterBarrierForm::Kind::Wait, where);
 }
 
 /// A barrier of another block of the cluster: peer(full[s], rank). Its own threads wait there, which then see what this

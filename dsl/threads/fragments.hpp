@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which elements of a matrix a lane holds in its registers, for products on tensor cores (mma.hpp).
 #pragma once
-#include "codegen/ir/op/matrix.hpp"
+#include "codegen/ir/op/forms/matrices.hpp"
 #include "dsl/lanes/registers.hpp"
 #include "dsl/record/async/copies.hpp"
 #include "dsl/threads/simt.hpp"
@@ -50,13 +50,13 @@ IKAT_MATRIX_ELEMENT(std::int32_t, S32, std::int32_t)
 template <int m, int n, int k, class A, class B, class Sum>
 constexpr ir::MatrixForm matrix_form() {
     ir::MatrixForm form{
-        .shape = std::uint8_t(std::size(ir::matrix_shapes)),
+        .extent = std::uint8_t(std::size(ir::matrix_shapes)),
         .a = MatrixElementOf<A>::element,
         .b = MatrixElementOf<B>::element,
         .sum = MatrixElementOf<Sum>::element,
         .variant = std::is_same_v<A, b1> ? ir::MatrixForm::Variant::Xor : ir::MatrixForm::Variant::Plain};
     for (std::size_t i = 0; i < std::size(ir::matrix_shapes); ++i)
-        if (const auto& at = ir::matrix_shapes[i]; at.m == m && at.n == n && at.k == k) form.shape = std::uint8_t(i);
+        if (const auto& at = ir::matrix_shapes[i]; at.m == m && at.n == n && at.k == k) form.extent = std::uint8_t(i);
     return form;
 }
 
@@ -64,7 +64,7 @@ constexpr ir::MatrixForm matrix_form() {
 template <class A, class B, class Sum, ir::MatrixForm form>
 struct CheckedProduct {
     static constexpr bool exists =
-        MatrixElementOf<A>::known && MatrixElementOf<B>::known && MatrixElementOf<Sum>::known && ir::exists(form);
+        MatrixElementOf<A>::known && MatrixElementOf<B>::known && MatrixElementOf<Sum>::known && form.exists();
     static constexpr bool of_half = std::is_same_v<A, half>, of_bfloat16 = std::is_same_v<A, bfloat16>;
     static constexpr bool of_tf32 = std::is_same_v<A, tf32>, of_double = std::is_same_v<A, double>;
     static constexpr bool of_8 = std::is_same_v<A, std::int8_t> || std::is_same_v<A, std::uint8_t>;
@@ -102,14 +102,14 @@ struct FragmentRegisters {
     static constexpr ir::MatrixElement element = part == MatrixPart::A   ? form.a
                                                  : part == MatrixPart::B ? form.b
                                                                          : form.sum;
-    static constexpr int registers = int(part == MatrixPart::A   ? ir::registers_of_a(form)
-                                         : part == MatrixPart::B ? ir::registers_of_b(form)
-                                                                 : ir::registers_of_sum(form));
+    static constexpr int registers = int(part == MatrixPart::A   ? form.registers_of_a()
+                                         : part == MatrixPart::B ? form.registers_of_b()
+                                                                 : form.registers_of_sum());
     static constexpr int each = ir::matrix_bits(element) == 64 ? 1 : 32 / int(ir::matrix_bits(element));
     static constexpr std::uint8_t flags = 0;
 };
 
-/// Where its elements are (codegen/ir/op/matrix.hpp).
+/// Where its elements are (codegen/ir/op/forms/matrices.hpp).
 template <class Product, MatrixPart part>
 struct FragmentLayout : FragmentRegisters<Product, part> {
     using Base = FragmentRegisters<Product, part>;

@@ -49,9 +49,11 @@ Leaf<T> shuffle_word(ir::ShuffleMode mode, const trace::Recorded& v, const trace
     // PTX's c operand: the last source lane, and the mask of the lane bits that give the group.
     const std::uint64_t clamp = (mode == ir::ShuffleMode::Up ? 0 : 31) | std::uint64_t(32 - width) << 8;
     const trace::Recorded arguments[] = {v, lane, trace::literal(ir::Type::U32, clamp), members.value()};
-    return Leaf<T>(trace::exchange(
-        {.op = ir::Op::Shuffle, .type = ir::type_of<T>, .operand_type = ir::type_of<T>, .attribute = ir::Word(mode)},
-        {arguments, 4}, where));
+    return Leaf<T>(trace::exchange({.op = ir::Op::Shuffle,
+                                    .type = ir::type_of<T>,
+                                    .operand_type = ir::type_of<T>,
+                                    .attribute = ir::pack(ir::ShuffleForm{mode})},
+                                   {arguments, 4}, where));
 }
 
 /// A 64-bit value is exchanged in two halves, which count as one effect of the expression.

@@ -33,7 +33,7 @@ constexpr ir::WgmmaForm wgmma_form() {
 template <class A, class B, class Sum, ir::WgmmaForm form>
 struct CheckedWgmma {
     static constexpr bool exists =
-        MatrixElementOf<A>::known && MatrixElementOf<B>::known && MatrixElementOf<Sum>::known && ir::exists(form);
+        MatrixElementOf<A>::known && MatrixElementOf<B>::known && MatrixElementOf<Sum>::known && form.exists();
     static constexpr bool of_16 = std::is_same_v<A, half> || std::is_same_v<A, bfloat16>;
     static constexpr bool of_tf32 = std::is_same_v<A, tf32>, of_bits = std::is_same_v<A, b1>;
     static constexpr bool of_8 = std::is_same_v<A, std::int8_t> || std::is_same_v<A, std::uint8_t>;
@@ -185,7 +185,7 @@ template <bool saturates, class C, class A, class B, class P>
 void warpgroup_product(const C& sums, const A& a, const B& b, P&& adds, const trace::Where& where) {
     if constexpr (check_wgmma<C, A, B>()) {
         constexpr ir::WgmmaForm known = form_of<C, A, B>(saturates);
-        static_assert(ir::exists(known),
+        static_assert(known.exists(),
                       "wgmma(sums, a, b): matrices of 16-bit elements and of floats have signs, and sums "
                       "of integers saturate");
         ir::WgmmaForm form = known;

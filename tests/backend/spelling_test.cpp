@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mnemonics: the .ptx column of the op table with its keys filled in.
-#include "codegen/nvptx/emit/mnemonic.hpp"
+// Mnemonics: the lines of spellings.def with their keys filled in.
+#include "codegen/nvptx/spelling/mnemonic.hpp"
 #include "tests/catch.hpp"
 
 namespace ikat::nvptx {

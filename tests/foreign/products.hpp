@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/ir/op/matrix.hpp"
+#include "codegen/ir/op/families.hpp"
+#include "codegen/ir/op/forms/matrices.hpp"
 #include "tests/unit/emulator/machine.hpp"
 #include "tests/unit/emulator/tensor/elements.hpp"
 
@@ -23,15 +24,15 @@ inline std::vector<ir::MatrixForm> matrix_forms() {
         for (std::size_t a = 0; a < elements; ++a)
             for (std::size_t b = 0; b < elements; ++b)
                 for (std::size_t sum = 0; sum < elements; ++sum)
-                    for (std::size_t variant = 0; variant < std::size(ir::matrix_variant_names); ++variant)
+                    for (std::size_t variant = 0; variant < std::size(ir::MatrixForm::variant_names); ++variant)
                         for (std::uint8_t flags = 0; flags < 4; ++flags) {
-                            const ir::MatrixForm form{.shape = std::uint8_t(shape),
+                            const ir::MatrixForm form{.extent = std::uint8_t(shape),
                                                       .a = ir::MatrixElement(a),
                                                       .b = ir::MatrixElement(b),
                                                       .sum = ir::MatrixElement(sum),
                                                       .variant = ir::MatrixForm::Variant(variant),
                                                       .flags = flags};
-                            if (exists(form)) forms.push_back(form);
+                            if (form.exists()) forms.push_back(form);
                         }
     return forms;
 }

@@ -71,7 +71,7 @@ private:
     Word operation(const NodeInfo& node) {
         if (node.op == Op::Const) return node.attribute;
         if (node.op == Op::Special)
-            return ir::SpecialRegister(node.attribute) == ir::SpecialRegister::TidX ? thread_ : block_;
+            return ir::SpecialRegister(ir::Word{node.attribute}) == ir::SpecialRegister::TidX ? thread_ : block_;
         std::vector<Word> arguments;
         for (Node argument : node.arguments) arguments.push_back(value(argument));
         return ir::evaluate(node.op, node.operand_type, node.from, node.fp, arguments, node.attribute);

@@ -151,12 +151,12 @@ private:
         if (row.from != 0 && !conversion(inst)) return;
         if (row.attribute == ir::Attribute::Table) inst.attribute = pick(256);
         if (row.attribute == ir::Attribute::Mode) inst.attribute = mode(op);
-        if (row.attribute == ir::Attribute::Scale)
+        if (row.attribute == ir::Attribute::Address)
             inst.attribute = ir::pack(ir::AddressForm{1u << pick(5), std::int32_t(pick(64)) - 32});
         if (options_.modifiers && one_in(6)) modify(inst);
         std::vector<Value> operands;
-        for (int i = 0; i < row.shape.arity(); ++i)
-            operands.push_back(operand(ir::at(row.shape.arguments[std::size_t(i)], inst.type, inst.from)));
+        for (std::uint32_t i = 0; i < row.shape.arity(); ++i)
+            operands.push_back(operand(ir::at(row.shape.arguments[i], inst.type, inst.from)));
         if (operands.size() > 1 && fn_.type(operands[0]) == fn_.type(operands[1]) && one_in(8))
             operands[1] = operands[0];
         const ir::Inst made = fn_[build_.make(inst, operands)].instruction;
@@ -218,7 +218,7 @@ private:
                 inst.type = Type::U32;
                 break;
             case ir::Attribute::Barrier: {
-                const ir::BarrierForm form{.kind = ir::BarrierForm::Kind(pick(std::size(ir::barrier_kind_names)))};
+                const ir::BarrierForm form{.kind = ir::BarrierForm::Kind(pick(std::size(ir::BarrierForm::names)))};
                 inst.attribute = ir::pack(form);
                 inst.type = form.type();
                 break;
@@ -227,8 +227,8 @@ private:
                 inst.attribute = ir::pack(ir::FenceForm{ir::FenceOrder(pick(2)), ir::Scope(1 + pick(4))});
                 break;
             case ir::Attribute::Mbarrier:
-                do inst.attribute = pick(std::size(ir::mbarrier_names));
-                while (!ir::exists(ir::unpack<ir::MbarrierForm>(inst.attribute)));
+                do inst.attribute = pick(std::size(ir::MbarrierForm::names));
+                while (!ir::unpack<ir::MbarrierForm>(inst.attribute).exists());
                 inst.type = Type::U32;
                 break;
             case ir::Attribute::Registers: inst.attribute = ir::pack(ir::RegistersForm{}); break;
@@ -246,6 +246,7 @@ private:
                 break;
             case ir::Attribute::Matrices: inst.attribute = ir::pack(ir::MatricesForm{.count = 2}); break;
             case ir::Attribute::Shuffle: inst.attribute = pick(4); break;
+            case ir::Attribute::ClusterBarrier: inst.attribute = pick(3); break;
             case ir::Attribute::Mode: inst.attribute = mode(op); break;
             default: break;
         }
@@ -260,7 +261,8 @@ private:
         std::vector<Value> operands;
         for (std::uint32_t i = 0; i < ir::operand_count(inst); ++i)
             operands.push_back(i == 0 && ir::has_memory_info(op) ? address(slice_) : some(ir::operand_type(inst, i)));
-        if (const Value result = build_.make(inst, operands); result != ir::no_value) add(result);
+        const Value result = build_.make(inst, operands);
+        if (result != ir::no_value && row.starts == ir::Work::None) add(result);  // nobody waits
     }
     void ordered_access() {
         const bool loads = one_in(2);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "codegen/ir/builder.hpp"
-#include "codegen/ir/op/families.hpp"
+#include "codegen/ir/op/forms/all.hpp"
 #include "codegen/ir/op/shape.hpp"
 #include "tests/fuzz/choices.hpp"
 

@@ -76,7 +76,7 @@ Block clone_blocks(Function& to, const Function& from, std::uint32_t first_symbo
         const Attribute attribute = info(copy.op).attribute;
         if (attribute == Attribute::Text || attribute == Attribute::Callee)
             copy.attribute = to.add_text(from.texts[copy.attribute]);
-        if (attribute == Attribute::Symbol) copy.attribute += first_symbol;
+        if (attribute == Attribute::Symbol) copy.attribute = copy.attribute + first_symbol;
     };
     Copy none{std::vector(from.block_count(), no_id<Block>), std::vector(from.value_count(), no_value)};
     Cloning(to, from, std::move(none))

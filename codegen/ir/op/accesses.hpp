@@ -7,18 +7,11 @@
 //     barrier 0                                         none: what it orders is all memory (effects.hpp)
 #pragma once
 #include <array>
+#include <optional>
 
 #include "codegen/ir/op/shape.hpp"
 
 namespace ikat::ir {
-
-struct MemoryAccess {
-    std::uint32_t operand = 0;  // the address
-    Space space = Space::None;
-    bool reads = false, writes = false;
-    std::int32_t offset = 0;  // bytes added to the address
-    std::uint32_t bytes = 0;  // from there on
-};
 
 /// The accesses of one instruction, in the order of their operands.
 class MemoryAccesses {
@@ -41,67 +34,43 @@ constexpr bool is_address(Op op, std::size_t position) {
     return position < slots.size() && is_address(slots[position]);
 }
 
-/// Whether it uses the barrier of another block of the cluster.
-constexpr bool is_peer_barrier(const Instruction& inst) {
-    return info(inst.op).attribute == Attribute::Mbarrier &&
-           unpack<MbarrierForm>(inst.attribute).reach == MbarrierForm::Reach::Peer;
+/// What a form adds to what its row says of an access.
+MemoryAccess access_of_form(Op op, Form form, const MemoryAccess& row);
+/// The form with another offset of the address that is operand `operand`, if it is the form that has it.
+std::optional<Form> form_moved(Op op, Form form, std::uint32_t operand, std::int32_t offset);
+
+/// Of operand `operand`, as the row says.
+constexpr MemoryAccess access_of_row(const Instruction& inst, std::uint32_t operand, const Effects& does) {
+    MemoryAccess out{.operand = operand, .space = Space::Shared, .offset = inst.memory.offset};
+    switch (info(inst.op).shape.arguments[operand]) {
+        case Slot::ToShared: out.writes = true; break;
+        case Slot::FromShared: out.reads = true; break;
+        case Slot::FromGlobal: out.space = Space::Global, out.reads = true; break;
+        case Slot::AtBarrier: out.reads = out.writes = true, out.bytes = 8; break;
+        default:
+            out.space = inst.memory.space, out.reads = does.reads, out.writes = does.writes;
+            out.bytes = std::uint32_t(inst.memory.count * info(inst.type).bytes);
+    }
+    return out;
 }
 
-constexpr MemoryAccesses accesses(const Instruction& inst) {
+inline MemoryAccesses accesses(const Instruction& inst) {
     MemoryAccesses out;
     if (!is_address(inst.op, 0)) return out;  // if there are any, operand 0 is one
-    const MemoryInfo& memory = inst.memory;
     const Effects does = effects(inst);
-    for (std::uint32_t i = 0; is_address(inst.op, i); ++i) switch (info(inst.op).shape.arguments[i]) {
-            case Slot::ToShared:
-                out.add({.operand = i,
-                         .space = Space::Shared,
-                         .writes = true,
-                         .offset = memory.offset,
-                         .bytes = has_matrices(inst.op) ? matrix_row_bytes : unpack<CopyForm>(inst.attribute).bytes});
-                break;
-            case Slot::FromShared:  // of the rows, the one whose address this lane has
-                out.add({.operand = i,
-                         .space = Space::Shared,
-                         .reads = true,
-                         .offset = memory.offset,
-                         .bytes = matrix_row_bytes});
-                break;
-            case Slot::AtBarrier:
-                out.add({.operand = i,
-                         .space = is_peer_barrier(inst) ? Space::Peer : Space::Shared,
-                         .reads = true,
-                         .writes = true,
-                         .offset = memory.offset,
-                         .bytes = barrier_bytes});
-                break;
-            case Slot::FromGlobal:
-                out.add({.operand = i,
-                         .space = Space::Global,
-                         .reads = true,
-                         .offset = unpack<CopyForm>(inst.attribute).from_offset,
-                         .bytes = unpack<CopyForm>(inst.attribute).bytes});
-                break;
-            default:
-                out.add({.operand = i,
-                         .space = memory.space,
-                         .reads = does.reads,
-                         .writes = does.writes,
-                         .offset = memory.offset,
-                         .bytes = std::uint32_t(memory.count * info(inst.type).bytes)});
-        }
+    for (std::uint32_t i = 0; is_address(inst.op, i); ++i) {
+        const MemoryAccess row = access_of_row(inst, i, does);
+        out.add(has_form(inst.op) ? access_of_form(inst.op, inst.attribute, row) : row);
+    }
     return out;
 }
 
 /// Changes the offset of the address that is operand `position`.
-constexpr void set_offset(Instruction& inst, std::uint32_t position, std::int32_t offset) {
-    if (info(inst.op).shape.arguments[position] != Slot::FromGlobal) {
+inline void set_offset(Instruction& inst, std::uint32_t position, std::int32_t offset) {
+    if (const auto moved = form_moved(inst.op, inst.attribute, position, offset))
+        inst.attribute = *moved;
+    else
         inst.memory.offset = offset;
-        return;
-    }
-    auto form = unpack<CopyForm>(inst.attribute);
-    form.from_offset = offset;
-    inst.attribute = pack(form);
 }
 
 }  // namespace ikat::ir

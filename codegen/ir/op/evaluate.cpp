@@ -38,7 +38,7 @@ constexpr bool is_lanewise(Op op) {
 
 /// What the instruction specifies besides its operands, and which of its results is wanted.
 struct Asked {
-    Word attribute;
+    Form attribute;
     std::uint32_t result;
 };
 
@@ -66,8 +66,8 @@ Word apply(std::span<const Word> arguments, const Asked& asked) {
             return to_word(sem::lanewise<f>(from_word<T>(arguments[i])...));
         else if constexpr (row.attribute == Attribute::Mode || row.attribute == Attribute::Table)
             return call(std::uint32_t(asked.attribute));
-        else if constexpr (row.attribute == Attribute::Scale)
-            return call(asked.attribute);
+        else if constexpr (row.attribute == Attribute::Address)
+            return call(Word{asked.attribute});
         else
             return call();
     }
@@ -117,7 +117,7 @@ Word convert_pair(Type to, const FloatInfo& fp, std::span<const Word> x) {
 
 }  // namespace
 
-Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const Word> arguments, Word attribute,
+Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const Word> arguments, Form attribute,
               std::uint32_t result) {
     const Asked asked{attribute, result};
     if (op == Op::Convert) return convert(type, from, fp, arguments[0]);

@@ -4,12 +4,10 @@
 #include <bit>
 #include <span>
 
+#include "codegen/ir/op/form.hpp"
 #include "codegen/ir/op/op.hpp"
 
 namespace ikat::ir {
-
-/// Any scalar as raw bits, zero-extended.
-using Word = std::uint64_t;
 
 namespace detail {
 template <std::size_t bytes>
@@ -46,7 +44,7 @@ struct FloatInfo {
 
 /// The result of a pure op (not a leaf) at `type`, converting from `from`. The op must be in its domain. `attribute`:
 /// the mode or table, where the op has one. For an op with two results, `result` says which.
-Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const Word> arguments, Word attribute = 0,
+Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const Word> arguments, Form attribute = 0,
               std::uint32_t result = 0);
 
 /// Whether evaluate gives the device's result: pure, not approximate, rounding to nearest (conversions: any), without

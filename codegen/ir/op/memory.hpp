@@ -45,4 +45,13 @@ struct MemoryInfo {
     bool operator==(const MemoryInfo&) const = default;
 };
 
+/// One of the places where an instruction touches memory (accesses.hpp).
+struct MemoryAccess {
+    std::uint32_t operand = 0;  // the address
+    Space space = Space::None;
+    bool reads = false, writes = false;
+    std::int32_t offset = 0;  // bytes added to the address
+    std::uint32_t bytes = 0;  // from there on
+};
+
 }  // namespace ikat::ir

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "codegen/ir/op/conduct.hpp"
 #include "codegen/ir/type.hpp"
 
 namespace ikat::ir {
@@ -27,10 +28,7 @@ enum Trait : std::uint16_t {
     AlwaysApprox = 128,   // PTX has no correctly rounded form
     Narrows = 256,        // if integer operands fit a narrow type, so does the result: it need not be wrapped
     Copies = 512,         // copies bits of its operands, so that a NaN need not be canonical
-    // Work in flight (effects.hpp):
-    Starts = 1024,   // what it reads and writes, it may do later, until an instruction that
-    Awaits = 2048,   // … waits for it, and
-    Commits = 4096,  // … for the groups that such instructions close
+    Fails = 1024,         // has no result for some operands
 };
 constexpr Trait operator|(Trait a, Trait b) { return Trait(int(a) | int(b)); }
 
@@ -41,27 +39,18 @@ constexpr Modifier operator|(Modifier a, Modifier b) { return Modifier(int(a) | 
 /// What Instruction::attribute holds, which decides how the IR text spells it.
 enum class Attribute : std::uint8_t {
     None,
-    Constant,   // the value's bits
-    Parameter,  // index into Function::parameters
-    Special,    // a SpecialRegister
-    Symbol,     // index into Function::symbols
-    Barrier,    // a BarrierForm (families.hpp)
-    Fence,      // a FenceForm
-    Shuffle,    // a ShuffleMode
-    Text,       // index into Function::texts
-    Callee,     // the same: the name of a function
-    Mode,       // index into the row's modes
-    Table,      // the truth table of three bits: 0 … 255
-    Scale,      // an AddressForm
-    Copy,       // a CopyForm
-    Groups,     // how many groups of copies may be unfinished, or all_copies
-    Mbarrier,   // an MbarrierForm (async.hpp)
-    Bulk,       // a BulkForm, which gives the operands, too
-    Registers,  // a RegistersForm (families.hpp)
-    Matrix,     // a MatrixForm (matrix.hpp), which gives the operands and results, too
-    Matrices,   // a MatricesForm, which gives the number of results, or of words that are stored
-    Wgmma,      // a WgmmaForm (wgmma.hpp), which gives the operands and results, too
+    Constant,             // the value's bits
+    Parameter,            // index into Function::parameters
+    Special,              // a SpecialRegister
+    Symbol,               // index into Function::symbols
+    Text,                 // index into Function::texts
+    Callee,               // the same: the name of a function
+    Mode,                 // index into the row's modes
+    Table,                // the truth table of three bits: 0 … 255
+#define FORM(name) name,  // a struct, nameForm
+#include "codegen/ir/op/forms/forms.def"
 };
+constexpr bool is_form(Attribute attribute) { return attribute > Attribute::Table; }
 
 enum class SpecialRegister : std::uint8_t {
     TidX,
@@ -121,9 +110,6 @@ constexpr Type type_of_register(SpecialRegister which) {
     return which == GridId || which == Clock64 || which == Globaltimer ? Type::U64 : Type::U32;
 }
 constexpr bool changes(SpecialRegister which) { return which >= SpecialRegister::Clock; }
-enum class ShuffleMode : std::uint8_t { Up, Down, Xor, Idx };
-inline constexpr std::string_view shuffle_mode_names[] = {"up", "down", "bfly", "idx"};
-
 /// The type of an operand or result. T is the type of the instruction.
 enum class Slot : std::uint8_t {
     None,
@@ -139,24 +125,51 @@ enum class Slot : std::uint8_t {
     FromGlobal,  // u64: the address of global memory that is read
     FromShared,  // u32: the address of shared memory that is read
     AtBarrier,   // u32: that of a barrier in shared memory
+    Exactly,     // + a Type: that type
 };
-constexpr bool is_address(Slot slot) { return slot >= Slot::Address; }
+constexpr Slot exactly(Type type) { return Slot(int(Slot::Exactly) + int(type)); }
+constexpr bool is_address(Slot slot) { return slot >= Slot::Address && slot <= Slot::AtBarrier; }
+
+/// Results [result, result + count) get the registers of operands [operand, operand + count): an accumulator, or the
+/// value of a guarded instruction whose guard is false.
+struct Tie {
+    std::uint16_t result = 0, operand = 0, count = 0;
+    bool operator==(const Tie&) const = default;
+};
 
 struct Shape {
     Slot result;
-    std::array<Slot, 4> arguments{};
+    std::array<Slot, 5> arguments{};
     bool vector = false;       // as many T results (or trailing T arguments) as MemoryInfo::count
     bool variadic = false;     // any arguments and results of any types
     Slot second = Slot::None;  // another result
+    bool passes_on = false;    // each result is tied to an operand
+    // Of a form:
+    std::array<std::uint8_t, 5> counts{1, 1, 1, 1, 1};  // of each argument
+    std::uint8_t count = 1;                             // of the result
+    Tie tie{};
 
-    constexpr int arity() const {
-        int n = 0;
-        for (Slot slot : arguments) n += slot != Slot::None;
+    constexpr std::uint32_t arity() const {
+        std::uint32_t n = 0;
+        for (std::size_t i = 0; i < arguments.size(); ++i) n += arguments[i] != Slot::None ? counts[i] : 0u;
         return n;
     }
     /// Results that are not elements of a vector.
-    constexpr int results() const { return (result != Slot::None) + (second != Slot::None); }
-    constexpr Slot result_slot(std::uint32_t position) const { return position && !vector ? second : result; }
+    constexpr std::uint32_t results() const { return (result != Slot::None ? count : 0u) + (second != Slot::None); }
+    constexpr Slot result_slot(std::uint32_t position) const {
+        return position && count == 1 && !vector ? second : result;
+    }
+    /// Of the elements of a vector, which come last, that of all of them.
+    constexpr Slot argument_slot(std::uint32_t position) const {
+        Slot last = Slot::None;
+        for (std::size_t i = 0; i < arguments.size() && arguments[i] != Slot::None; ++i) {
+            if (counts[i] == 0) continue;
+            last = arguments[i];
+            if (position < counts[i]) break;
+            position -= counts[i];
+        }
+        return last;
+    }
 };
 inline constexpr Shape Leaf{Slot::T}, Unary{Slot::T, {Slot::T}}, Binary{Slot::T, {Slot::T, Slot::T}},
     Ternary{Slot::T, {Slot::T, Slot::T, Slot::T}},
@@ -178,7 +191,8 @@ inline constexpr Shape Leaf{Slot::T}, Unary{Slot::T, {Slot::T}}, Binary{Slot::T,
     Choice{Slot::Pred, {Slot::U32}}, Vote{Slot::Pred, {Slot::Pred, Slot::U32}},
     BallotShape{Slot::U32, {Slot::Pred, Slot::U32}}, Copying{Slot::None, {Slot::ToShared, Slot::FromGlobal, Slot::U32}},
     Fetching{Slot::T, {Slot::FromShared}}, Putting{Slot::None, {Slot::ToShared, Slot::T}},
-    Signalling{Slot::None, {Slot::AtBarrier}}, Variadic{Slot::None, {}, false, true};
+    Signalling{Slot::None, {Slot::AtBarrier}}, Variadic{Slot::None, {}, false, true},
+    PassOn{Slot::None, {}, false, true, Slot::None, true};
 
 struct OpInfo {
     std::string_view row;
@@ -190,9 +204,13 @@ struct OpInfo {
     Attribute attribute = Attribute::None;
     std::string_view modes{};  // "lo|hi": the choices for the attribute; "plain" is spelled as nothing
     Modifier modifiers = NoModifiers;
-    std::string_view ptx{};
-    double ulp = 0;       // error of the approximate form, in units of the last place
-    double absolute = 0;  // … or its absolute error, between -pi and pi
+    Meeting meets = Meeting::None;  // which threads take part; of a form, at most
+    Extent gives = Extent::Thread;  // … and which of them get the same
+    Work starts = Work::None;       // what goes on behind it until an instruction that
+    Work commits = Work::None;      // … makes a group of it, and
+    Work awaits = Work::None;       // … waits for it
+    double ulp = 0;                 // error of the approximate form, in units of the last place
+    double absolute = 0;            // … or its absolute error, between -pi and pi
 };
 
 inline constexpr OpInfo op_table[] = {
@@ -204,6 +222,8 @@ inline constexpr int op_count = int(std::size(op_table));
 
 constexpr const OpInfo& info(Op op) { return op_table[int(op)]; }
 constexpr bool has(Op op, Trait trait) { return info(op).traits & trait; }
+/// Whether its attribute is a form, which says what differs from the row.
+constexpr bool has_form(Op op) { return is_form(info(op).attribute); }
 
 /// The mode that an op's attribute chooses, by number and by name; "" and nothing if it has no such mode.
 constexpr std::string_view mode_name(Op op, std::uint64_t mode) {
@@ -237,6 +257,7 @@ std::optional<Op> op_named(std::string_view text);
 /// The type of a slot in an instruction of type `type` (converting from `from`). Address is resolved by
 /// the instruction's space, not here.
 constexpr Type at(Slot slot, Type type, Type from = Type::Void) {
+    if (slot >= Slot::Exactly) return Type(int(slot) - int(Slot::Exactly));
     switch (slot) {
         case Slot::T: return type;
         case Slot::From: return from;

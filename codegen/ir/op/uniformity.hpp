@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which threads agree on what an operation gives, and which have to come to it together: one table and one rule for how
-// agreement goes from operands to results. ast/uniformity walks the kernel as captured with it, analysis/uniformity the
-// IR.
+// Which threads agree on what an operation gives, and which have to come to it together: by the columns of its row and
+// by its form; and one rule for how agreement goes from operands to results. ast/uniformity walks the kernel as
+// captured with it, analysis/uniformity the IR.
 //
 //     special.u32 ctaid.x          Block: the same in all threads of a block
 //     special.u32 tid.x            Thread: nothing in common
@@ -15,14 +15,9 @@
 #include <vector>
 
 #include "codegen/ir/op/effects.hpp"
-#include "codegen/ir/op/families.hpp"
+#include "codegen/ir/op/forms/barriers.hpp"
 
 namespace ikat::ir {
-
-/// All threads of one of these have the same value, or are in the same place. Those of a cluster are it in each of its
-/// blocks, too, and so on.
-enum class Extent : std::uint8_t { Cluster, Block, Warpgroup, Warp, Thread };
-inline constexpr std::string_view extent_names[] = {"cluster", "block", "warpgroup", "warp", "thread"};
 
 /// What is taken of a value of which this cannot be known: loaded by all threads from one address, handed on by a
 /// shuffle, tid.y in blocks of any shape.
@@ -50,7 +45,7 @@ constexpr Spread either(const Spread& a, const Spread& b, Extent parted) {
             a.warps && b.warps && parted <= Extent::Warpgroup};
 }
 
-// ---- the table
+// ---- what ops and special registers give
 
 constexpr Extent extent_of(SpecialRegister which, Doubt doubt) {
     using enum SpecialRegister;
@@ -78,38 +73,24 @@ constexpr Extent extent_of(SpecialRegister which, Doubt doubt) {
 }
 
 /// Who gets the same from an operation to which threads come together.
-constexpr Extent given_by(Op op, Word attribute, Doubt doubt) {
-    switch (op) {
-        case Op::Barrier: return Extent::Block;
-        case Op::VoteAny:
-        case Op::VoteAll:
-        case Op::Ballot:
-        case Op::WarpReduce:
-        case Op::WarpReduceBits:
-        case Op::MatchAll:
-        case Op::AllMatch: return Extent::Warp;
-        case Op::Shuffle: {  // a reduction ends with the same value everywhere; moving values up or down never does
-                             // that
-            const auto mode = ShuffleMode(attribute);
-            const bool moves = mode == ShuffleMode::Up || mode == ShuffleMode::Down;
-            return moves || doubt == Doubt::Differs ? Extent::Thread : Extent::Warp;
-        }
-        default: return Extent::Thread;
-    }
+constexpr Extent given_by(Op op, Form attribute, Doubt doubt) {
+    const Conduct does = conduct(op, attribute);
+    return doubt == Doubt::Agrees ? does.likely : does.gives;
 }
 
 /// Who has to come to an operation together, or not at all. `members`: its last operand, where that is constant; in a
 /// block of one warp the one is the other.
-constexpr Extent needed_by(Op op, Word attribute, std::optional<Word> members, std::uint32_t max_threads) {
-    if (!is_collective(op) || op == Op::ActiveMask) return Extent::Thread;
-    if (takes_whole_warp(op)) return Extent::Warp;
-    if (takes_warpgroup(op)) return Extent::Warpgroup;
-    if (op == Op::ClusterBarrier) return mode_name(op, attribute) == "sync" ? Extent::Cluster : Extent::Warp;
-    if (op == Op::Barrier) {
-        const bool one_warp = max_threads > 0 && max_threads <= 32;
-        return unpack<BarrierForm>(attribute).gathers_block() && !one_warp ? Extent::Block : Extent::Warp;
+constexpr Extent needed_by(Op op, Form attribute, std::optional<Word> members, std::uint32_t max_threads) {
+    switch (conduct(op, attribute).meets) {
+        case Meeting::None:
+        case Meeting::Whoever: return Extent::Thread;
+        case Meeting::Members: return members == Word{0xffffffff} ? Extent::Warp : Extent::Thread;
+        case Meeting::Warp: return Extent::Warp;
+        case Meeting::Warpgroup: return Extent::Warpgroup;
+        case Meeting::Block: return max_threads > 0 && max_threads <= 32 ? Extent::Warp : Extent::Block;
+        case Meeting::Cluster: return Extent::Cluster;
     }
-    return members == Word{0xffffffff} ? Extent::Warp : Extent::Thread;  // by its mask
+    return Extent::Thread;
 }
 
 // ---- from operands to results
@@ -120,7 +101,7 @@ template <class Spreads, class Constants, class Wholes>
 struct Operation {
     Op op{};
     Type type{};
-    Word attribute = 0;
+    Form attribute = 0;
     std::size_t operands = 0;
     Spreads spread;
     Constants constant;
@@ -197,7 +178,7 @@ struct Operation {
     }
     /// A value that each lane takes from one lane of its warp, which all know.
     constexpr std::optional<Spread> broadcast(std::optional<Word> members, Extent here) const {
-        if (op != Op::Shuffle || ShuffleMode(attribute) != ShuffleMode::Idx) return {};
+        if (op != Op::Shuffle || unpack<ShuffleForm>(attribute).mode != ShuffleMode::Idx) return {};
         const Spread given = spread(0);
         if (doubt == Doubt::Differs) {
             const bool whole =
@@ -214,7 +195,7 @@ struct Operation {
     /// threads `here`. `members` as in needed_by.
     constexpr Spread result(std::optional<Word> members, Extent here) const {
         if (info(op).attribute == Attribute::Special) {
-            const auto which = SpecialRegister(attribute);
+            const auto which = SpecialRegister(Word{attribute});
             const bool counts_threads = which == SpecialRegister::TidX || which == SpecialRegister::LaneId;
             return {extent_of(which, doubt), counts_threads && doubt == Doubt::Agrees};
         }
@@ -230,7 +211,7 @@ struct Operation {
     }
 };
 template <class S, class C, class W>
-Operation(Op, Type, Word, std::size_t, S, C, W, Doubt) -> Operation<S, C, W>;
+Operation(Op, Type, Form, std::size_t, S, C, W, Doubt) -> Operation<S, C, W>;
 
 /// What threads' own arrays in local memory hold, by symbol, with Doubt::Agrees: a place in an array surely differs
 /// only if everything that is ever stored in the array does, as any of it may be there. So a walk begins with arrays of

@@ -2,6 +2,7 @@
 #include "codegen/ir/text/print.hpp"
 
 #include "codegen/ir/op/accesses.hpp"
+#include "codegen/ir/op/families.hpp"
 #include "codegen/ir/text/literal.hpp"
 
 namespace ikat::ir {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "codegen/ir/op/accesses.hpp"
+#include "codegen/ir/op/families.hpp"
 #include "codegen/ir/text/literal.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/text/syntax.hpp"
@@ -263,11 +264,11 @@ private:
         }
     }
 
-    Word attribute(const Instruction& inst, Token token) {
+    Form attribute(const Instruction& inst, Token token) {
         const std::string_view text = token.text();
-        const auto known = [&](std::optional<std::size_t> place, const std::string& what, const std::string& hint) {
+        const auto known = [&](std::optional<Form> place, const std::string& what, const std::string& hint) {
             if (!place) fail(token, "there is no " + what + ' ' + std::string(text), hint);
-            return Word(*place);
+            return *place;
         };
         const auto by_name = [&](const auto& named, char sigil) -> std::optional<std::size_t> {
             if (text[0] != sigil) return {};

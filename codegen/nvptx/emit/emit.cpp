@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "codegen/nvptx/emit/body.hpp"
-#include "codegen/nvptx/emit/mnemonic.hpp"
 #include "codegen/nvptx/emit/writer.hpp"
+#include "codegen/nvptx/spelling/mnemonic.hpp"
 
 namespace ikat::nvptx {
 namespace {

@@ -3,67 +3,15 @@
 
 #include <algorithm>
 
+#include "codegen/ir/op/forms/all.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/nvptx/emit/inline.hpp"
-#include "codegen/nvptx/emit/mnemonic.hpp"
+#include "codegen/nvptx/spelling/mnemonic.hpp"
 
 namespace ikat::nvptx {
 namespace {
 
 using ir::Inst, ir::Op, ir::Type, ir::Value, ir::Word;
-
-/// What of the attribute is part of the spelling.
-Word spelled(const ir::Instruction& inst) {
-    switch (info(inst.op).attribute) {
-        case ir::Attribute::Shuffle:
-        case ir::Attribute::Mode:
-        case ir::Attribute::Barrier:
-        case ir::Attribute::Fence: return inst.attribute;
-        case ir::Attribute::Groups: return inst.attribute == ir::all_copies;
-        case ir::Attribute::Copy: {
-            const auto form = ir::unpack<ir::CopyForm>(inst.attribute);
-            return Word(form.cache) << 8 | Word(form.prefetch);
-        }
-        case ir::Attribute::Registers: return Word(ir::unpack<ir::RegistersForm>(inst.attribute).kind);
-        case ir::Attribute::Mbarrier:
-        case ir::Attribute::Matrices: return inst.attribute;
-        case ir::Attribute::Bulk: {
-            const auto form = ir::unpack<ir::BulkForm>(inst.attribute);
-            return Word(form.kind) | Word(form.rank) << 2 | Word(form.reduction) << 5 | Word(form.multicast) << 9;
-        }
-        case ir::Attribute::Matrix: {
-            const auto form = ir::unpack<ir::MatrixForm>(inst.attribute);
-            // C's elements are F16, F64, or, with the same A and B, one other.
-            const bool is_half = form.sum == ir::MatrixElement::F16;
-            return Word(form.shape) | Word(form.a) << 4 | Word(form.b) << 8 | Word(form.variant) << 12 |
-                   Word(is_half) << 14 | Word(form.flags) << 15;
-        }
-        case ir::Attribute::Wgmma: {
-            const auto form = ir::unpack<ir::WgmmaForm>(inst.attribute);
-            const bool is_half = form.sum == ir::MatrixElement::F16;
-            return Word(form.columns - 1) | Word(form.a) << 5 | Word(form.b) << 9 | Word(is_half) << 13 |
-                   Word(form.has(ir::WgmmaForm::Saturates)) << 14;
-        }
-        default: return 0;
-    }
-}
-
-/// Everything the spelling depends on, in one word: different spellings must have different keys, so each field fits
-/// its bits.
-std::uint64_t spelling_key(const ir::Instruction& inst, bool read) {
-    std::uint64_t key = 0;
-    const auto add = [&](auto field, int width) {
-        const auto bits = std::uint64_t(field);
-        IKAT_ASSERT(bits >> width == 0, "an instruction's field has outgrown its bits in the key of its spelling");
-        key = key << width | bits;
-    };
-    add(inst.op, 8), add(inst.type, 5), add(inst.from, 5);
-    add(inst.fp.rounding, 2), add(inst.fp.ftz, 1), add(inst.fp.sat, 1), add(inst.fp.approx, 1);
-    const ir::MemoryInfo& memory = inst.memory;
-    add(memory.space, 4), add(memory.count, 5), add(memory.cache, 4), add(memory.order, 4), add(memory.scope, 4);
-    add(memory.is_volatile, 1), add(read, 1), add(spelled(inst), 17);
-    return key;
-}
 
 std::int64_t sign_extend(Word bits, int width) { return std::int64_t(bits << (64 - width)) >> (64 - width); }
 
@@ -120,7 +68,12 @@ void InstructionEmitter::emit(Inst inst) {
         case Op::Mma: return emit_product(inst);
         case Op::Wgmma: return emit_wgmma(inst);
         case Op::WgmmaFence: return put(inst, {});
-        case Op::WgmmaWait: return put(inst, std::array{Writer::integer(fn_[inst].attribute)});
+        case Op::CopyWait:
+        case Op::BulkWait:
+        case Op::BulkWaitRead:
+        case Op::WgmmaWait: return emit_wait(inst);
+        case Op::SetRegisters:
+            return put(inst, std::array{Writer::integer(ir::unpack<ir::RegistersForm>(fn_[inst].attribute).count)});
         case Op::LoadMatrix:
         case Op::StoreMatrix: return emit_matrices(inst);
         case Op::Mbarrier:
@@ -181,7 +134,7 @@ void InstructionEmitter::emit_product(Inst inst) {
     };
     scratch_.clear();
     put_matrix(fn_.results(inst));
-    for (const std::uint32_t count : {ir::registers_of_a(form), ir::registers_of_b(form), ir::registers_of_sum(form)}) {
+    for (const std::uint32_t count : {form.registers_of_a(), form.registers_of_b(), form.registers_of_sum()}) {
         put_matrix(operands.first(count));
         operands = operands.subspan(count);
     }
@@ -212,6 +165,14 @@ void InstructionEmitter::emit_wgmma(Inst inst) {
         if (!form.has(Form::ARegisters)) scratch_.push_back(Writer::integer(form.has(Form::TransposesA)));
         scratch_.push_back(Writer::integer(form.has(Form::TransposesB)));
     }
+    put(inst, scratch_);
+}
+
+/// `cp.async.wait_group 2`, `cp.async.wait_all`
+void InstructionEmitter::emit_wait(Inst inst) {
+    const auto form = ir::unpack<ir::GroupsForm>(fn_[inst].attribute);
+    scratch_.clear();
+    if (form.count != ir::all_copies) scratch_.push_back(Writer::integer(form.count));
     put(inst, scratch_);
 }
 
@@ -290,10 +251,14 @@ void InstructionEmitter::emit_barrier(Inst inst) {
 
 /// `barrier.cluster.arrive.aligned`, `barrier.cluster.wait.aligned`, or both.
 void InstructionEmitter::emit_cluster_barrier(Inst inst) {
-    const std::string_view mode = ir::mode_name(Op::ClusterBarrier, fn_[inst].attribute);
-    for (const std::string_view step : {"arrive", "wait"})
-        if (mode == step || mode == "sync")
-            writer_.instruction("barrier.cluster." + std::string(step) + ".aligned", {});
+    using Form = ir::ClusterBarrierForm;
+    ir::Instruction step = fn_[inst];
+    const auto kind = ir::unpack<Form>(step.attribute).kind;
+    for (const Form::Kind each : {Form::Kind::Arrive, Form::Kind::Wait}) {
+        if (kind != each && kind != Form::Kind::Sync) continue;
+        step.attribute = ir::pack(Form{each});
+        writer_.instruction(mnemonic(step), {});
+    }
 }
 
 void InstructionEmitter::emit_text(Inst inst) {
@@ -376,7 +341,7 @@ void InstructionEmitter::emit_truth(Inst inst) {
     put(inst, scratch_);
 }
 
-/// Results, then operands, then a table or a number; operands tied for a false guard are not written.
+/// Results, then operands, then a table; operands tied for a false guard are not written.
 void InstructionEmitter::emit_plain(Inst inst) {
     scratch_.clear();
     const auto results = fn_.results(inst);
@@ -384,10 +349,6 @@ void InstructionEmitter::emit_plain(Inst inst) {
     for (Value value : fn_.operands(inst).first(ir::operand_count(fn_[inst]))) scratch_.push_back(operand(value));
     if (info(fn_[inst].op).attribute == ir::Attribute::Table)
         scratch_.push_back(writer_.hexadecimal(fn_[inst].attribute));
-    if (info(fn_[inst].op).attribute == ir::Attribute::Groups && fn_[inst].attribute != ir::all_copies)
-        scratch_.push_back(Writer::integer(fn_[inst].attribute));
-    if (info(fn_[inst].op).attribute == ir::Attribute::Registers)
-        scratch_.push_back(Writer::integer(ir::unpack<ir::RegistersForm>(fn_[inst].attribute).count));
     put(inst, scratch_);
 }
 
@@ -399,7 +360,7 @@ void InstructionEmitter::put(Inst inst, std::span<const ptx::Operand> operands) 
 
 Spelling InstructionEmitter::spelling(Inst inst) {
     const bool read = result_is_read(inst);
-    const auto [found, added] = spellings_.try_emplace(spelling_key(fn_[inst], read));
+    const auto [found, added] = spellings_.try_emplace(SpellingKey(fn_[inst], read));
     if (added) found->second = writer_.spelling(mnemonic(fn_[inst], read));
     return found->second;
 }

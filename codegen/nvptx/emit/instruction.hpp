@@ -20,6 +20,36 @@ Names unique_names(const ir::Function& fn, const ptx::Module& module);
 /// A constant. PTX has no f16 literals: these are written as hexadecimal bits, as are integers that look like masks.
 ptx::Operand literal(Writer& writer, ir::Type type, ir::Word bits);
 
+/// Everything the spelling of an instruction depends on.
+struct SpellingKey {
+    ir::Op op{};
+    ir::Type type{}, from{};
+    ir::FloatInfo fp{};
+    ir::MemoryInfo memory{};  // but for the offset
+    bool result_is_read = false;
+    ir::Form form{};  // or the mode
+
+    SpellingKey(const ir::Instruction& inst, bool result_is_read)
+        : op(inst.op),
+          type(inst.type),
+          from(inst.from),
+          fp(inst.fp),
+          memory(inst.memory),
+          result_is_read(result_is_read) {
+        memory.offset = 0;
+        if (has_form(op) || info(op).attribute == ir::Attribute::Mode) form = inst.attribute;
+    }
+    bool operator==(const SpellingKey&) const = default;
+    struct Hash {
+        std::size_t operator()(const SpellingKey& key) const {
+            std::uint64_t hash = std::uint64_t(key.op) << 8 | std::uint64_t(key.type);
+            hash = hash << 8 | std::uint64_t(key.memory.space) << 4 | key.memory.count;
+            for (const ir::Word word : key.form.words()) hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+            return hash ^ hash >> 32;
+        }
+    };
+};
+
 class InstructionEmitter {
 public:
     InstructionEmitter(const ir::Module& module, const ir::Function& fn, const Names& names, const Registers& registers,
@@ -43,6 +73,7 @@ private:
     void emit_call(ir::Inst inst);
     void emit_chain(ir::Inst inst);
     void emit_copy(ir::Inst inst);
+    void emit_wait(ir::Inst inst);
     void emit_product(ir::Inst inst);
     void emit_wgmma(ir::Inst inst);
     void emit_matrices(ir::Inst inst);
@@ -68,7 +99,7 @@ private:
     const Registers& registers_;
     Writer& writer_;
     std::vector<bool> read_;  // by value: whether it is used
-    std::unordered_map<std::uint64_t, Spelling> spellings_;
+    std::unordered_map<SpellingKey, Spelling, SpellingKey::Hash> spellings_;
     std::unordered_map<ir::Word, std::size_t> text_numbers_;  // of the texts that are printed, in order of declaration
     std::vector<ptx::Operand> scratch_;
 };

@@ -16,7 +16,7 @@
 #include <algorithm>
 
 #include "codegen/nvptx/emit/instruction.hpp"
-#include "codegen/nvptx/emit/mnemonic.hpp"
+#include "codegen/nvptx/spelling/mnemonic.hpp"
 
 namespace ikat::nvptx {
 namespace {

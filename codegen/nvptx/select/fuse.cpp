@@ -109,7 +109,7 @@ std::optional<Value> Fusion::wide_factor(Value value, const Widened& other, bool
         return wide && wide->type == other.type ? std::optional(wide->narrow) : std::nullopt;
     }
     if (is_shift && constant->attribute > 31) return {};
-    const Word factor = is_shift ? Word{1} << constant->attribute : constant->attribute;
+    const Word factor = is_shift ? Word{1} << constant->attribute : Word{constant->attribute};
     const bool fits = is_signed ? std::int64_t(factor) == std::int32_t(factor) : factor == std::uint32_t(factor);
     if (!fits) return {};
     return walk_.constant(other.type, std::uint32_t(factor), where);

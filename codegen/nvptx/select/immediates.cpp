@@ -25,9 +25,10 @@ bool takes_immediate(const Instruction& inst, std::uint32_t position, const Inst
     if (address || definition.type == Type::Pred || converts) return false;
     const bool is_text = inst.op == Op::Opaque || inst.op == Op::OpaqueValue;  // an operand may be anywhere in it
     if (is_text || inst.op == Op::Call || inst.op == Op::PureCall) return false;
-    if (ir::takes_warpgroup(inst.op)) return false;
+    const ir::Meeting meets = info(inst.op).meets;
+    if (meets == ir::Meeting::Warpgroup) return false;
     // ptxas refuses a matrix of integer constants.
-    if (ir::takes_whole_warp(inst.op) && definition.type == Type::U32) return false;
+    if (meets == ir::Meeting::Warp && definition.type == Type::U32) return false;
     const bool is_small_float =
         ir::is_float(definition.type) && definition.type != Type::F32 && definition.type != Type::F64;
     return !is_small_float || inst.op == Op::Store || inst.op == Op::Bitcast;

@@ -12,6 +12,8 @@
 //
 // Needs: values of 8 bits in registers of 32 (legalise/bytes.cpp).
 #include "codegen/ir/edit/rewriter.hpp"
+#include "codegen/ir/op/forms/barriers.hpp"
+#include "codegen/ir/op/forms/mbarrier.hpp"
 #include "codegen/ir/op/shape.hpp"
 #include "codegen/legalise/bytes.hpp"
 #include "codegen/nvptx/select/floats.hpp"
@@ -119,8 +121,8 @@ void Legaliser::convert_integer(Inst inst) {
 /// right.
 void Legaliser::same_bits(Inst inst) {
     const Value from = std::as_const(fn_).operands(inst)[0], to = fn_.result(inst);
-    const Word* bits = walk_.defined_by(from, Op::Const) ? &walk_.defined_by(from, Op::Const)->attribute : nullptr;
-    walk_.replace(to, bits ? walk_.constant(fn_.type(to), *bits, fn_[inst].where) : from);
+    const Instruction* constant = walk_.defined_by(from, Op::Const);
+    walk_.replace(to, constant ? walk_.constant(fn_.type(to), constant->attribute, fn_[inst].where) : from);
 }
 
 void Legaliser::become_convert(Inst inst, Type to, Type from) {

@@ -157,7 +157,9 @@ void bulk_prefetch(const Slot& from, const ByteCount& bytes, const Where& where)
 
 void bulk_commit(const Where& where) { effect({.op = Op::BulkCommit}, {}, where); }
 void bulk_wait(ir::Word groups, bool read_only, const Where& where) {
-    effect({.op = read_only ? Op::BulkWaitRead : Op::BulkWait, .attribute = groups}, {}, where);
+    effect({.op = read_only ? Op::BulkWaitRead : Op::BulkWait,
+            .attribute = ir::pack(ir::GroupsForm{std::uint16_t(groups)})},
+           {}, where);
 }
 
 }  // namespace ikat::trace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What dsl/threads/barrier.hpp calls to record barriers in shared memory and copies that arrive there.
 #pragma once
-#include "codegen/ir/op/async.hpp"
+#include "codegen/ir/op/forms/mbarrier.hpp"
 #include "dsl/record/trace.hpp"
 
 namespace ikat::trace {

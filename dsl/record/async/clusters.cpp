@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/ir/op/async.hpp"
+#include "codegen/ir/op/forms/mbarrier.hpp"
 #include "dsl/record/recorder.hpp"
 
 namespace ikat::trace {

@@ -97,6 +97,8 @@ void store_matrix(const Slot& to, ir::MatricesForm form, RecordedValues words, c
 }
 
 void copy_commit(const Where& where) { effect({.op = Op::CopyCommit}, {}, where); }
-void copy_wait(ir::Word groups, const Where& where) { effect({.op = Op::CopyWait, .attribute = groups}, {}, where); }
+void copy_wait(ir::Word groups, const Where& where) {
+    effect({.op = Op::CopyWait, .attribute = ir::pack(ir::GroupsForm{std::uint16_t(groups)})}, {}, where);
+}
 
 }  // namespace ikat::trace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What dsl/memory/async.hpp and dsl/threads/mma.hpp call to record copies in flight, loads and stores of matrices.
 #pragma once
-#include "codegen/ir/op/matrix.hpp"
+#include "codegen/ir/op/forms/matrices.hpp"
 #include "dsl/record/trace.hpp"
 
 namespace ikat::trace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What dsl/kernel/tensor_map.hpp calls to record copies of boxes of tensors.
 #pragma once
-#include "codegen/ir/op/async.hpp"
+#include "codegen/ir/op/forms/mbarrier.hpp"
 #include "dsl/record/trace.hpp"
 
 namespace ikat::trace {

@@ -83,6 +83,8 @@ void wgmma(ir::WgmmaForm form, Variable sums, const Variable* factors, RecordedV
     recorder.statement(std::move(node));
 }
 
-void wgmma_wait(ir::Word groups, const Where& where) { effect({.op = Op::WgmmaWait, .attribute = groups}, {}, where); }
+void wgmma_wait(ir::Word groups, const Where& where) {
+    effect({.op = Op::WgmmaWait, .attribute = ir::pack(ir::GroupsForm{std::uint16_t(groups)})}, {}, where);
+}
 
 }  // namespace ikat::trace

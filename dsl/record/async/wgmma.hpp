@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What dsl/threads/wgmma.hpp calls to record products of matrices by a warpgroup.
 #pragma once
-#include "codegen/ir/op/wgmma.hpp"
+#include "codegen/ir/op/forms/wgmma.hpp"
 #include "dsl/record/trace.hpp"
 
 namespace ikat::trace {

@@ -63,7 +63,7 @@ public:
 std::vector<Type> OpCase::argument_types() const {
     std::vector<Type> out;
     const ir::Shape& shape = ir::info(instruction.op).shape;
-    for (int i = 0; i < shape.arity(); ++i)
+    for (std::uint32_t i = 0; i < shape.arity(); ++i)
         out.push_back(ir::at(shape.arguments[std::size_t(i)], instruction.type, instruction.from));
     return out;
 }
@@ -75,7 +75,7 @@ std::string OpCase::name() const {
     if (instruction.from != Type::Void) out += "." + std::string(ir::info(instruction.from).name);
     if (const auto mode = ir::mode_name(instruction.op, instruction.attribute); !mode.empty()) (out += ' ') += mode;
     const auto kind = ir::info(instruction.op).attribute;
-    if (kind == ir::Attribute::Table || kind == ir::Attribute::Scale)
+    if (kind == ir::Attribute::Table || kind == ir::Attribute::Address)
         out += ' ' + ir::attribute_text(instruction.op, instruction.attribute);
     if (result != 0) out += " result " + std::to_string(result);
     return out + ir::print(instruction.fp);
@@ -163,11 +163,11 @@ std::vector<Type> second_types(Op op) {
 }
 
 /// All modes; some truth tables, not all of them symmetric.
-std::vector<Word> attributes(Op op) {
-    if (ir::info(op).attribute == ir::Attribute::Scale)
+std::vector<ir::Form> attributes(Op op) {
+    if (ir::info(op).attribute == ir::Attribute::Address)
         return {ir::pack(ir::AddressForm{1, 0}), ir::pack(ir::AddressForm{4, 16}), ir::pack(ir::AddressForm{12, -8})};
     if (ir::info(op).attribute == ir::Attribute::Table) return {0x00, 0x01, 0xca, 0xe8, 0x96, 0xea, 0xff};
-    std::vector<Word> out{0};
+    std::vector<ir::Form> out{0};
     while (!ir::mode_name(op, out.size()).empty()) out.push_back(out.size());
     return out;
 }
@@ -178,7 +178,7 @@ void add_cases(Op op, std::vector<OpCase>& out) {
         if (!contains(ir::info(op).domain, type)) continue;
         for (const ir::FloatInfo& fp : ways(op, type))
             for (Type from : second_types(op))
-                for (Word attribute : attributes(op))
+                for (const ir::Form attribute : attributes(op))
                     for (std::uint32_t result = 0; result < std::uint32_t(ir::info(op).shape.results()); ++result)
                         out.push_back(
                             {{.op = op, .type = type, .from = from, .fp = fp, .attribute = attribute}, result});

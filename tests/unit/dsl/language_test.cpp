@@ -49,7 +49,7 @@ TEST_CASE("docs/language.md lists the enumerators that calls take") {
     const Lines page = lines_of("docs/language.md");
     for (const auto& [file, name] : {std::pair("codegen/ir/op/memory.hpp", "Order"),
                                      {"codegen/ir/op/memory.hpp", "Scope"},
-                                     {"codegen/ir/op/families.hpp", "FenceOrder"},
+                                     {"codegen/ir/op/forms/barriers.hpp", "FenceOrder"},
                                      {"codegen/support/half.hpp", "Rounding"},
                                      {"dsl/values/bits.hpp", "Permute"},
                                      {"dsl/values/bits.hpp", "Funnel"}}) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/ops.md is generated from codegen/ir/op/ops.def: the rows come from the compiled table; the headings and the text
-// below them are the comments of the file. IKAT_BLESS=1 rewrites the page, and so does the target `bless`.
+// docs/ops.md is generated from codegen/ir/op/ops.def: the rows come from the compiled table, and how PTX spells them
+// from codegen/nvptx/spelling; the headings and the text below them are the comments of the file. IKAT_BLESS=1 rewrites
+// the page, and so does the target `bless`.
 #include <cctype>
 #include <fstream>
 #include <map>
@@ -9,6 +10,7 @@
 #include <sstream>
 
 #include "codegen/ir/op/families.hpp"
+#include "codegen/nvptx/spelling/mnemonic.hpp"
 #include "tests/catch.hpp"
 #include "tools/testing/golden.hpp"
 
@@ -19,7 +21,7 @@ namespace {
 
 /// The comments of ops.def.
 struct Comments {
-    std::string keys;                             // for the column .ptx: the last paragraph of the file's head
+    std::string keys;                             // of spellings.def: the last paragraph of its head
     std::map<std::string, std::string> headings;  // by the first row below each
 };
 
@@ -39,13 +41,13 @@ Comments read_comments(std::istream& file) {
             continue;
         }
         if (is_row(line) && !paragraph.empty()) out.headings[row_name(line)] = paragraph;
-        if (paragraph.starts_with("In .ptx")) out.keys = paragraph;
+        if (paragraph.starts_with("In PTX")) out.keys = paragraph;
         paragraph.clear();
     }
     return out;
 }
 
-/// Formats the parts in braces, the keys of the column .ptx, as code.
+/// Formats the parts in braces, the keys of spellings, as code.
 std::string with_code(const std::string& text) { return std::regex_replace(text, std::regex(R"(\{[^}]*\})"), "`$&`"); }
 
 /// "Memory. The address is …" → the heading "Memory", and below it "The address is …".
@@ -99,29 +101,36 @@ std::string in_words(Slot slot) {
 
 /// "T, u32 → T"; attributes are in brackets, an ellipsis means one per element of a vector.
 std::string in_words(const OpInfo& row) {
-    constexpr std::string_view attributes[] = {"",         "constant", "parameter", "special register",
-                                               "symbol",   "barrier",  "fence",     "mode",
-                                               "text",     "function", "mode",      "table",
-                                               "scale",    "copy",     "groups",    "form",
-                                               "matrices", "use",      "copy"};
+    constexpr std::string_view attributes[] = {
+        "", "constant", "parameter", "special register", "symbol", "text", "function", "mode", "table"};
     const Shape& shape = row.shape;
-    if (row.attribute == Attribute::Matrix) return "[form], A …, B …, C … → D …";
-    if (row.attribute == Attribute::Wgmma) return "[form], A …, B, pred, D … → D …";
-    if (row.shape.variadic && row.attribute == Attribute::Groups) return "[number], D … → D …";
-    if (row.attribute == Attribute::Matrices)
-        return shape.result == Slot::None ? "[matrices], shared address, T …" : "[matrices], shared address → T …";
-    if (row.attribute == Attribute::Registers) return "[grow or shrink, a number]";
-    if (row.attribute == Attribute::Bulk) return "[form], addresses, coordinates, u32, …";
-    if (row.attribute == Attribute::Mbarrier) return "[use], barrier's address, u32 → u64 or pred";
-    if (row.attribute == Attribute::Barrier || row.attribute == Attribute::Fence || row.attribute == Attribute::Groups)
-        return "[" + attribute_choice(Op(&row - op_table)).choices + "]";
+    const Op op = Op(&row - op_table);
+    switch (row.attribute) {
+        case Attribute::Matrix: return "[form], A …, B …, C … → D …";
+        case Attribute::Wgmma: return "[form], A …, B, pred, D … → D …";
+        case Attribute::Groups:
+            if (shape.passes_on) return "[number], D … → D …";
+            return "[" + attribute_choice(op).choices + "]";
+        case Attribute::Matrices:
+            return shape.result == Slot::None ? "[matrices], shared address, T …" : "[matrices], shared address → T …";
+        case Attribute::Registers: return "[grow or shrink, a number]";
+        case Attribute::Bulk: return "[form], addresses, coordinates, u32, …";
+        case Attribute::Mbarrier: return "[use], barrier's address, u32 → u64 or pred";
+        case Attribute::Barrier:
+        case Attribute::Fence: return "[" + attribute_choice(op).choices + "]";
+        default: break;
+    }
     std::string out;
     if (!row.modes.empty())
         out = "[" + std::regex_replace(std::string(row.modes), std::regex(R"(\|)"), " ") + "]";
+    else if (row.attribute == Attribute::ClusterBarrier)
+        out = "[sync arrive wait]";
+    else if (has_form(op))
+        out = "[" + std::string(row.attribute == Attribute::Shuffle ? "mode" : attribute_choice(op).name) + "]";
     else if (row.attribute != Attribute::None)
         out = "[" + std::string(attributes[int(row.attribute)]) + "]";
     const auto add = [&](const std::string& word) { (out += out.empty() ? "" : ", ") += word; };
-    for (int i = 0; i < shape.arity(); ++i) add(in_words(shape.arguments[std::size_t(i)]));
+    for (std::size_t i = 0; i < shape.arity(); ++i) add(in_words(shape.arguments[i]));
     if (shape.variadic) return out + ", any …";
     if (shape.vector && shape.result == Slot::None) out += " …";
     out += (out.empty() ? "→ " : " → ") + in_words(shape.result);
@@ -129,7 +138,7 @@ std::string in_words(const OpInfo& row) {
     return shape.vector && shape.result != Slot::None ? out + " …" : out;
 }
 
-std::string in_words(Trait traits) {
+std::string in_words(const OpInfo& row, Trait traits) {
     constexpr std::pair<Trait, std::string_view> names[] = {
         {Commutes, "commutes"},
         {Associates, "associates"},
@@ -141,13 +150,16 @@ std::string in_words(Trait traits) {
         {AlwaysApprox, "always approximate"},
         {Narrows, "narrows"},
         {Copies, "copies"},
-        {Starts, "starts"},
-        {Commits, "commits"},
-        {Awaits, "awaits"},
+        {Fails, "fails"},
     };
     std::string out;
     for (const auto& [trait, name] : names)
         if (traits & trait) (out += out.empty() ? "" : ", ") += name;
+    const auto add = [&](Work work, const char* what) {
+        if (work == Work::None) return;
+        ((out += out.empty() ? "" : ", ") += what) += work_names[std::size_t(work)];
+    };
+    add(row.starts, "starts "), add(row.commits, "commits "), add(row.awaits, "awaits ");
     return out;
 }
 
@@ -162,8 +174,8 @@ std::string row(Op op) {
     const OpInfo& row = info(op);
     std::ostringstream out;
     out << "| `" << std::string_view(name(op)) << "` | " << in_words(row) << " | " << in_words(row.domain)
-        << (row.from ? " from " + in_words(row.from) : "") << " | " << in_words(row.traits) << " | "
-        << cell_of_code(row.ptx) << " | ";
+        << (row.from ? " from " + in_words(row.from) : "") << " | " << in_words(row, row.traits) << " | "
+        << cell_of_code(nvptx::spelling(op)) << " | ";
     if (row.ulp != 0) out << row.ulp << ' ';
     if (row.absolute != 0) out << "±" << row.absolute << ' ';
     out << "|\n";
@@ -206,7 +218,11 @@ std::string page(const Comments& comments) {
 TEST_CASE("docs/ops.md is the op table") {
     std::ifstream file(IKAT_SOURCE_DIR "/codegen/ir/op/ops.def");
     REQUIRE(file);
-    const auto result = golden::compare(IKAT_SOURCE_DIR "/docs/ops.md", page(read_comments(file)));
+    std::ifstream spellings(IKAT_SOURCE_DIR "/codegen/nvptx/spelling/spellings.def");
+    REQUIRE(spellings);
+    Comments comments = read_comments(file);
+    comments.keys = read_comments(spellings).keys;
+    const auto result = golden::compare(IKAT_SOURCE_DIR "/docs/ops.md", page(comments));
     INFO(result.message);
     CHECK(result.passed);
 }

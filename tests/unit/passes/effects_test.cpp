@@ -3,8 +3,11 @@
 // and in every mode, through each pass, through the pipeline and into the PTX.
 #include "codegen/ir/builder.hpp"
 #include "codegen/ir/op/accesses.hpp"
+#include "codegen/ir/op/forms/all.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
+#include "codegen/nvptx/spelling/mnemonic.hpp"
+#include "codegen/nvptx/spelling/suffix.hpp"
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/pipeline/stages.hpp"
 #include "tests/catch.hpp"
@@ -14,8 +17,8 @@ namespace {
 using namespace ikat;
 using namespace ikat::ir;
 
-std::vector<Word> fences() {
-    std::vector<Word> out;
+std::vector<Form> fences() {
+    std::vector<Form> out;
     for (const FenceOrder order : {FenceOrder::AcquireRelease, FenceOrder::SequentiallyConsistent})
         for (const Scope scope : {Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys})
             out.push_back(pack(FenceForm{order, scope}));
@@ -23,58 +26,59 @@ std::vector<Word> fences() {
         out.push_back(pack(FenceForm{order, Scope::None}));
     return out;
 }
-std::vector<Word> barriers() {
-    std::vector<Word> out{pack(BarrierForm{.id = 7})};
-    for (std::size_t kind = 0; kind < std::size(barrier_kind_names); ++kind)
+std::vector<Form> barriers() {
+    std::vector<Form> out{pack(BarrierForm{.id = 7})};
+    for (std::size_t kind = 0; kind < std::size(BarrierForm::names); ++kind)
         out.push_back(pack(BarrierForm{.kind = BarrierForm::Kind(kind)}));
     return out;
 }
-std::vector<Word> copies() {
-    std::vector<Word> out;
+std::vector<Form> copies() {
+    std::vector<Form> out;
     for (const std::uint8_t bytes : {4, 8, 16}) out.push_back(pack(CopyForm{.bytes = bytes}));
-    for (std::size_t prefetch = 0; prefetch < std::size(copy_prefetch_names); ++prefetch)
+    for (std::size_t prefetch = 0; prefetch < std::size(CopyForm::prefetch_names); ++prefetch)
         out.push_back(pack(CopyForm{
             .bytes = 16, .cache = CopyForm::Cache::Cg, .prefetch = CopyForm::Prefetch(prefetch), .from_offset = 16}));
     return out;
 }
 /// Of this type.
-std::vector<Word> bulk_copies(Type type) {
-    std::vector<Word> out;
+std::vector<Form> bulk_copies(Type type) {
+    std::vector<Form> out;
     for (const char* form : {"load", "load.2d", "load.5d.multicast", "store", "store.3d", "store.1d.add", "prefetch",
                              "prefetch.4d", "send"})
         if (type == Type::Void) out.push_back(*attribute_named(Op::BulkCopy, form));
     if (type != Type::Void) out.push_back(*attribute_named(Op::BulkCopy, "store.add"));
     return out;
 }
-std::vector<Word> uses_of_barriers() {
-    std::vector<Word> out;
-    for (std::size_t kind = 0; kind < std::size(mbarrier_names); ++kind)
-        for (std::size_t reach = 0; reach < std::size(mbarrier_reach_names); ++reach)
-            if (const MbarrierForm form{MbarrierForm::Kind(kind), MbarrierForm::Reach(reach)}; exists(form))
+std::vector<Form> uses_of_barriers() {
+    std::vector<Form> out;
+    for (std::size_t kind = 0; kind < std::size(MbarrierForm::names); ++kind)
+        for (std::size_t reach = 0; reach < std::size(MbarrierForm::reach_names); ++reach)
+            if (const MbarrierForm form{MbarrierForm::Kind(kind), MbarrierForm::Reach(reach)}; form.exists())
                 out.push_back(pack(form));
     return out;
 }
 /// Of this type.
-std::vector<Word> products(Type type) {
-    std::vector<Word> out;
+std::vector<Form> products(Type type) {
+    std::vector<Form> out;
     for (const char* form : {"m8n8k4.f64.f64.f64", "m8n8k4.f16.f16.f32.trans_b", "m16n8k8.f16.f16.f16",
                              "m16n8k16.bf16.bf16.f32", "m16n8k32.s8.u8.s32.sat", "m16n8k256.b1.b1.s32.and"})
-        if (const Word word = *attribute_named(Op::Mma, form); register_type(unpack<MatrixForm>(word).sum) == type)
+        if (const Form word = *attribute_named(Op::Mma, form); register_type(unpack<MatrixForm>(word).sum) == type)
             out.push_back(word);
     return out;
 }
 /// Of this type.
-std::vector<Word> warpgroup_products(Type type) {
-    std::vector<Word> out;
+std::vector<Form> warpgroup_products(Type type) {
+    std::vector<Form> out;
     for (const char* form : {"m64n8k16.f16.f16.f16", "m64n16k8.tf32.tf32.f32.overwrite",
                              "m64n8k16.bf16.bf16.f32.pred.registers", "m64n48k32.s8.u8.s32.sat"})
-        if (const Word word = *attribute_named(Op::Wgmma, form); register_type(unpack<WgmmaForm>(word).sum) == type)
+        if (const Form word = *attribute_named(Op::Wgmma, form); register_type(unpack<WgmmaForm>(word).sum) == type)
             out.push_back(word);
     return out;
 }
-std::vector<Word> attributes(const OpInfo& row, Op op, Type type) {
+std::vector<Form> attributes(const OpInfo& row, Op op, Type type) {
     if (row.attribute == Attribute::Special) return {Word(SpecialRegister::Clock)};
     if (row.attribute == Attribute::Shuffle) return {0, 1, 2, 3};
+    if (row.attribute == Attribute::ClusterBarrier) return {0, 1, 2};
     if (row.attribute == Attribute::Fence) return fences();
     if (row.attribute == Attribute::Barrier) return barriers();
     if (row.attribute == Attribute::Copy) return copies();
@@ -88,7 +92,7 @@ std::vector<Word> attributes(const OpInfo& row, Op op, Type type) {
     if (row.attribute == Attribute::Bulk) return bulk_copies(type);
     if (op != Op::CopyWait && row.attribute == Attribute::Groups) return {0, 3};
     if (row.attribute == Attribute::Groups) return {0, 3, all_copies};
-    std::vector<Word> out{0};
+    std::vector<Form> out{0};
     while (!mode_name(op, out.size()).empty()) out.push_back(out.size());
     return out;
 }
@@ -116,10 +120,10 @@ Function unused(Instruction inst) {
         const Value condition = operand(Type::Pred);
         build.append(inst, std::span(&condition, inst.op == Op::Check ? 1 : 0), {});
     } else {
-        const Value place =
-            !is_peer_barrier(inst) ? shared : build.make(Op::Peer, Type::U32, {shared, build.constant(Type::U32, 0)});
+        const bool is_peer = has_form(inst.op) && is_address(inst.op, 0) && accesses(inst)[0].space == Space::Peer;
+        const Value place = !is_peer ? shared : build.make(Op::Peer, Type::U32, {shared, build.constant(Type::U32, 0)});
         std::vector<Value> operands;
-        if (is_wgmma(inst.op)) inst.tie = tie_of(unpack<WgmmaForm>(inst.attribute));
+        inst.tie = shape_of(inst).tie;
         for (std::uint32_t i = 0; i < operand_count(inst); ++i)
             operands.push_back(!is_address(inst.op, i)              ? operand(operand_type(inst, i))
                                : operand_type(inst, i) == Type::U32 ? place
@@ -147,7 +151,7 @@ std::vector<Instruction> lasting() {
             const Type type = row.shape.variadic ? Type::Void : Type(t);
             if (row.shape.variadic ? t != 0 : !contains(row.domain, type)) continue;
             if (op == Op::Sample && type != Type::U32) continue;  // clock is one
-            for (Word attribute : attributes(row, op, type)) {
+            for (const Form attribute : attributes(row, op, type)) {
                 if (op == Op::Barrier && type != unpack<BarrierForm>(attribute).type()) continue;
                 out.push_back({.op = op, .type = type, .attribute = attribute});
                 if (has_memory_info(op) && has(op, Reads)) out.back().memory = relaxed;
@@ -193,7 +197,8 @@ TEST_CASE("an effect with an unused result is in the PTX") {
         if (inst.op == Op::Call) continue;  // of a module's functions
         const std::string ptx = compile(unused(inst), {.target = "sm_90a"}).ptx;
         INFO(ptx);
-        const std::string_view pattern = info(inst.op).ptx, word = pattern.substr(0, pattern.find_first_of("{ "));
+        const std::string_view pattern = nvptx::spelling(inst.op),
+                               word = pattern.substr(0, pattern.find_first_of("{ "));
         const auto has = [&](std::string_view text) { return ptx.find("    " + std::string(text)) != ptx.npos; };
         const bool there = inst.op == Op::Opaque      ? has("fence.sc.gpu")
                            : has_memory_info(inst.op) ? has("atom.") || has("red.") || has(word)
@@ -215,11 +220,11 @@ TEST_CASE("each form keeps its spelling, however many there are in one kernel") 
             operands.push_back(build.constant(operand_type(inst, i), operand_type(inst, i) == Type::Pred ? 1 : 32));
         build.make(inst, operands);
     };
-    for (const Word form : fences()) {
+    for (const Form form : fences()) {
         make({.op = Op::Fence, .attribute = form});
-        expected.push_back("fence" + attribute_suffix(Op::Fence, form) + ";");
+        expected.push_back("fence" + nvptx::suffix(Op::Fence, form) + ";");
     }
-    for (const Word form : barriers())
+    for (const Form form : barriers())
         make({.op = Op::Barrier, .type = unpack<BarrierForm>(form).type(), .attribute = form});
     for (const char* text : {"bar.sync 7;", "bar.sync 0;", "bar.sync 32, 32;", "bar.arrive 32, 32;",
                              "bar.red.and.pred %p", "bar.red.or.pred %p", "bar.red.popc.u32 %r"})

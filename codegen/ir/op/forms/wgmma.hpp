@@ -7,9 +7,9 @@
 //     wgmma.f32 m64n8k16.bf16.bf16.f32.pred.registers, %a0, %a1, %a2, %a3, %b, %p, %d0, …     adds if %p, else
 //     overwrites
 //
-// Warp w holds rows 16 w to 16 w + 15, as it does in matrix.hpp, of D and of an A in registers.
+// Warp w holds rows 16 w to 16 w + 15, as it does in matrices.hpp, of D and of an A in registers.
 #pragma once
-#include "codegen/ir/op/matrix.hpp"
+#include "codegen/ir/op/forms/matrices.hpp"
 
 namespace ikat::ir {
 
@@ -23,6 +23,8 @@ struct WgmmaForm {
         NegatesB = 16,
         Saturates = 32,  // sums of integers are clamped, else they wrap
     };
+    static constexpr std::string_view sum_names[] = {"", "overwrite", "pred"};
+    static constexpr std::string_view flag_names[] = {"registers", "trans_a", "trans_b", "neg_a", "neg_b", "sat"};
     std::uint8_t columns = 0;  // n / 8
     MatrixElement a{}, b{}, sum{};
     Sum adds = Sum::Adds;
@@ -37,23 +39,45 @@ struct WgmmaForm {
     constexpr std::uint32_t operands_of_a() const { return has(ARegisters) ? 4 : 1; }
     /// Before those of D, if it has these.
     constexpr std::uint32_t factors() const { return operands_of_a() + 1 + (adds == Sum::ByPredicate); }
-    constexpr std::uint32_t operands() const { return factors() + (adds == Sum::Overwrites ? 0 : registers_of_sum()); }
-    /// The type of operand `position`.
-    constexpr Type operand(std::uint32_t position) const {
-        if (position < operands_of_a()) return has(ARegisters) ? register_of_a() : Type::U64;
-        position -= operands_of_a();
-        if (position == 0) return Type::U64;
-        if (position == 1 && adds == Sum::ByPredicate) return Type::Pred;
-        return register_type(sum);
-    }
     constexpr Type register_of_a() const { return a == MatrixElement::TF32 ? Type::F32 : register_type(a); }
+
+    static constexpr std::string_view noun = "matrix product";
+    static std::string write(const WgmmaForm& form);  // "m64n128k16"
+    static bool read(WgmmaForm& form, std::string_view word);
+    static constexpr auto fields() {
+        return std::tuple{
+            Spelled{&write, &read,
+                    "a shape and the elements of A, B and D, such as m64n128k16.bf16.bf16.f32, whether it adds, "},
+            Named{&WgmmaForm::a, matrix_element_names, ""},
+            Named{&WgmmaForm::b, matrix_element_names, ""},
+            Named{&WgmmaForm::sum, matrix_element_names, ""},
+            Named{&WgmmaForm::adds, sum_names},
+            Flags{&WgmmaForm::flags, flag_names, ", and {}"}};
+    }
+    constexpr bool exists() const;
+    constexpr Type type(Type) const { return register_type(sum); }
+    constexpr std::string_view problem(Op, Type) const { return ""; }
+    /// What it adds to becomes its results.
+    constexpr Shape shape(Shape row) const {
+        const bool overwrites = adds == Sum::Overwrites;
+        row.count = std::uint8_t(registers_of_sum());
+        row.arguments = {exactly(has(ARegisters) ? register_of_a() : Type::U64), exactly(Type::U64), Slot::Pred,
+                         Slot::T};
+        row.counts = {std::uint8_t(operands_of_a()), 1, adds == Sum::ByPredicate,
+                      overwrites ? std::uint8_t(0) : row.count};
+        if (!overwrites) row.tie = {0, std::uint16_t(factors()), row.count};
+        return row;
+    }
+    constexpr MemoryAccess access(const MemoryAccess& row) const { return row; }
+    constexpr bool move(Slot, std::int32_t) { return false; }
+    constexpr Conduct conduct(const Conduct& row) const { return row; }
 };
-inline constexpr std::string_view wgmma_sum_names[] = {"", "overwrite", "pred"};
-inline constexpr std::string_view wgmma_flag_names[] = {"registers", "trans_a", "trans_b", "neg_a", "neg_b", "sat"};
 inline constexpr std::uint32_t warpgroup = 128;  // threads
 
 /// Whether PTX has the form of dense matrices.
-constexpr bool exists(WgmmaForm form) {
+constexpr bool WgmmaForm::exists() const {
+    const WgmmaForm& form = *this;
+    if (unused[0] || unused[1]) return false;
     using enum MatrixElement;
     using Form = WgmmaForm;
     const auto both = [&](MatrixElement one, MatrixElement other) {

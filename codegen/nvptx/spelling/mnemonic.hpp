@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How PTX spells an instruction: the .ptx column of its row with the keys filled in.
+// How PTX spells an instruction: the line of spellings.def with the keys filled in.
 //
 //     add{r}{z}{s}.{t}      add.rn.ftz.f32
 //     ld{m}.{d}             ld.global.nc.v4.f32
@@ -10,6 +10,9 @@
 #include "codegen/ir/function.hpp"
 
 namespace ikat::nvptx {
+
+/// The line, with the keys; empty if the op is not spelled by one.
+std::string_view spelling(ir::Op op);
 
 /// Opcode and modifiers, "atom.global.add.u32". An atomic operation whose result is unused is written as a reduction if
 /// PTX has one ("red.global.add.u32").

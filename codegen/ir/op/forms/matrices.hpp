@@ -13,11 +13,9 @@
 // elements of column j % 4, the first or, from thread 4 on, the last; so of row j % 4 of B. Of C and D of f16 it holds
 // row j, of f32 two pairs of columns of two rows each (PTX ISA, "Matrix fragments for mma.m8n8k4 with .f16 ...").
 #pragma once
-#include <cstdint>
 #include <iterator>
-#include <string_view>
 
-#include "codegen/ir/op/families.hpp"
+#include "codegen/ir/op/forms/family.hpp"
 
 namespace ikat::ir {
 
@@ -36,30 +34,12 @@ inline constexpr MatrixShape matrix_shapes[] = {
     {"m16n8k64", 16, 8, 64}, {"m16n8k128", 16, 8, 128}, {"m16n8k256", 16, 8, 256},
 };
 
-struct MatrixForm {
-    enum class Variant : std::uint8_t {
-        Plain,
-        Saturates,  // sums of integers are clamped, else they wrap
-        Xor,        // of bits: how many differ,
-        And,        // or how many are set in both
-    };
-    enum Flag : std::uint8_t { TransposesA = 1, TransposesB = 2 };  // of quad pairs
-    std::uint8_t shape = 0;                                         // in matrix_shapes
-    MatrixElement a{}, b{}, sum{};                                  // sum: of C and D
-    Variant variant = Variant::Plain;
-    std::uint8_t flags = 0;
-    std::uint8_t unused[2] = {};
-
-    constexpr MatrixShape extents() const {
-        return shape < std::size(matrix_shapes) ? matrix_shapes[shape] : MatrixShape{"", 0, 0, 0};
-    }
-    constexpr bool has(Flag flag) const { return flags & flag; }
-    /// Whether it is four products, each by eight lanes.
-    constexpr bool of_quad_pairs() const { return a == MatrixElement::F16 && extents().m == 8; }
-    constexpr std::uint32_t products() const { return of_quad_pairs() ? 4 : 1; }
-};
-inline constexpr std::string_view matrix_variant_names[] = {"", "sat", "xor", "and"};
-inline constexpr std::string_view matrix_flag_names[] = {"trans_a", "trans_b"};
+/// The names of the shapes.
+inline constexpr auto matrix_shape_names = [] {
+    std::array<std::string_view, std::size(matrix_shapes)> out;
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = matrix_shapes[i].name;
+    return out;
+}();
 
 /// Bits that an element takes in a register.
 constexpr std::uint32_t matrix_bits(MatrixElement element) {
@@ -94,20 +74,72 @@ constexpr std::uint32_t matrix_registers(std::uint32_t count, MatrixElement elem
     const std::uint32_t width = matrix_bits(element);
     return count / 32 * width / (width == 64 ? 64 : 32);
 }
-constexpr std::uint32_t registers_of_a(MatrixForm form) {
-    return matrix_registers(form.products() * form.extents().m * form.extents().k, form.a);
-}
-constexpr std::uint32_t registers_of_b(MatrixForm form) {
-    return matrix_registers(form.products() * form.extents().k * form.extents().n, form.b);
-}
-constexpr std::uint32_t registers_of_sum(MatrixForm form) {
-    return matrix_registers(form.products() * form.extents().m * form.extents().n, form.sum);
-}
+
+/// "m16n8k16.bf16.bf16.f32", "m16n8k32.s8.u8.s32.sat", "m8n8k4.f16.f16.f32.trans_a"
+struct MatrixForm {
+    enum class Variant : std::uint8_t {
+        Plain,
+        Saturates,  // sums of integers are clamped, else they wrap
+        Xor,        // of bits: how many differ,
+        And,        // or how many are set in both
+    };
+    enum Flag : std::uint8_t { TransposesA = 1, TransposesB = 2 };  // of quad pairs
+    static constexpr std::string_view variant_names[] = {"", "sat", "xor", "and"};
+    static constexpr std::string_view flag_names[] = {"trans_a", "trans_b"};
+    std::uint8_t extent = 0;        // in matrix_shapes
+    MatrixElement a{}, b{}, sum{};  // sum: of C and D
+    Variant variant = Variant::Plain;
+    std::uint8_t flags = 0;
+    std::uint8_t unused[2] = {};
+
+    constexpr MatrixShape extents() const {
+        return extent < std::size(matrix_shapes) ? matrix_shapes[extent] : MatrixShape{"", 0, 0, 0};
+    }
+    constexpr bool has(Flag flag) const { return flags & flag; }
+    /// Whether it is four products, each by eight lanes.
+    constexpr bool of_quad_pairs() const { return a == MatrixElement::F16 && extents().m == 8; }
+    constexpr std::uint32_t products() const { return of_quad_pairs() ? 4 : 1; }
+    constexpr std::uint32_t registers_of_a() const {
+        return matrix_registers(products() * extents().m * extents().k, a);
+    }
+    constexpr std::uint32_t registers_of_b() const {
+        return matrix_registers(products() * extents().k * extents().n, b);
+    }
+    constexpr std::uint32_t registers_of_sum() const {
+        return matrix_registers(products() * extents().m * extents().n, sum);
+    }
+
+    static constexpr std::string_view noun = "matrix product";
+    static constexpr auto fields() {
+        return std::tuple{
+            Named{&MatrixForm::extent, matrix_shape_names,
+                  "a shape and the elements of A, B and C, such as m16n8k16.bf16.bf16.f32; of "
+                  "integers .sat may follow, of bits .xor or .and does, of m8n8k4.f16 .trans_a and .trans_b may"},
+            Named{&MatrixForm::a, matrix_element_names, ""},
+            Named{&MatrixForm::b, matrix_element_names, ""},
+            Named{&MatrixForm::sum, matrix_element_names, ""},
+            Named{&MatrixForm::variant, variant_names, ""},
+            Flags{&MatrixForm::flags, flag_names, ""}};
+    }
+    constexpr bool exists() const;
+    constexpr Type type(Type) const { return register_type(sum); }
+    constexpr std::string_view problem(Op, Type) const { return ""; }
+    constexpr Shape shape(Shape row) const {
+        row.arguments = {exactly(register_type(a)), exactly(register_type(b)), Slot::T};
+        row.count = std::uint8_t(registers_of_sum());
+        row.counts = {std::uint8_t(registers_of_a()), std::uint8_t(registers_of_b()), row.count};
+        return row;
+    }
+    constexpr MemoryAccess access(const MemoryAccess& row) const { return row; }
+    constexpr bool move(Slot, std::int32_t) { return false; }
+    constexpr Conduct conduct(const Conduct& row) const { return row; }
+};
 
 /// Whether PTX has the form of dense matrices, on one target or another.
-constexpr bool exists(MatrixForm form) {
+constexpr bool MatrixForm::exists() const {
+    const MatrixForm& form = *this;
+    if (unused[0] || unused[1]) return false;
     using enum MatrixElement;
-    using Variant = MatrixForm::Variant;
     const int m = form.extents().m, k = form.extents().k;
     const auto both = [&](MatrixElement one, MatrixElement other) {
         return (form.a == one || form.a == other) && (form.b == one || form.b == other);
@@ -128,13 +160,36 @@ constexpr bool exists(MatrixForm form) {
                (large ? is_k(128, 256) : is_k(128));
     return false;
 }
+inline constexpr std::uint32_t matrix_row_bytes = 16;
 
-/// How many matrices of 8 x 8 elements of 16 bits are loaded or stored together, and whether as their transposes.
+/// How many matrices of 8 x 8 elements of 16 bits are loaded or stored together, and whether as their transposes: "x4",
+/// "x4.trans".
 struct MatricesForm {
     std::uint8_t count = 1;  // 1, 2 or 4
     bool transposed = false;
+
+    static constexpr std::string_view noun = "number of matrices";
+    static constexpr auto fields() {
+        return std::tuple{Number{&MatricesForm::count, "x1, x2 or x4, ", Word{4}, "x"},
+                          Flag{&MatricesForm::transposed, "trans", "and .trans for transposes"}};
+    }
+    constexpr bool exists() const { return count == 1 || count == 2 || count == 4; }
+    constexpr Type type(Type row) const { return row; }
+    constexpr std::string_view problem(Op, Type) const { return ""; }
+    /// One register for each matrix: a result, or an operand behind the address.
+    constexpr Shape shape(Shape row) const {
+        if (row.result != Slot::None)
+            row.count = count;
+        else
+            row.counts[1] = count;
+        return row;
+    }
+    constexpr MemoryAccess access(MemoryAccess row) const {
+        row.bytes = matrix_row_bytes;  // of the rows, the one whose address this lane has
+        return row;
+    }
+    constexpr bool move(Slot, std::int32_t) { return false; }
+    constexpr Conduct conduct(const Conduct& row) const { return row; }
 };
-constexpr bool exists(MatricesForm form) { return form.count == 1 || form.count == 2 || form.count == 4; }
-inline constexpr std::uint32_t matrix_row_bytes = 16;
 
 }  // namespace ikat::ir

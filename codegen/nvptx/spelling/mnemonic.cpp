@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/nvptx/emit/mnemonic.hpp"
+#include "codegen/nvptx/spelling/mnemonic.hpp"
 
+#include <array>
+
+#include "codegen/ir/op/forms/mbarrier.hpp"
 #include "codegen/ir/op/shape.hpp"
+#include "codegen/nvptx/spelling/suffix.hpp"
 
 namespace ikat::nvptx {
 namespace {
 
 using ir::Op, ir::Shape, ir::Type;
+
+constexpr auto spellings = [] {
+    std::array<std::string_view, ir::op_count> out{};
+#define SPELLING(name, text) out[std::size_t(Op::name)] = text;
+#include "codegen/nvptx/spelling/spellings.def"
+    return out;
+}();
 
 /// Indexed by Rounding. Conversions to an integral value are spelled differently.
 constexpr std::string_view float_rounding[] = {".rn", ".rz", ".rm", ".rp"};
@@ -64,7 +75,7 @@ void append_key(std::string& out, std::string_view key, const ir::Instruction& i
         case 'r': out += rounding(inst); break;
         case 'z': out += inst.fp.ftz ? ".ftz" : ""; break;
         case 's': out += inst.fp.sat ? ".sat" : ""; break;
-        case 'a': out += ir::attribute_suffix(inst.op, inst.attribute); break;
+        case 'a': out += suffix(inst.op, inst.attribute); break;
         case 'e': out += contains(ir::PackedFloat8, inst.type) ? ".satfinite" : ""; break;
         case 'm': append_memory(out, inst.memory), append_vector(out, inst.memory); break;
         case 'o': append_memory(out, inst.memory); break;
@@ -77,7 +88,7 @@ void append_key(std::string& out, std::string_view key, const ir::Instruction& i
                                                                                      : info(inst.type).typed);
             break;
         case 'y': out += inst.fp.ftz || lane(inst.type) == Type::BF16 ? ".ftz" : ""; break;
-        default: IKAT_ASSERT(false, "an unknown key in the .ptx column of " + std::string(name(inst.op)));
+        default: IKAT_ASSERT(false, "an unknown key in the spelling of " + std::string(name(inst.op)));
     }
 }
 
@@ -96,6 +107,8 @@ std::string expand(std::string_view format, const ir::Instruction& inst) {
 
 }  // namespace
 
+std::string_view spelling(ir::Op op) { return spellings[std::size_t(op)]; }
+
 std::string_view data_type(Type type) {
     const bool small = is_float(type) && type != Type::F32 && type != Type::F64;
     return small ? info(type).bits : info(type).typed;
@@ -109,9 +122,9 @@ bool has_reduction(const ir::Instruction& inst) {
 }
 
 std::string mnemonic(const ir::Instruction& inst, bool result_is_read) {
-    std::string text = expand(info(inst.op).ptx, inst);
+    IKAT_ASSERT(!spelling(inst.op).empty(), "no line in spellings.def for " + std::string(name(inst.op)));
+    std::string text = expand(spelling(inst.op), inst);
     if (!result_is_read && has_reduction(inst)) text.replace(0, 4, "red");
-    if (inst.op == Op::Shuffle) text += '.', text += ir::shuffle_mode_names[inst.attribute], text += ".b32";
     return text;
 }
 
