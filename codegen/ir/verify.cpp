@@ -12,6 +12,7 @@
 #include "codegen/ir/text/literal.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify_calls.hpp"
+#include "codegen/ir/verify_flight.hpp"
 #include "codegen/ir/verify_rows.hpp"
 #include "codegen/support/dominator_tree.hpp"
 
@@ -33,6 +34,7 @@ public:
             inst_ = no_inst;
             terminator(fn_[block].terminator);
         }
+        if (findings_.empty()) in_flight();
         return std::move(findings_);
     }
 
@@ -268,6 +270,13 @@ private:
             return here("it ties results or operands that it does not have");
         for (std::uint32_t i = 0; i < tie.count; ++i)
             expect("tied operand", fn_.operands(inst_)[tie.operand + i], fn_.type(fn_.results(inst_)[tie.result + i]));
+    }
+
+    void in_flight() {
+        for (const FlightProblem& problem : flight_problems(fn_)) {
+            block_ = problem.block, inst_ = problem.inst;
+            here(problem.what);
+        }
     }
 
     /// The place that op Peer maps.
