@@ -26,7 +26,11 @@ struct Flight {
     std::vector<Node> begun;                 // by symbol: its first copy, if all ways to the point have begun one
 };
 
-ir::Flight flight(const NodeInfo& node) { return ir::conduct(node.op, node.attribute).flight; }
+ir::Flight flight(const NodeInfo& node) {
+    const ir::OpInfo& row = info(node.op);
+    if (!has_form(node.op)) return {row.starts, row.commits, row.awaits};
+    return ir::conduct(node.op, node.attribute).flight;
+}
 bool begins_copy(const NodeInfo& node) {
     const ir::Work starts = flight(node).starts;
     return starts == ir::Work::Copies || starts == ir::Work::Loads;

@@ -159,7 +159,7 @@ void check_effects(std::string_view path, std::string_view text, std::vector<std
     if (path == "codegen/ir/op/effects.hpp" || layer_of(path) == "tests") return;
     const std::vector<std::string_view> lines = split_lines(text);
     for (std::size_t i = 0; i < lines.size(); ++i)
-        for (const std::string_view trait : {"Reads)", "Writes)", "Convergent)"})
+        for (const std::string_view trait : {"Reads)", "Writes)", "Convergent)", "Fails)"})
             if (lines[i].find("has(") != lines[i].npos && lines[i].find(trait) != lines[i].npos)
                 broken.push_back(place(path, i + 1) + "effects() says what an operation does, not its traits");
 }

@@ -12,8 +12,10 @@ struct AddressForm {
     static constexpr std::string_view noun = "scale";
     static std::string write(const AddressForm& form);
     static bool read(AddressForm& form, std::string_view word);
+    template <class F = AddressForm>
     static constexpr auto fields() {
-        return std::tuple{Spelled{&write, &read, "it is a number of bytes, such as 4, and a constant, such as 4+16"}};
+        return std::tuple{
+            Spelled{&F::write, &F::read, "it is a number of bytes, such as 4, and a constant, such as 4+16"}};
     }
     constexpr bool exists() const { return true; }
     constexpr Type type(Type row) const { return row; }

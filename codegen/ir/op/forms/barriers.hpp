@@ -30,8 +30,9 @@ struct BarrierForm {
     static constexpr std::string_view noun = "barrier";
     static std::string write(const BarrierForm& form);
     static bool read(BarrierForm& form, std::string_view word);
+    template <class F = BarrierForm>
     static constexpr auto fields() {
-        return std::tuple{Spelled{&write, &read, "a number from 0 to 15, or sync, arrive, and, or, count"}};
+        return std::tuple{Spelled{&F::write, &F::read, "a number from 0 to 15, or sync, arrive, and, or, count"}};
     }
     constexpr bool exists() const { return kind <= Kind::Count && (kind == Kind::All || id == 0); }
     constexpr Type type(Type) const { return type(); }
@@ -61,7 +62,10 @@ struct ClusterBarrierForm {
     Kind kind = Kind::Sync;
 
     static constexpr std::string_view noun = "mode";
-    static constexpr auto fields() { return std::tuple{Named{&ClusterBarrierForm::kind, names, "modes are {}"}}; }
+    template <class F = ClusterBarrierForm>
+    static constexpr auto fields() {
+        return std::tuple{Named{&F::kind, F::names, "modes are {}"}};
+    }
     constexpr bool exists() const { return kind <= Kind::Wait; }
     constexpr Type type(Type row) const { return row; }
     constexpr std::string_view problem(Op, Type) const { return ""; }
@@ -88,9 +92,10 @@ struct FenceForm {
     constexpr bool has_scope() const { return order <= FenceOrder::SequentiallyConsistent; }
 
     static constexpr std::string_view noun = "fence";
+    template <class F = FenceForm>
     static constexpr auto fields() {
-        return std::tuple{Named{&FenceForm::order, names, "an order, {}"},
-                          Named{&FenceForm::scope, scope_names, ", and of the first two a scope, {}"}};
+        return std::tuple{Named{&F::order, F::names, "an order, {}"},
+                          Named{&F::scope, scope_names, ", and of the first two a scope, {}"}};
     }
     constexpr bool exists() const {
         return order <= FenceOrder::BarrierInit && scope <= Scope::Sys && has_scope() == (scope != Scope::None);
@@ -112,9 +117,10 @@ struct RegistersForm {
     std::uint16_t count = 24;
 
     static constexpr std::string_view noun = "number of registers";
+    template <class F = RegistersForm>
     static constexpr auto fields() {
-        return std::tuple{Named{&RegistersForm::kind, names, "grow or shrink and "},
-                          Number{&RegistersForm::count, "a number, such as grow.240", 0xffff}};
+        return std::tuple{Named{&F::kind, F::names, "grow or shrink and "},
+                          Number{&F::count, "a number, such as grow.240", 0xffff}};
     }
     constexpr bool exists() const { return kind <= Kind::Shrink && unused == 0; }
     constexpr Type type(Type row) const { return row; }
@@ -140,7 +146,10 @@ struct ShuffleForm {
     constexpr bool moves() const { return mode == ShuffleMode::Up || mode == ShuffleMode::Down; }
 
     static constexpr std::string_view noun = "shuffle mode";
-    static constexpr auto fields() { return std::tuple{Named{&ShuffleForm::mode, names}}; }
+    template <class F = ShuffleForm>
+    static constexpr auto fields() {
+        return std::tuple{Named{&F::mode, F::names}};
+    }
     constexpr bool exists() const { return mode <= ShuffleMode::Idx; }
     constexpr Type type(Type row) const { return row; }
     constexpr std::string_view problem(Op, Type) const { return ""; }

@@ -18,9 +18,10 @@ struct CopyForm {
     std::int32_t from_offset = 0;  // bytes added to the address that is read; its text stands there
 
     static constexpr std::string_view noun = "copy";
+    template <class F = CopyForm>
     static constexpr auto fields() {
-        return std::tuple{Number{&CopyForm::bytes, "bytes, "}, Named{&CopyForm::cache, cache_names},
-                          Named{&CopyForm::prefetch, prefetch_names, ", and what is prefetched, such as 16.cg.128B"}};
+        return std::tuple{Number{&F::bytes, "bytes, "}, Named{&F::cache, F::cache_names},
+                          Named{&F::prefetch, F::prefetch_names, ", and what is prefetched, such as 16.cg.128B"}};
     }
     constexpr bool exists() const { return cache <= Cache::Cg && prefetch <= Prefetch::B256 && unused == 0; }
     constexpr Type type(Type row) const { return row; }
@@ -54,7 +55,10 @@ struct GroupsForm {
     static constexpr std::string_view noun = "number of groups";
     static std::string write(const GroupsForm& form);
     static bool read(GroupsForm& form, std::string_view word);
-    static constexpr auto fields() { return std::tuple{Spelled{&write, &read, "a number, or all"}}; }
+    template <class F = GroupsForm>
+    static constexpr auto fields() {
+        return std::tuple{Spelled{&F::write, &F::read, "a number, or all"}};
+    }
     constexpr bool exists() const { return true; }
     constexpr Type type(Type row) const { return row; }
     constexpr std::string_view problem(Op op, Type) const {

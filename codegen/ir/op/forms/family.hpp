@@ -3,7 +3,8 @@
 // the form. All that depends on the form stands in the struct, so that nobody else looks at what kind of form it is:
 //
 //     noun        what messages call it, "barrier"
-//     fields()    its text in the IR, word by word: "load.2d.multicast"; printer, parser and messages come from it
+//     fields()    its text in the IR, word by word: "load.2d.multicast"; printer, parser and messages come from it. A
+//                 template, which takes the form itself: so files with kernels need not compile it
 //     exists()    whether there is such a form; else it has no text
 //     type()      the type of an instruction of this form; without a say, the one that it has
 //     problem()   what else is wrong with the form in an instruction, as a sentence without a full stop

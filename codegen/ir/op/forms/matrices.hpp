@@ -110,16 +110,17 @@ struct MatrixForm {
     }
 
     static constexpr std::string_view noun = "matrix product";
+    template <class F = MatrixForm>
     static constexpr auto fields() {
         return std::tuple{
-            Named{&MatrixForm::extent, matrix_shape_names,
+            Named{&F::extent, matrix_shape_names,
                   "a shape and the elements of A, B and C, such as m16n8k16.bf16.bf16.f32; of "
                   "integers .sat may follow, of bits .xor or .and does, of m8n8k4.f16 .trans_a and .trans_b may"},
-            Named{&MatrixForm::a, matrix_element_names, ""},
-            Named{&MatrixForm::b, matrix_element_names, ""},
-            Named{&MatrixForm::sum, matrix_element_names, ""},
-            Named{&MatrixForm::variant, variant_names, ""},
-            Flags{&MatrixForm::flags, flag_names, ""}};
+            Named{&F::a, matrix_element_names, ""},
+            Named{&F::b, matrix_element_names, ""},
+            Named{&F::sum, matrix_element_names, ""},
+            Named{&F::variant, F::variant_names, ""},
+            Flags{&F::flags, F::flag_names, ""}};
     }
     constexpr bool exists() const;
     constexpr Type type(Type) const { return register_type(sum); }
@@ -169,9 +170,10 @@ struct MatricesForm {
     bool transposed = false;
 
     static constexpr std::string_view noun = "number of matrices";
+    template <class F = MatricesForm>
     static constexpr auto fields() {
-        return std::tuple{Number{&MatricesForm::count, "x1, x2 or x4, ", Word{4}, "x"},
-                          Flag{&MatricesForm::transposed, "trans", "and .trans for transposes"}};
+        return std::tuple{Number{&F::count, "x1, x2 or x4, ", Word{4}, "x"},
+                          Flag{&F::transposed, "trans", "and .trans for transposes"}};
     }
     constexpr bool exists() const { return count == 1 || count == 2 || count == 4; }
     constexpr Type type(Type row) const { return row; }

@@ -41,10 +41,11 @@ struct MbarrierForm {
     constexpr bool tests() const { return kind == Kind::Test || kind == Kind::Try; }
 
     static constexpr std::string_view noun = "use of a barrier";
+    template <class F = MbarrierForm>
     static constexpr auto fields() {
         return std::tuple{
-            Named{&MbarrierForm::kind, names},
-            Named{&MbarrierForm::reach, reach_names, ", and of a test .cluster, of what another block can do .peer"}};
+            Named{&F::kind, F::names},
+            Named{&F::reach, F::reach_names, ", and of a test .cluster, of what another block can do .peer"}};
     }
     constexpr bool exists() const {
         if (kind > Kind::ArriveRelaxed) return false;
@@ -100,11 +101,11 @@ struct BulkForm {
     constexpr bool is_bitwise() const { return reduction >= Reduction::And; }
 
     static constexpr std::string_view noun = "copy";
+    template <class F = BulkForm>
     static constexpr auto fields() {
-        return std::tuple{Named{&BulkForm::kind, names},
-                          Number{&BulkForm::rank, ", the rank of a tensor", Word{5}, "", "d", true},
-                          Flag{&BulkForm::multicast, "multicast", ", .multicast"},
-                          Named{&BulkForm::reduction, reduction_names, " or a reduction, {}, such as store.2d.add"}};
+        return std::tuple{Named{&F::kind, F::names}, Number{&F::rank, ", the rank of a tensor", Word{5}, "", "d", true},
+                          Flag{&F::multicast, "multicast", ", .multicast"},
+                          Named{&F::reduction, F::reduction_names, " or a reduction, {}, such as store.2d.add"}};
     }
     constexpr bool exists() const {
         const bool stores = kind == Kind::Store, loads = kind == Kind::Load;

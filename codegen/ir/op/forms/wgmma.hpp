@@ -44,15 +44,16 @@ struct WgmmaForm {
     static constexpr std::string_view noun = "matrix product";
     static std::string write(const WgmmaForm& form);  // "m64n128k16"
     static bool read(WgmmaForm& form, std::string_view word);
+    template <class F = WgmmaForm>
     static constexpr auto fields() {
         return std::tuple{
-            Spelled{&write, &read,
+            Spelled{&F::write, &F::read,
                     "a shape and the elements of A, B and D, such as m64n128k16.bf16.bf16.f32, whether it adds, "},
-            Named{&WgmmaForm::a, matrix_element_names, ""},
-            Named{&WgmmaForm::b, matrix_element_names, ""},
-            Named{&WgmmaForm::sum, matrix_element_names, ""},
-            Named{&WgmmaForm::adds, sum_names},
-            Flags{&WgmmaForm::flags, flag_names, ", and {}"}};
+            Named{&F::a, matrix_element_names, ""},
+            Named{&F::b, matrix_element_names, ""},
+            Named{&F::sum, matrix_element_names, ""},
+            Named{&F::adds, F::sum_names},
+            Flags{&F::flags, F::flag_names, ", and {}"}};
     }
     constexpr bool exists() const;
     constexpr Type type(Type) const { return register_type(sum); }
