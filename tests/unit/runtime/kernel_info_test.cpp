@@ -287,7 +287,7 @@ TEST_CASE("digest: equal kernels have equal ones, and every difference is one") 
     for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
         const auto node = ast::Node(i);
         CHECK(changed([&](ast::KernelTree& k) { k[node].where.line += 1; }));
-        CHECK(changed([&](ast::KernelTree& k) { k[node].attribute += 1; }));
+        CHECK(changed([&](ast::KernelTree& k) { k[node].attribute = k[node].attribute + 1; }));
         CHECK(changed([&](ast::KernelTree& k) { k[node].fp.ftz = !k[node].fp.ftz; }));
         CHECK(changed([&](ast::KernelTree& k) { k[node].memory.is_volatile = !k[node].memory.is_volatile; }));
     }
