@@ -24,8 +24,11 @@ void Queue::launch_list(const trace::KernelHandle& kernel, const LaunchPoint& po
                         std::vector<Argument>&& arguments) const {
     check_launch(kernel.info(), point, arguments, device_->backend());
     for (Argument& argument : arguments) own_bytes(argument);
-    submit(
-        {node::Launch{.kernel = kernel, .grid = point.grid, .arguments = std::move(arguments), .where = point.where}});
+    Node work;  // filled where it is: this is the way that is gone most often
+    node::Launch& launch = std::get<node::Launch>(work.work);
+    launch.kernel.emplace(kernel);
+    launch.grid = point.grid, launch.arguments = std::move(arguments), launch.where = point.where;
+    submit(work);
 }
 
 void Queue::launch(const trace::KernelHandle& kernel, const LaunchPoint& point,

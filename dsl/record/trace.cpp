@@ -157,7 +157,7 @@ void in_order(RecordedValues leaves, bool several) {
     if (effects)
         recorder.complain("an atomic, shuffle, vote or call inside an expression of several lanes",
                           "it happens once, not once for each lane: name it first (auto a = ...;) and use the name");
-    if (several) recorder.arrange(roots.data(), roots.size());
+    if (several && !roots.empty()) recorder.arrange(roots.data(), roots.size());
 }
 
 // ---- variables

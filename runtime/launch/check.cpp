@@ -179,12 +179,13 @@ std::string Check::words(std::size_t i) const {
 }
 
 void Check::overlaps() {
+    static const BufferPart nothing;
     std::vector<OperandRole> operands;
+    operands.reserve(arguments.size());
     for (std::uint32_t i = 0; i < arguments.size(); ++i) {
         const BufferPart* const memory = arguments[i].memory();
-        operands.push_back({.name = kernel.parameters[i].name,
-                            .part = memory ? *memory : BufferPart{},
-                            .role = kernel.writes(i) ? Role::Written : Role::Read});
+        operands.emplace_back(kernel.parameters[i].name, memory ? *memory : nothing,
+                              memory && kernel.writes(i) ? Role::Written : Role::Read);
     }
     for (const auto& [read, written] : forbidden_overlaps(operands, Overlaps::OfAKernel))
         report(fmt::format("'{}' ({}) and '{}' ({}) are the same memory", operands[read].name, words(read),

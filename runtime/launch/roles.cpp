@@ -14,7 +14,7 @@ std::vector<std::pair<std::size_t, std::size_t>> forbidden_overlaps(std::span<co
     for (std::size_t i = 0; i < operands.size(); ++i)
         for (std::size_t j = i + 1; j < operands.size(); ++j) {
             const bool forbidden = by == Overlaps::OfAKernel ? writes(i) != writes(j) : writes(i) || writes(j);
-            if (!forbidden || !overlap(operands[i].part, operands[j].part)) continue;
+            if (!forbidden || !overlap(*operands[i].part, *operands[j].part)) continue;
             out.push_back(by == Overlaps::OfAKernel && writes(i) ? std::pair(j, i) : std::pair(i, j));
         }
     return out;
@@ -22,7 +22,7 @@ std::vector<std::pair<std::size_t, std::size_t>> forbidden_overlaps(std::span<co
 
 void check_roles(std::string_view function, const Location& where, std::span<const OperandRole> operands) {
     for (const OperandRole& each : operands)
-        if (each.part.memory && each.part.memory->is_over())
+        if (each.part->memory && each.part->memory->is_over())
             throw Error(Diagnostic{.where = where,
                                    .message = fmt::format("{}: '{}': {}", function, each.name, freed),
                                    .hint = freed_hint});

@@ -20,10 +20,13 @@ namespace ikat::runtime {
 
 enum class Role : std::uint8_t { Read, Written };
 
+/// It refers to the part, which may be an empty one.
 struct OperandRole {
+    OperandRole(std::string_view name, const BufferPart& part, Role role = Role::Read)
+        : name(name), part(&part), role(role) {}
     std::string_view name;
-    BufferPart part{};  // or an empty one
-    Role role = Role::Read;
+    const BufferPart* part;
+    Role role;
 };
 
 enum class Overlaps : std::uint8_t { OfAKernel, OfAFunction };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the work of a device is done.
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -37,10 +38,11 @@ void HostDevice::run(StreamId stream, Work work) {
     forbid_in_host_call();
     Lock lock(work_mutex_);
     const std::uint64_t number = add(stream, std::move(work)).number;
-    std::exception_ptr& failure = awaited_[number];
+    awaited_.push_back({number, nullptr});
     work_until(lock, [&] { return !queue_.has(number); });
-    const std::exception_ptr what = std::exchange(failure, nullptr);
-    awaited_.erase(number);
+    const auto its = std::ranges::find(awaited_, number, &Awaited::number);
+    const std::exception_ptr what = std::move(its->failure);
+    awaited_.erase(its);
     if (what) std::rethrow_exception(what);
 }
 
@@ -99,8 +101,8 @@ void HostDevice::perform(Lock& lock, Piece& piece) {
         std::visit([&](const auto& work) { perform(work); }, piece.work);
     } catch (...) { failure = std::current_exception(); }
     lock.lock();
-    if (const auto awaited = awaited_.find(piece.number); awaited != awaited_.end())
-        awaited->second = failure;
+    if (const auto awaited = std::ranges::find(awaited_, piece.number, &Awaited::number); awaited != awaited_.end())
+        awaited->failure = failure;
     else if (failure)
         failures_.try_emplace(piece.stream, failure);
     queue_.remove(piece);

@@ -18,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "runtime/emulator/host/host_options.hpp"
 #include "runtime/emulator/host/loaded_module.hpp"
@@ -95,6 +96,10 @@ private:
         unsigned users = 0;  // of the primary one
         std::size_t heap_bytes = 0;
     };
+    struct Awaited {
+        std::uint64_t number;
+        std::exception_ptr failure;
+    };
     using Lock = std::unique_lock<std::mutex>;
 
     void begin(Context& context);
@@ -132,9 +137,9 @@ private:
 
     WorkQueue queue_;
     bool is_busy_ = false, is_ending_ = false;
-    std::map<std::uint64_t, std::exception_ptr> awaited_;  // failures of pieces that run() waits for
-    std::map<StreamId, std::exception_ptr> failures_;      // the first of each stream that nobody was told of
-    mutable std::mutex work_mutex_;                        // locked for these
+    std::vector<Awaited> awaited_;                     // pieces that run() waits for
+    std::map<StreamId, std::exception_ptr> failures_;  // the first of each stream that nobody was told of
+    mutable std::mutex work_mutex_;                    // locked for these
     std::condition_variable changed_;
     std::thread host_calls_;
 };

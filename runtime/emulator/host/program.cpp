@@ -177,10 +177,12 @@ Diagnostic in_words(Vocabulary vocabulary, Diagnostic finding) {
 }  // namespace
 
 Statistics Program::run(const Launch& launch, const Options& options) {
-    check(launch);
     DecodeOptions how{.cluster = launch.cluster};
-    const bool has_dynamic = state_->kernel(launch.entry, how).has_dynamic();
+    const DecodedKernel& plain = state_->kernel(launch.entry, how);
+    check_launch(state_->module, plain, launch);
+    const bool has_dynamic = plain.has_dynamic();
     how.moves_dynamic = has_dynamic && options.moved_shared && options.seed && mixed(options.seed, 0) % 2;
+    how.tools.reserve(8 + options.tools.size());
     how.tools.push_back(&proxies());
     if (options.checks.of(Check::Races) != Action::Off)
         how.tools.push_back(&all_races());
@@ -192,15 +194,18 @@ Statistics Program::run(const Launch& launch, const Options& options) {
         views::Regions(launch.views, state_->memory.state()).are_parts())
         how.tools.push_back(&in_views());
     for (const auto& tool : options.tools) how.tools.push_back(tool.get());
-    DecodeOptions checked = how;
-    checked.checks = true;
-    checked.tools.push_back(&definedness());
+    const auto checked = [&]() -> const DecodedKernel& {
+        DecodeOptions with_checks = how;
+        with_checks.checks = true;
+        with_checks.tools.push_back(&definedness());
+        return state_->kernel(launch.entry, with_checks);
+    };
     const DecodedKernel& kernel = state_->kernel(launch.entry, how);
     Memory::State& memory = state_->memory.state();
     const Memory::State::Running running(memory);
     LaunchState state{.module = state_->module,
                       .kernel = kernel,
-                      .checked = [&]() -> const DecodedKernel& { return state_->kernel(launch.entry, checked); },
+                      .checked = checked,
                       .launch = launch,
                       .options = options,
                       .memory = memory,
