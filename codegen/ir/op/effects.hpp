@@ -11,6 +11,8 @@
 //     copy_async                  reads and writes, and starts: until it is waited for, what it touches is in flight
 //     copy_commit, copy_wait      stay, in the order of the copies that they are about
 #pragma once
+#include <array>
+
 #include "codegen/ir/op/form.hpp"
 #include "codegen/ir/op/memory.hpp"
 #include "codegen/ir/op/op.hpp"
@@ -26,18 +28,23 @@ constexpr bool is_weak(const MemoryInfo& memory) {
 /// Whether the threads that take part must reach it together. For opaque text and calls this is up to their author.
 constexpr bool is_collective(Op op) { return info(op).meets != Meeting::None; }
 
-/// What the row says.
-constexpr Effects effects(Op op, const MemoryInfo& memory = {}) {
-    const OpInfo& row = info(op);
-    Effects out{.reads = has(op, Reads),
-                .writes = has(op, Writes),
-                .convergent = has(op, Convergent),
-                .fails = has(op, Fails),
-                .starts = row.starts == Work::Copies,  // nothing passes other work
-                .commits = row.commits == Work::Copies,
-                .awaits = row.awaits == Work::Copies};
-    out.orders = out.reads && out.writes ? !out.starts : !is_weak(memory);
+/// What the row says, of weak accesses and of others. Nothing is asked more often, so it is a table.
+inline constexpr auto effects_of_rows = [] {
+    std::array<std::array<Effects, 2>, op_count> out{};
+    for (std::size_t op = 0; op < out.size(); ++op)
+        for (const bool weak : {false, true}) {
+            const OpInfo& row = op_table[op];
+            Effects& its = out[op][weak];
+            its.reads = has(Op(op), Reads), its.writes = has(Op(op), Writes);
+            its.convergent = has(Op(op), Convergent), its.fails = has(Op(op), Fails);
+            its.starts = row.starts == Work::Copies;  // nothing passes other work
+            its.commits = row.commits == Work::Copies, its.awaits = row.awaits == Work::Copies;
+            its.orders = its.reads && its.writes ? !its.starts : !weak;
+        }
     return out;
+}();
+constexpr Effects effects(Op op, const MemoryInfo& memory = {}) {
+    return effects_of_rows[std::size_t(op)][is_weak(memory)];
 }
 constexpr Conduct conduct(Op op, const MemoryInfo& memory = {}) {
     const OpInfo& row = info(op);
@@ -51,7 +58,7 @@ constexpr Conduct conduct(Op op, Form form, const MemoryInfo& memory = {}) {
     return has_form(op) ? conduct_of_form(op, form, row) : row;
 }
 constexpr Effects effects(Op op, Form form, const MemoryInfo& memory) {
-    return has_form(op) ? conduct(op, form, memory).effects : effects(op, memory);
+    return has(op, FormActs) ? conduct(op, form, memory).effects : effects(op, memory);
 }
 
 }  // namespace ikat::ir

@@ -29,6 +29,7 @@ enum Trait : std::uint16_t {
     Narrows = 256,        // if integer operands fit a narrow type, so does the result: it need not be wrapped
     Copies = 512,         // copies bits of its operands, so that a NaN need not be canonical
     Fails = 1024,         // has no result for some operands
+    FormActs = 2048,      // its effects depend on its form
 };
 constexpr Trait operator|(Trait a, Trait b) { return Trait(int(a) | int(b)); }
 

@@ -61,6 +61,8 @@ TEST_CASE("the text of a form is read as it is written") {
         const auto form = attribute_named(op, text);
         REQUIRE(form);
         CHECK(attribute_text(op, *form) == text);
+        const bool is_told = conduct(op, *form).effects == effects(op, *form, {});
+        CHECK(is_told);  // else its row lacks FormActs
     }
 }
 
