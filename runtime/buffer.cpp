@@ -38,6 +38,7 @@ void MemoryBlock::begin(StreamHandle stream) {
 }
 
 void MemoryBlock::finish(StreamHandle stream) noexcept {
+    if (is_kept_) return;
     is_over_ = true;
     if (std::exchange(exists_, false)) device_->release(address_, stream);
 }

@@ -35,13 +35,15 @@ public:
     /// At a point of a stream: allocates the memory if that was left for later, and frees it.
     void begin(StreamHandle stream);
     void finish(StreamHandle stream) noexcept;
+    /// From now on it exists as long as somebody refers to it, whatever ends: work on it may be done more than once.
+    void keep() { is_kept_ = true; }
 
 private:
     Reference<Backend> device_;
     std::uint64_t address_ = 0;
     std::size_t bytes_ = 0;
     std::string name_;
-    bool exists_ = false, is_over_ = false;
+    bool exists_ = false, is_over_ = false, is_kept_ = false;
     Reference<Sink> queue_{};
 };
 

@@ -27,10 +27,12 @@ struct RecorderState final : Sink {
 
     void take(const Node& work) override {
         const bool ends = std::holds_alternative<node::Free>(work.work);
-        if (const auto* const allocate = std::get_if<node::Allocate>(&work.work))
+        if (const auto* const allocate = std::get_if<node::Allocate>(&work.work)) {
             allocate->memory->begin(default_stream);
-        else if (runs && !ends)
+            allocate->memory->keep();
+        } else if (runs && !ends) {
             device->take(work);
+        }
         nodes.push_back(work);
     }
     bool is_asynchronous() const override { return false; }

@@ -48,6 +48,22 @@ void on_each_sink(const Device& device, Body body) {
     }
 }
 
+TEST_CASE("exec: what is recorded with memory of its own is done twice") {
+    const Device device = emulator();
+    auto x = device.upload(counted(4), "x");
+    const Recorder recorder(device, Runs::No);
+    {
+        const Queue queue(recorder);
+        auto between = queue.buffer<float>(4, "between");
+        queue.copy(between.view(2, 2), x.view(2, 2));
+        queue.launch(twice, grid(4, 32), between, 4);
+        queue.copy(x.view(2, 2), between.view(2, 2));
+    }
+    for (int i = 0; i < 2; ++i)
+        for (const Node& node : recorder.nodes()) Queue(device).submit(node);
+    CHECK(x.download() == std::vector<float>{0, 4, 8, 12});
+}
+
 TEST_CASE("exec: launches, copies, fills and memory of a queue") {
     const Device device = emulator();
     auto x = device.upload(counted(24), "x");
