@@ -172,9 +172,11 @@ Result cuMemcpy3DPeerAsync(const BoxCopy* box, Stream stream) {
     return copy_box("cuMemcpy3DPeerAsync", *box, stream);
 }
 Result cuMemAllocAsync(DevicePointer* pointer, std::size_t bytes, Stream stream) {
+    const Result result = call("cuMemAllocAsync", {bytes, number(stream)});
+    if (result != Result::Success) return result;
     *pointer = number(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
     state().allocated.insert(*pointer);
-    return call("cuMemAllocAsync", {bytes, number(stream)});
+    return result;
 }
 Result cuMemFreeAsync(DevicePointer pointer, Stream stream) {
     if (!state().allocated.erase(pointer)) return Result::InvalidValue;
