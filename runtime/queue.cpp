@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "codegen/kernel/kernel_info.hpp"
 #include "runtime/device.hpp"
 #include "runtime/exec/node.hpp"
@@ -36,8 +34,20 @@ void Queue::launch(const trace::KernelHandle& kernel, const LaunchPoint& point,
     launch_list(kernel, point, {arguments.begin(), arguments.end()});
 }
 
+namespace {
+
+/// Said by the call, which a recorder makes, too, and not only when the work is done.
+void check_home(const Module& module, std::string_view entry, const Backend& device) {
+    if (&module.device() != &device)
+        throw Error(fmt::format("launch of '{}': its module was loaded by another device", entry),
+                    "load the PTX on each device that runs it");
+}
+
+}  // namespace
+
 void Queue::launch_given(const Module& module, std::string_view entry, const LaunchPoint& point,
                          std::span<const Given> given) const {
+    check_home(module, entry, device_->backend());
     const KernelInfo* const kernel = module.info(entry);
     if (!kernel)
         throw Error(
@@ -56,6 +66,7 @@ void Queue::launch_given(const Module& module, std::string_view entry, const Lau
 
 void Queue::launch(const Module& module, std::string_view entry, const Grid& grid,
                    std::span<const std::byte> parameters, const Location& where) const {
+    check_home(module, entry, device_->backend());
     if (const KernelInfo* const kernel = module.info(entry))
         check_launch(*kernel, {grid, where}, parameters, device_->backend());
     else

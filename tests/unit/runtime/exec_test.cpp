@@ -11,6 +11,7 @@
 #include "tests/catch.hpp"
 #include "tests/message.hpp"
 #include "tests/unit/runtime/emulator.hpp"
+#include "tests/unit/runtime/increment.hpp"
 
 namespace ikat::tests {
 namespace {
@@ -168,6 +169,16 @@ TEST_CASE("exec: a launch keeps its kernel, its module and raw bytes") {
     }
     Queue(device).submit(recorder.nodes().at(0));
     CHECK(out.download() == std::vector<std::uint32_t>{3, 5});
+}
+
+TEST_CASE("exec: a module of another device is refused by the call, also where it is only recorded") {
+    const Device device = emulator(), elsewhere = emulator();
+    const Module module = elsewhere.load(increment, "increment.ptx");
+    auto x = device.upload(std::vector<std::uint32_t>{1}, "x");
+    const Recorder recorder(device, Runs::No);
+    CHECK_THAT(message_of([&] { Queue(recorder).launch(module, "increment", grid(1, 1), parameters(x, x, 1)); }),
+               contains("launch of 'increment': its module was loaded by another device"));
+    CHECK(recorder.nodes().empty());
 }
 
 TEST_CASE("exec: an argument is exchanged") {
