@@ -32,10 +32,6 @@ std::optional<std::string_view> shape_of(std::string_view shapes, std::string_vi
     return {};
 }
 
-bool is_written(const ir::Parameter& parameter) {
-    return parameter.access == ir::Access::Out || parameter.access == ir::Access::InOut;
-}
-
 /// For each argument, the least number of elements by the recipe; nothing for numbers.
 using Sizes = std::vector<std::optional<std::uint32_t>>;
 
@@ -60,7 +56,8 @@ void check_memory(const Call& call, const WorkspaceSlice& workspace) {
         const ir::Parameter& parameter = call.kernel().parameters[i];
         const runtime::Argument& given = call.arguments()[i];
         if (given.is_buffer())
-            all.push_back({parameter.name, given.part, is_written(parameter) ? Role::Written : Role::Read});
+            all.push_back(
+                {parameter.name, given.part, call.kernel().writes(std::uint32_t(i)) ? Role::Written : Role::Read});
     }
     all.push_back({"workspace", workspace.part(), Role::Written});
     check_roles(call.check().function, call.check().where, all);
@@ -70,7 +67,7 @@ void check_memory(const Call& call, const WorkspaceSlice& workspace) {
 bool writes_nothing(const Call& call, const Sizes& sizes) {
     bool any = false;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-        if (!is_written(call.kernel().parameters[i])) continue;
+        if (!call.kernel().writes(std::uint32_t(i))) continue;
         if (sizes[i] != 0) return false;
         any = true;
     }
