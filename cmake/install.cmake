@@ -6,8 +6,8 @@ include(CMakePackageConfigHelpers)
 set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/ikat)
 set(package ${PROJECT_BINARY_DIR}/package)
 
-ikat_component(core ikat ikat_embed)
-install(TARGETS ikat ikat_embed EXPORT ikat-targets COMPONENT core)
+ikat_component(core ikat_core ikat_runtime ikat_stdlib ikat_embed)
+install(TARGETS ikat ikat_core ikat_runtime ikat_stdlib ikat_embed EXPORT ikat-targets COMPONENT core)
 set_target_properties(ikat_embed PROPERTIES EXPORT_NAME embed)
 install(EXPORT ikat-targets NAMESPACE ikat:: DESTINATION ${folder} COMPONENT core)
 ikat_component(testing ikat_testing)
@@ -28,7 +28,7 @@ install(FILES ${package}/ikat-config.cmake ${package}/ikat-config-version.cmake 
   DESTINATION ${folder} COMPONENT core)
 
 # Static libraries must list their dependencies; a shared library need not.
-set(pc_libs -likat)
+set(pc_libs "-likat_stdlib -likat_runtime -likat_core")
 if(NOT BUILD_SHARED_LIBS)
   string(APPEND pc_libs " -pthread -ldl")
   if(NOT IKAT_PORTABLE)

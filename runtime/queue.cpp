@@ -45,6 +45,11 @@ void check_home(const Module& module, std::string_view entry, const Backend& dev
 
 }  // namespace
 
+void Queue::launch_given(const trace::KernelHandle& kernel, const LaunchPoint& point,
+                         std::span<const Given> given) const {
+    launch_list(kernel, point, match(kernel.info(), given, point.where));
+}
+
 void Queue::launch_given(const Module& module, std::string_view entry, const LaunchPoint& point,
                          std::span<const Given> given) const {
     check_home(module, entry, device_->backend());
@@ -89,6 +94,7 @@ Box box_of(const TensorView& view, const Location& where) {
     const auto refuse = [&](const char* message, const char* hint) {
         throw Error(Diagnostic{.where = where, .message = message, .hint = hint});
     };
+    if (view.format) return {.bytes = view.part.bytes};  // dense
     if (view.rank > 3) refuse("a copy of an array of more than three dimensions", "copy parts of it");
     const TensorView of = view.of_rank(3);
     if (of.extents[2] > 1 && of.strides[2] != 1)
@@ -102,7 +108,7 @@ Box box_of(const TensorView& view, const Location& where) {
 void Queue::copy(const MutableTensorView& to, const TensorView& from) const {
     const Location where = this->where();
     const auto differs = [&] {
-        if (to.type != from.type || to.rank != from.rank) return true;
+        if (to.type != from.type || to.format != from.format || to.rank != from.rank) return true;
         for (std::uint32_t d = 0; d < to.rank; ++d)
             if (to.extents[d] != from.extents[d]) return true;
         return false;

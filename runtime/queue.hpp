@@ -59,14 +59,21 @@ public:
 
     /// Runs a kernel; on a device, waits for it to finish. A parameter In, Out or InOut takes a Buffer of its element
     /// type, a scalar takes a host number that fits it. On a stream, buffers must live until the kernel has finished.
+    /// Arguments are in order, or by name: arg("x", x), arg("n", 300); then they are compared with the parameters when
+    /// the launch is called, and not by the C++ compiler.
     template <class... P, class... A>
     void launch(const Kernel<P...>& kernel, const LaunchPoint& point, A&&... arguments) const {
-        static_assert(sizeof...(A) == sizeof...(P), "launch: it takes one argument for each parameter of the kernel");
-        if constexpr (sizeof...(A) == sizeof...(P)) {
-            const KernelInfo& info = kernel.handle().info();
-            std::vector<Argument> list = detail::room_for(info);
-            (detail::add_argument<P>(list, arguments, info, point.where), ...);
-            launch_list(kernel.handle(), point, std::move(list));
+        constexpr bool by_name = (detail::is_named<std::remove_cvref_t<A>> || ...);
+        static_assert(by_name || sizeof...(A) == sizeof...(P),
+                      "launch: it takes one argument for each parameter of the kernel");
+        if constexpr (by_name) {
+            std::vector<Given> list;
+            (detail::give(list, arguments), ...);
+            launch_given(kernel.handle(), point, list);
+        } else if constexpr (sizeof...(A) == sizeof...(P)) {
+            detail::ArgumentList list(kernel.handle().info(), point.where);
+            (detail::add_argument<P>(list, arguments), ...);
+            launch_list(kernel.handle(), point, list.take());
         }
     }
     /// A kernel with arguments whose types are data.
@@ -76,8 +83,9 @@ public:
     template <class... A>
     requires(!detail::are_bytes<A...>) void launch(const Module& module, std::string_view entry,
                                                    const LaunchPoint& point, A&&... arguments) const {
-        const Given list[] = {detail::given(arguments)..., {}};
-        launch_given(module, entry, point, {list, sizeof...(A)});
+        std::vector<Given> list;
+        (detail::give(list, arguments), ...);
+        launch_given(module, entry, point, list);
     }
     /// The same with parameters as they lie in memory. Of PTX that says nothing of the entry, only the device's limits
     /// are checked, and the size of `parameters`.
@@ -128,6 +136,8 @@ private:
     void launch_list(const trace::KernelHandle& kernel, const LaunchPoint& point,
                      std::vector<Argument>&& arguments) const;
     void launch_given(const Module& module, std::string_view entry, const LaunchPoint& point,
+                      std::span<const Given> arguments) const;
+    void launch_given(const trace::KernelHandle& kernel, const LaunchPoint& point,
                       std::span<const Given> arguments) const;
     void fill(const BufferPart& to, std::span<const std::byte> element) const;
     Allocation allocate(std::size_t count, std::size_t element_bytes, std::string_view name) const;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tensor_view.hpp"
 
+#include <string>
+#include <vector>
+
 #include "codegen/support/diagnostic.hpp"
 
 namespace ikat::runtime {
@@ -21,6 +24,31 @@ TensorView::TensorView(ir::Type type, const BufferPart& whole, std::span<const s
     detail::check_view(whole, given, all, bytes);
     part.bytes = view_size(given, all) * bytes;
 }
+
+TensorView::TensorView(Quantised given_format, const BufferPart& whole, std::span<const std::uint64_t> given)
+    : part(whole), rank(std::uint32_t(given.size())) {
+    IKAT_ASSERT(rank >= 1 && rank <= most_dimensions, "a view has one to five dimensions");
+    const QuantisedInfo* const info = find_info(given_format);
+    if (!info)
+        throw Error("there is no format " + std::to_string(unsigned(given_format)) + " of quantised weights",
+                    "formats are the enumerators of Quantised");
+    format = given_format;
+    std::uint64_t stride = 1;
+    for (std::size_t d = rank; d-- > 0;) {
+        extents[d] = given[d];
+        strides[d] = stride;
+        stride *= given[d];
+    }
+    if (given.back() % info->weights != 0)
+        throw Error(
+            "a row of " + std::to_string(given.back()) + " weights is not whole blocks of " + std::string(info->name),
+            "a block has " + std::to_string(info->weights) + " weights; pad the rows with zeros");
+    std::vector<std::uint64_t> bytes(given.begin(), given.end());
+    bytes.back() = bytes.back() / info->weights * info->bytes;
+    part = TensorView(ir::Type::U8, whole, bytes).part;
+}
+
+std::string_view TensorView::type_name() const { return format ? find_info(*format)->name : ir::info(type).name; }
 
 TensorView TensorView::of_rank(std::uint32_t wanted) const {
     IKAT_ASSERT(wanted >= rank && wanted <= most_dimensions, "a view of fewer dimensions than it has");

@@ -2,15 +2,21 @@
 // An array in device memory whose type and shape are data: what functions of the library take, and tools give them.
 //
 //     gemm_tensor_core(device, A.view(m, k), B.view(k, n), C.view(m, n));    each view becomes a TensorView
+//     gemv(device, quantised_view(w, Quantised::Q4_K, {rows, columns}), x, y);
+//
 // A function that writes an array takes a MutableTensorView, which is made of buffers and views that are not const.
 #pragma once
 #include <array>
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <type_traits>
 
 #include "codegen/ir/type.hpp"
 #include "runtime/buffer.hpp"
+#include "runtime/quantised_format.hpp"
 
 namespace ikat::runtime {
 
@@ -19,8 +25,9 @@ struct TensorView {
     static constexpr std::uint32_t most_dimensions = 5;
     using Numbers = std::array<std::uint64_t, most_dimensions>;
 
-    ir::Type type = ir::Type::Void;  // of the elements
-    BufferPart part{};               // from the first element to the last
+    ir::Type type = ir::Type::Void;     // of the elements; Void if they are quantised weights ...
+    std::optional<Quantised> format{};  // ... of this format
+    BufferPart part{};                  // from the first element to the last
     std::uint32_t rank = 0;
     Numbers extents{};  // of `rank` dimensions, the outermost first
     Numbers strides{};  // ... elements from one index to the next
@@ -42,6 +49,12 @@ struct TensorView {
     /// Throws Error for a part that does not have them.
     TensorView(ir::Type type, const BufferPart& part, std::span<const std::uint64_t> extents,
                std::span<const std::uint64_t> pitches = {});
+    /// The first weights of a part: rows of whole blocks that follow each other. Throws Error for a part that does not
+    /// have them, and for rows that are not whole blocks.
+    TensorView(Quantised format, const BufferPart& part, std::span<const std::uint64_t> extents);
+
+    /// "f32", "q4_k"
+    std::string_view type_name() const;
 
     /// The same with dimensions of one index before the others, so that there are `wanted`, no fewer than it has.
     TensorView of_rank(std::uint32_t wanted) const;
@@ -80,5 +93,13 @@ private:
                       "that is not const");
     }
 };
+
+/// Quantised weights in a buffer of bytes.
+template <class Bytes>
+requires std::is_constructible_v < BufferSlice<const std::uint8_t>,
+const Bytes& >
+    TensorView quantised_view(const Bytes& bytes, Quantised format, std::initializer_list<std::uint64_t> extents) {
+    return TensorView(format, BufferSlice<const std::uint8_t>(bytes).part(), {extents.begin(), extents.size()});
+}
 
 }  // namespace ikat::runtime

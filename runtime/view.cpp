@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "runtime/buffer.hpp"
+#include "runtime/facts/launch_view.hpp"
 
 namespace ikat::runtime {
 
@@ -45,10 +46,13 @@ std::string view_problem(std::span<const std::uint64_t> extents, std::span<const
         for (const std::uint64_t number : numbers)
             if (number >= limit)
                 return fmt::format("{} with an extent or a pitch of {}, which is not below 2^32", shape, number);
-    for (std::size_t d = pitches.size(); d-- > 0;) {
-        const std::uint64_t inner = view_size(extents.subspan(d + 1), pitches.subspan(d + 1));
-        if (extents[d] > 1 && pitches[d] < inner)
+    const bool is_empty = std::ranges::find(extents, 0) != extents.end();
+    std::uint64_t inner = is_empty ? 0 : extents.back();  // elements from the first to the last of an index
+    for (const std::size_t d : emulator::outwards(pitches)) {
+        if (extents[d] <= 1) continue;
+        if (pitches[d] < inner)
             return fmt::format("{} with a pitch of {}, which is less than {}", shape, pitches[d], inner);
+        inner += (extents[d] - 1) * pitches[d];
     }
     const std::uint64_t size = view_size(extents, pitches);
     if (size > elements)

@@ -32,9 +32,10 @@ BufferPart part_of(const BufferPart& whole, std::uint64_t first, std::uint64_t c
 /// those of view_problem.
 std::uint64_t view_size(std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches);
 
-/// The mistake in viewing `elements` elements as a row-major array, with a pitch in elements for each dimension but the
-/// last. Empty if valid: extents and pitches are below 2^32, neither rows nor planes overlap (of a dimension with one
-/// index, the pitch does not matter), and the last element exists.
+/// The mistake in viewing `elements` elements as an array, with a pitch in elements for each dimension but the last,
+/// whose elements follow each other. Empty if valid: extents and pitches are below 2^32, neither rows nor planes
+/// overlap (of a dimension with one index, the pitch does not matter), and the last element exists. Pitches may be in
+/// any order: heads may lie within rows.
 std::string view_problem(std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches,
                          std::uint64_t elements);
 
@@ -52,7 +53,11 @@ template <class T, int rank>
 class BufferView {
 public:
     using value_type = std::remove_const_t<T>;
+    using view_element = T;
+    static constexpr int view_rank = rank;
 
+    /// A view of nothing, without a buffer.
+    BufferView() = default;
     /// Throws Error if the part does not have all elements.
     BufferView(const BufferPart& part, const std::array<std::uint64_t, rank>& extents,
                const std::array<std::uint64_t, rank - 1>& pitches)
@@ -71,9 +76,9 @@ public:
     const std::array<std::uint64_t, rank - 1>& pitches() const { return pitches_; }
 
 private:
-    BufferPart part_;
-    std::array<std::uint64_t, rank> extents_;
-    std::array<std::uint64_t, rank - 1> pitches_;
+    BufferPart part_{};
+    std::array<std::uint64_t, rank> extents_{};
+    std::array<std::uint64_t, rank - 1> pitches_{};
 };
 
 /// Consecutive elements of a buffer. T is const if the buffer is.

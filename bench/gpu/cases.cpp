@@ -13,7 +13,7 @@
 #include "stdlib/gemm/tensor_core.hpp"
 #include "stdlib/layout/layout.hpp"
 #include "stdlib/norm/norm.hpp"
-#include "stdlib/reduce/reduction.hpp"
+#include "stdlib/reduction/reduction.hpp"
 #include "stdlib/softmax/softmax.hpp"
 
 namespace ikat::bench {

@@ -74,6 +74,10 @@ std::string problem(const KernelInfo& kernel) {
     const auto any = [](const ir::Parameter&) { return true; };
     for (const ir::Parameter& parameter : kernel.parameters)
         if (const std::string wrong = problem(parameter); !wrong.empty()) return "'" + parameter.name + "' " + wrong;
+    for (std::uint32_t last = 0; const KernelInfo::Absent& absent : kernel.absent) {
+        if (absent.before < last || absent.before > count) return "'" + absent.name + "' is absent from nowhere";
+        last = absent.before;
+    }
     for (const KernelInfo::View& view : kernel.views) {
         if (view.rank < 2 || view.rank > most_dimensions || !is(view.pointer, is_pointer))
             return "a view is of no pointer";

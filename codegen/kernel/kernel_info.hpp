@@ -14,8 +14,8 @@
 namespace ikat {
 
 struct KernelInfo {
-    /// A parameter of rank 2 or 3: parameters[pointer], followed by its extents (u32; rows, columns), then its pitches
-    /// (u32; elements from one row to the next; for rank 3, first those from one plane to the next).
+    /// A parameter of rank 2 to 5: parameters[pointer], followed by its extents (u32; ... planes, rows, columns), then
+    /// its pitches (u32; elements from one index of a dimension to the next; for all dimensions but the last).
     struct View {
         std::uint32_t pointer = 0;
         std::uint32_t rank = 2;
@@ -59,8 +59,16 @@ struct KernelInfo {
         bool operator==(const Expectation&) const = default;
     };
 
+    /// An optional parameter that the kernel is made without.
+    struct Absent {
+        std::string name{};
+        std::uint32_t before = 0;  // the parameter in front of which it would stand
+        bool operator==(const Absent&) const = default;
+    };
+
     std::string name;
     std::vector<ir::Parameter> parameters{};
+    std::vector<Absent> absent{};       // in their order
     std::vector<View> views{};          // in the order of their pointers
     std::vector<TensorMapInfo> maps{};  // in the order of their parameters
     ir::LaunchBounds bounds{};

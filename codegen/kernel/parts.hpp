@@ -20,6 +20,10 @@ void parts(auto& archive, Is<ir::LaunchBounds> auto& it) {
     auto& [max_threads, min_blocks, max_registers, cluster] = it;
     archive(max_threads, min_blocks, max_registers, cluster);
 }
+void parts(auto& archive, Is<KernelInfo::Absent> auto& it) {
+    auto& [name, before] = it;
+    archive(name, before);
+}
 void parts(auto& archive, Is<KernelInfo::View> auto& it) {
     auto& [pointer, rank] = it;
     archive(pointer, rank);
@@ -45,10 +49,10 @@ void parts(auto& archive, Is<KernelInfo::Expectation> auto& it) {
     archive(parameter, multiple, what, hint, where);
 }
 void parts(auto& archive, Is<KernelInfo> auto& it) {
-    auto& [name, parameters, views, maps, bounds, block, sizes, halos, expectations, takes_dynamic_shared, where,
-           target, static_shared_bytes, own_dynamic_shared_bytes, source_lines] = it;
-    archive(name, parameters, views, maps, bounds, block, sizes, halos, expectations, takes_dynamic_shared, where,
-            target, static_shared_bytes, own_dynamic_shared_bytes);
+    auto& [name, parameters, absent, views, maps, bounds, block, sizes, halos, expectations, takes_dynamic_shared,
+           where, target, static_shared_bytes, own_dynamic_shared_bytes, source_lines] = it;
+    archive(name, parameters, absent, views, maps, bounds, block, sizes, halos, expectations, takes_dynamic_shared,
+            where, target, static_shared_bytes, own_dynamic_shared_bytes);
     archive.lines(source_lines);
 }
 

@@ -40,12 +40,10 @@ constexpr Update updates[] = {
     {Op::AtomicExchange, Op::AtomicExchange},  // the operand itself
 };
 
-using Has = std::function<bool(const Instruction&)>;
-
 /// How to expand an atomic that the target does not have; null for any other instruction.
-const Update* find_loop(const Instruction& it, const Has& has) {
+const Update* find_loop(const Instruction& it, const Target& target) {
     const auto update = std::ranges::find(updates, it.op, &Update::atomic);
-    return update == std::end(updates) || has(it) ? nullptr : update;
+    return update == std::end(updates) || target.has_atomic(target, it) ? nullptr : update;
 }
 
 Type bits_of(Type type) {
@@ -122,12 +120,12 @@ private:
     Value address_{}, operand_{};
 };
 
-void expand_block(ir::Function& fn, Block block, const Has& has) {
+void expand_block(ir::Function& fn, Block block, const Target& target) {
     const auto& list = fn[block].instructions;
-    const auto found = std::ranges::find_if(list, [&](Inst inst) { return find_loop(fn[inst], has) != nullptr; });
+    const auto found = std::ranges::find_if(list, [&](Inst inst) { return find_loop(fn[inst], target) != nullptr; });
     if (found == list.end()) return;
     const Inst inst = *found;
-    const Op next = find_loop(fn[inst], has)->next;
+    const Op next = find_loop(fn[inst], target)->next;
     const Block rest = split_block(fn, block, std::size_t(found - list.begin()) + 1);
     fn[block].instructions.pop_back();
     RetryLoop(fn, block, inst, rest).write(next);
@@ -155,11 +153,11 @@ void split_reduction(ir::Function& fn, Block block, Inst inst) {
 }
 
 /// Whether there were any.
-bool split_reductions(ir::Function& fn, Block block, const Has& has) {
+bool split_reductions(ir::Function& fn, Block block, const Target& target) {
     bool any = false;
     const std::vector<Inst> old = std::exchange(fn[block].instructions, {});
     for (Inst inst : old) {
-        const bool splits = fn[inst].op == Op::VectorReduce && !has(fn[inst]);
+        const bool splits = fn[inst].op == Op::VectorReduce && !target.has_atomic(target, fn[inst]);
         any |= splits;
         if (splits)
             split_reduction(fn, block, inst);
@@ -171,11 +169,11 @@ bool split_reductions(ir::Function& fn, Block block, const Has& has) {
 
 }  // namespace
 
-analysis::Changed expand_atomics(ir::Function& fn, const Has& has) {
+analysis::Changed expand_atomics(ir::Function& fn, const Target& target) {
     const std::size_t blocks = fn.block_count();
     bool split = false;
-    for (Block block : fn.blocks()) split |= split_reductions(fn, block, has);
-    for (std::uint32_t block = 0; block < fn.block_count(); ++block) expand_block(fn, Block(block), has);
+    for (Block block : fn.blocks()) split |= split_reductions(fn, block, target);
+    for (std::uint32_t block = 0; block < fn.block_count(); ++block) expand_block(fn, Block(block), target);
     return analysis::instructions_if(split) | analysis::control_flow_if(fn.block_count() != blocks);
 }
 

@@ -114,8 +114,11 @@ private:
 
 }  // namespace
 
-analysis::Changed expand_copies(ir::Function& fn, analysis::Context& context) {
-    return analysis::instructions_if(Copies(fn, context.dominators()).run());
+analysis::Changed expand_copies(ir::Function& fn, analysis::Context& context, const Target& target) {
+    auto changed = analysis::Changed::Nothing;
+    if (!target.async_copies) changed |= analysis::instructions_if(Copies(fn, context.dominators()).run());
+    if (!target.matrix_stores) changed |= expand_stores_of_matrices(fn);
+    return changed;
 }
 
 }  // namespace ikat::legalise

@@ -13,6 +13,7 @@
 
 #include "codegen/ir/edit/rewriter.hpp"
 #include "codegen/legalise/legalise.hpp"
+#include "codegen/support/diagnostic.hpp"
 
 namespace ikat::legalise {
 namespace {
@@ -65,8 +66,13 @@ void subtract_own(ir::Function& fn, std::uint32_t own) {
 
 }  // namespace
 
-analysis::Changed merge_shared(ir::Function& fn, std::uint64_t most) {
-    if (!fn.is_entry || ir::symbol_bytes(fn.symbols, ir::Space::Shared) <= most) return analysis::Changed::Nothing;
+analysis::Changed merge_shared(ir::Function& fn, const Target& target) {
+    const std::uint64_t bytes = ir::symbol_bytes(fn.symbols, ir::Space::Shared);
+    if (bytes > target.shared_opt_in)
+        throw Error("the Shared arrays of '" + fn.name + "' take up " + std::to_string(bytes) + " bytes, and " +
+                        std::string(target.name) + " gives a block at most " + std::to_string(target.shared_opt_in),
+                    "make them smaller, or compile for a target that has more");
+    if (!fn.is_entry || bytes <= target.shared_static) return analysis::Changed::Nothing;
     subtract_own(fn, lay_out(fn.symbols));
     return analysis::Changed::Instructions;
 }

@@ -110,8 +110,8 @@ private:
 
 }  // namespace
 
-analysis::Changed split_vectors(ir::Function& fn, unsigned most) {
-    return analysis::instructions_if(Vectors(fn, most).run());
+analysis::Changed split_vectors(ir::Function& fn, const Target& target) {
+    return analysis::instructions_if(Vectors(fn, target.vector_elements).run());
 }
 
 }  // namespace ikat::legalise

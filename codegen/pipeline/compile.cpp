@@ -5,7 +5,7 @@
 
 #include "codegen/ir/verify.hpp"
 #include "codegen/kernel/section.hpp"
-#include "codegen/nvptx/emit/pressure.hpp"
+#include "codegen/nvptx/target.hpp"
 #include "codegen/pipeline/stages.hpp"
 #include "codegen/support/environment.hpp"
 #include "codegen/support/notes.hpp"
@@ -30,7 +30,7 @@ public:
            std::vector<Compiled::Stage>& out)
         : work_(work), kernel_(kernel), options_(options), names_(std::move(names)), out_(out) {
         out_.reserve(names_.size());
-        pipeline::check_dump(dump_, options_.dump.empty() ? "IKAT_DUMP" : "");
+        pipeline::check_dump(dump_, options_.dump.empty() ? "IKAT_DUMP" : "", *work.target);
     }
 
     void done(const pipeline::Stage& stage, bool changed) {
@@ -78,17 +78,18 @@ void describe(const ir::Function& fn, std::string_view target, Compiled& out) {
     out.info.own_dynamic_shared_bytes = std::uint32_t(ir::own_dynamic_bytes(fn.symbols));
 }
 
-std::vector<RegisterUse> register_use(const regalloc::Allocation& allocation) {
+std::vector<RegisterUse> register_use(const regalloc::Allocation& allocation, const Target& target) {
     std::vector<RegisterUse> out;
-    for (std::size_t pool = 0; pool < std::size(nvptx::pools); ++pool)
-        out.push_back({std::string(nvptx::pools[pool].name), allocation.used[pool], allocation.max_live[pool]});
+    for (std::size_t pool = 0; pool < target.pools.size(); ++pool)
+        out.push_back({std::string(target.pools[pool]), allocation.used[pool], allocation.max_live[pool]});
     return out;
 }
 
 /// The stages behind `left`, with what that has left; all if it is empty.
 void finish(Work& work, std::string_view left, const CompileOptions& options, Compiled& out) {
     const auto level = options.optimise ? pipeline::OptLevel::Default : pipeline::OptLevel::None;
-    const std::vector<const pipeline::Stage*> all = pipeline::all_stages(level, options.passes);
+    const Target& target = nvptx::target(options.target);
+    const std::vector<const pipeline::Stage*> all = pipeline::all_stages(target, level, options.passes);
     const std::size_t first = left.empty() ? 0 : pipeline::place_of(all, left) + 1;
     std::size_t last = all.size() - 1;
     if (!options.stop_after.empty()) {
@@ -99,19 +100,19 @@ void finish(Work& work, std::string_view left, const CompileOptions& options, Co
     }
     std::vector<std::string> names = pipeline::names_of(all);
     names.erase(names.begin(), names.begin() + std::ptrdiff_t(first));
+    work.target = &target;
     Stages stages(work, out.info.name, options, std::move(names), out.stages);
-    work.target = &ptx::target(options.target);
     work.allocation = options.allocation, work.line_info = options.line_info;
     pipeline::run(
         std::span(all).subspan(first, last + 1 - first), work,
         [&](const pipeline::Stage& stage, bool changed) { stages.done(stage, changed); }, options.verify_each);
-    describe(work.module.functions.back(), work.target->name, out);
+    describe(work.module.functions.back(), target.name, out);
     if (!work.registers.empty()) {
-        out.registers = register_use(work.registers.back().allocation);
-        if (options.pressure) out.pressure = nvptx::pressure_of(work.module.functions.back(), work.registers.back());
+        out.registers = register_use(work.registers.back().allocation, target);
+        if (options.pressure) out.pressure = target.pressure(work.module.functions.back(), work.registers.back());
     }
-    out.ptx = std::move(work.ptx);
-    out.info.source_lines = std::move(work.source_lines);
+    out.ptx = std::move(work.text.text);
+    out.info.source_lines = std::move(work.text.source_lines);
     if (!options.stop_after.empty()) out.snapshot = {std::move(work.module), out.stages.back().name, out.info};
 }
 

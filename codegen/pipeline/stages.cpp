@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <type_traits>
+#include <functional>
+#include <map>
+#include <mutex>
 
 #include "codegen/ir/text/print.hpp"
-#include "codegen/legalise/legalise.hpp"
-#include "codegen/nvptx/select/steps.hpp"
 #include "codegen/passes/passes.hpp"
 
 namespace ikat::pipeline {
@@ -16,27 +16,9 @@ namespace {
 using Kind = Stage::Kind;
 using analysis::Changed;
 
-/// A function of the stage's file, called with the arguments it takes.
-template <auto f>
-Changed run_stage(ir::Function& fn, analysis::Context& context, const ptx::Target* target) {
-    if constexpr (std::is_invocable_v<decltype(f), ir::Function&, analysis::Context&, const ptx::Target&>)
-        return f(fn, context, *target);
-    else if constexpr (std::is_invocable_v<decltype(f), ir::Function&, analysis::Context&>)
-        return f(fn, context);
-    else if constexpr (std::is_invocable_v<decltype(f), ir::Function&, const ptx::Target&>)
-        return f(fn, *target);
-    else
-        return f(fn);
-}
-Changed split_vectors(ir::Function& fn) { return legalise::split_vectors(fn, nvptx::most_elements); }
-
 template <auto f>
 constexpr Stage pass(std::string_view name, std::string_view does) {
-    return {.name = name, .kind = Kind::Pass, .run = run_stage<f>, .does = does, .text = functions_text};
-}
-template <auto f>
-constexpr Stage step(std::string_view name, ir::Level leaves) {
-    return {.name = name, .kind = Kind::Step, .run = run_stage<f>, .leaves = leaves, .text = functions_text};
+    return {.name = name, .kind = Kind::Pass, .run = run_stage<f>, .does = does};
 }
 constexpr Stage whole(std::string_view name, bool (*run)(Work&), std::string (*text)(const Work&),
                       ir::Level leaves = ir::Level::Typed) {
@@ -55,22 +37,6 @@ constexpr Stage table[] = {
 #define PASS(function, name, does) pass<passes::function>(name, does),
 #include "codegen/passes/passes.def"
     mark("opt", typed),
-    step<nvptx::merge_shared>("shared", typed),
-    step<nvptx::expand_copies>("copies", typed),
-    step<nvptx::expand_addresses>("indices", typed),
-    step<nvptx::fold_addresses>("address", typed),
-    step<nvptx::expand_atomics>("atomics", typed),
-    step<legalise::lay_out>("blocks", typed),
-    step<nvptx::expand_prints>("print", typed),
-    step<split_vectors>("vectors", selected),
-    step<legalise::widen_bytes>("bytes", selected),
-    step<nvptx::legalise>("legal", selected),
-    step<nvptx::sweep>("sweep", selected),
-    step<nvptx::chain_carries>("carries", selected),
-    step<nvptx::widen_accesses>("narrow", selected),
-    step<nvptx::fuse_clamps>("clamps", selected),
-    step<nvptx::fuse>("fuse", selected),
-    step<nvptx::materialise_constants>("immediates", selected),
     mark("select", selected),
     {.name = "registers",
      .kind = Kind::Whole,
@@ -78,19 +44,15 @@ constexpr Stage table[] = {
      .leaves = selected,
      .text = registers_text,
      .complaint = registers_complaint},
-    whole("ptx", emit, ptx_text, selected),
+    whole("ptx", emit, target_text, selected),
 };
 
 constexpr std::string_view default_order[] = {
-    "ast",   "ssa",     "unroll",  "cfg",   "fold",       "simplify", "ranges",    "cse",     "forward", "licm",
-    "dce",   "cfg",     "uniform", "opt",   "shared",     "copies",   "indices",   "address", "cse",     "licm",
-    "dce",   "atomics", "blocks",  "print", "vectors",    "bytes",    "legal",     "sweep",   "carries", "narrow",
-    "sweep", "clamps",  "fuse",    "sweep", "immediates", "select",   "registers", "ptx"};
+    "ast",       "ssa",    "unroll",  "cfg",     "fold",
+    "simplify",  "ranges", "cse",     "forward", "licm",
+    "dce",       "cfg",    "uniform", "opt",     /* the target's selection */ "select",
+    "registers", "ptx"};
 
-// The reasons for their order: `then` comes after `first`. Checked at compile time and not used otherwise.
-struct Order {
-    std::string_view first, then, because;
-};
 constexpr Order order[] = {
     {"ast", "ssa", "lowering takes kernels without mistakes"},
     {"ssa", "unroll", "passes are on SSA"},
@@ -110,52 +72,37 @@ constexpr Order order[] = {
     {"cfg", "uniform", "what cfg leaves is what the mark is about"},
     {"cse", "dce", "cse leaves what only its duplicates used"},
     {"dce", "cfg", "dce empties blocks that cfg can then jump across"},
-    {"shared", "indices", "where an array lies in the dynamic one is part of its address"},
-    {"copies", "address", "the loads that copies become may take the read-only path"},
-    {"indices", "address", "what a sum of an address adds last is often a constant"},
-    {"address", "cse", "sums without their constants are equal"},
-    {"address", "dce", "the sums with their constants are used no more"},
-    {"indices", "cse", "accesses by one index have a product in common"},
-    {"indices", "licm", "a sum may change in a loop, and its product not"},
-    {"indices", "dce", "some indices are used in addresses alone"},
-    {"atomics", "blocks", "loops of compare and swap bring blocks"},
-    {"print", "bytes", "a print's values are converted as others are"},
-    {"vectors", "bytes", "taking a vector apart makes instructions at any type"},
-    {"bytes", "legal", "a conversion is told by the widths of registers"},
-    {"legal", "sweep", "legal leaves the operands of what it replaced"},
-    {"legal", "narrow", "narrow looks for the conversions that legal makes"},
-    {"carries", "fuse", "a chain that comes apart leaves sums"},
-    {"address", "fuse", "what is part of an address is no sum to be fused"},
-    {"clamps", "fuse", "a clamp is told by its comparisons"},
-    {"fuse", "immediates", "a constant may stand in what is fused, and not in its parts"},
 };
 
-/// The last position of a stage in the default order; -1 if it is not in it.
-constexpr int last_place(std::string_view name) {
-    int place = -1;
-    for (int i = 0; i < int(std::size(default_order)); ++i)
-        if (default_order[i] == name) place = i;
-    return place;
-}
-constexpr int first_place(std::string_view name) { return int(std::ranges::find(default_order, name) - default_order); }
+static_assert(are_in_order(default_order, order));
+
 constexpr const Stage* find(std::string_view name) {
-    for (const Stage& stage : table)
-        if (stage.name == name) return &stage;
-    return nullptr;
+    const auto found = std::ranges::find(table, name, &Stage::name);
+    return found == std::end(table) ? nullptr : found;
 }
 static_assert(std::ranges::all_of(default_order, [](std::string_view name) { return find(name) != nullptr; }));
-static_assert(std::ranges::all_of(order, [](const Order& o) { return last_place(o.first) >= 0; }));
-static_assert(std::ranges::all_of(order, [](const Order& o) { return first_place(o.first) < last_place(o.then); }));
+
+/// A stage of this table, or of the target's.
+const Stage* find(std::string_view name, const Target& target) {
+    if (const Stage* const found = find(name)) return found;
+    const auto found = std::ranges::find(target.steps, name, &Stage::name);
+    return found == target.steps.end() ? nullptr : &*found;
+}
 
 constexpr auto in_order = [] {
     std::array<const Stage*, std::size(default_order)> out{};
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = find(default_order[i]);
     return out;
 }();
-constexpr std::size_t first_pass = std::size_t(last_place("ssa")) + 1, behind_passes = std::size_t(last_place("opt")),
-                      behind_selection = std::size_t(last_place("select")) + 1;
+constexpr std::size_t place(std::string_view name) {
+    return std::size_t(std::ranges::find(default_order, name) - default_order);
+}
+constexpr std::span before_passes = std::span(in_order).first(place("ssa") + 1),
+                    passes_in_order =
+                        std::span(in_order).subspan(before_passes.size(), place("opt") - before_passes.size()),
+                    after_selection = std::span(in_order).subspan(place("select"));
 
-Changed run_one(const Stage& stage, ir::Function& fn, analysis::Context& context, const ptx::Target* target) {
+Changed run_one(const Stage& stage, ir::Function& fn, analysis::Context& context, const Target* target) {
     const Changed changed = stage.run(fn, context, target);
     context.changed(changed);
     return changed;
@@ -169,7 +116,7 @@ std::string divergent_operation(const ir::Function& fn, ir::Doubt doubt) {
 
 /// The same with all analyses computed beforehand; those that the stage did not invalidate must still be correct.
 /// What was convergent still is.
-Changed run_verified(const Stage& stage, ir::Function& fn, analysis::Context& context, const ptx::Target* target) {
+Changed run_verified(const Stage& stage, ir::Function& fn, analysis::Context& context, const Target* target) {
     context.fill();
     const ir::Function before = fn;
     const Changed changed = run_one(stage, fn, context, target);
@@ -205,8 +152,7 @@ namespace {
 
 std::vector<const Stage*> chosen_passes(OptLevel level, std::string_view passes) {
     std::vector<const Stage*> out;
-    if (passes.empty() && level == OptLevel::Default)
-        out.assign(in_order.begin() + first_pass, in_order.begin() + behind_passes);
+    if (passes.empty() && level == OptLevel::Default) out.assign(passes_in_order.begin(), passes_in_order.end());
     for (std::string_view rest = passes; !passes.empty();) {
         const std::size_t comma = std::min(rest.find(','), rest.size());
         out.push_back(&pass_named(rest.substr(0, comma)));
@@ -218,10 +164,13 @@ std::vector<const Stage*> chosen_passes(OptLevel level, std::string_view passes)
 
 }  // namespace
 
-std::vector<const Stage*> all_stages(OptLevel level, std::string_view passes) {
-    std::vector<const Stage*> out = chosen_passes(level, passes);
-    out.insert(out.begin(), in_order.begin(), in_order.begin() + first_pass);
-    out.insert(out.end(), in_order.begin() + behind_passes, in_order.end());
+std::vector<const Stage*> all_stages(const Target& target, OptLevel level, std::string_view passes) {
+    std::vector<const Stage*> out(before_passes.begin(), before_passes.end());
+    const auto add = [&](const auto& stages) { out.insert(out.end(), stages.begin(), stages.end()); };
+    add(chosen_passes(level, passes));
+    out.push_back(find("opt"));
+    add(selection(target));
+    add(after_selection);
     return out;
 }
 
@@ -245,8 +194,18 @@ std::size_t place_of(std::span<const Stage* const> stages, std::string_view name
     throw Error("there is no stage '" + std::string(name) + "'", "stages are " + known);
 }
 
-std::span<const Stage* const> selection() {
-    return std::span(in_order).subspan(behind_passes + 1, behind_selection - behind_passes - 2);
+std::span<const Stage* const> selection(const Target& target) {
+    // Found once for all targets that have the same.
+    static std::mutex mutex;
+    static std::map<const std::string_view*, std::vector<const Stage*>> known;
+    const std::lock_guard lock(mutex);
+    std::vector<const Stage*>& out = known[target.selection.data()];
+    if (out.empty()) {
+        for (const std::string_view name : target.selection) out.push_back(find(name, target));
+        IKAT_ASSERT(std::ranges::all_of(out, std::identity{}),
+                    "the selection of " + std::string(target.name) + " names a stage that there is not");
+    }
+    return out;
 }
 
 namespace {
@@ -260,7 +219,7 @@ std::vector<analysis::Context> contexts_of(std::span<ir::Function> functions) {
 
 /// On each function. Whether it changed one.
 bool run_on_each(const Stage& stage, std::span<ir::Function> functions, std::span<analysis::Context> contexts,
-                 const ptx::Target* target, bool verify) {
+                 const Target* target, bool verify) {
     Changed changed = Changed::Nothing;
     for (std::size_t i = 0; i < functions.size(); ++i)
         changed |= (verify ? run_verified : run_one)(stage, functions[i], contexts[i], target);
@@ -284,17 +243,21 @@ void run(std::span<const Stage* const> stages, Work& work, const AfterStage& aft
     }
 }
 
-void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const ptx::Target* target,
+void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const Target* target,
          const After& after, bool verify) {
     std::vector<analysis::Context> contexts = contexts_of(functions);
     for (const Stage* stage : list) after(*stage, functions, run_on_each(*stage, functions, contexts, target, verify));
 }
 
-void check_dump(std::string_view wish, std::string_view from) {
+void check_dump(std::string_view wish, std::string_view from, const Target& target) {
     const std::string_view name = wish.substr(0, wish.find(':'));
-    if (wish.empty() || name == "all" || find(name)) return;
+    if (wish.empty() || name == "all" || find(name, target)) return;
     std::string known = "all";
-    for (const Stage& stage : table) (known += ", ") += stage.name;
+    const auto add = [&](const Stage& stage) { (known += ", ") += stage.name; };
+    const auto select = std::ranges::find(table, "select", &Stage::name);
+    std::for_each(std::begin(table), select, add);
+    std::ranges::for_each(target.steps, add);
+    std::for_each(select, std::end(table), add);
     std::string message = "there is no stage '" + std::string(name) + "'";
     if (!from.empty()) message += " (from " + std::string(from) + ")";
     throw Error(message, "stages are " + known + "; with a kernel's name, cse:saxpy");
@@ -317,8 +280,8 @@ void run_passes(std::span<ir::Function> functions, const PassOptions& options) {
     run(chosen_passes(OptLevel::Default, options.passes), functions, nullptr, after, true);
 }
 
-void select(ir::Function& fn, const ptx::Target& target) {
-    run(selection(), {&fn, 1}, &target, [](const Stage&, std::span<const ir::Function>, bool) {});
+void select(ir::Function& fn, const Target& target) {
+    run(selection(target), {&fn, 1}, &target, [](const Stage&, std::span<const ir::Function>, bool) {});
 }
 
 }  // namespace ikat::pipeline

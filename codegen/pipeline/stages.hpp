@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler's stages, from the captured kernel to text, in one table: lowering, passes, legalisation, selection,
+// The compiler's stages, from the captured kernel to text, in one list: lowering, passes, legalisation, selection,
 // registers, emission. All of them are run, dumped, timed, verified and kept by one driver, whoever asks for them.
+// Those between "opt" and "select" are the target's (codegen/target.hpp), with passes between them.
 //
 // IKAT_DUMP=cse prints the functions after cse to standard error, IKAT_DUMP=cse:saxpy those of kernel saxpy alone,
 // IKAT_DUMP=all after each stage that changed something.
@@ -11,39 +12,20 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/analysis/context.hpp"
-#include "codegen/ir/verify.hpp"
+#include "codegen/pipeline/stage.hpp"
 #include "codegen/pipeline/work.hpp"
-#include "codegen/ptx/table/target.hpp"
 
 namespace ikat::pipeline {
 
-/// A row of the table.
-struct Stage {
-    enum class Kind : std::uint8_t {
-        Pass,   // from IR to IR, for any target: a user may choose it by name
-        Step,   // of lowering to a target, in its order
-        Whole,  // of all functions at once
-    };
-    std::string_view name;  // in options, dumps and texts
-    Kind kind = Kind::Pass;
-    /// Of a pass, which is given no target, and of a step.
-    analysis::Changed (*run)(ir::Function&, analysis::Context&, const ptx::Target*) = nullptr;
-    bool (*run_whole)(Work&) = nullptr;  // whether it changed anything
-    std::string_view does{};             // for the user, a line
-    ir::Level leaves = ir::Level::Typed;
-    std::string (*text)(const Work&) = nullptr;
-    /// Empty, or what is wrong with what it has left, besides what is wrong with IR; builds without NDEBUG always ask.
-    std::string (*complaint)(const Work&) = nullptr;
-};
-/// The rows that users can choose.
+/// The rows that users can choose: those of passes.
 std::vector<const Stage*> all_passes();
 
 enum class OptLevel : std::uint8_t { None, Default };
 
-/// All stages, of which those between "ssa" and "opt" are those of the level, or the ones given in `passes`
+/// All stages for a target, of which those between "ssa" and "opt" are those of the level, or the ones given in
+/// `passes`
 /// ("simplify,cse"), in that order. Throws Error for an unknown name, naming the known ones.
-std::vector<const Stage*> all_stages(OptLevel level, std::string_view passes);
+std::vector<const Stage*> all_stages(const Target& target, OptLevel level, std::string_view passes);
 /// What each is called in a list: the second "cfg" is "cfg.2".
 std::vector<std::string> names_of(std::span<const Stage* const> stages);
 /// The place of the one that is called so. Throws Error if there is none, naming the others.
@@ -56,18 +38,18 @@ void run(std::span<const Stage* const> stages, Work& work, const AfterStage& aft
 
 /// Whether `wish` ("cse", "cse:saxpy", "all") asks for the kernel after a stage.
 bool dump_wanted(std::string_view wish, std::string_view stage, std::string_view kernel, bool changed = false);
-/// Throws Error for a wish for a stage that there is not; `from` is the variable it was read from, if any.
-void check_dump(std::string_view wish, std::string_view from);
+/// Throws Error for a wish for a stage that the target does not have; `from` is the variable it was read from, if any.
+void check_dump(std::string_view wish, std::string_view from, const Target& target);
 
 // ---- passes and steps of functions that are no module, for tests and tools
 
 /// Runs passes and steps, each on all functions before the next; analyses are kept from one to the next while they are
 /// valid.
 using After = std::function<void(const Stage&, std::span<const ir::Function>, bool changed)>;
-void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const ptx::Target* target,
+void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const Target* target,
          const After& after, bool verify = false);
 /// The stages between "opt" and "select".
-std::span<const Stage* const> selection();
+std::span<const Stage* const> selection(const Target& target);
 
 struct PassOptions {
     std::string passes{};  // "simplify,cse": these in this order; empty: all, in theirs
@@ -77,6 +59,6 @@ struct PassOptions {
 };
 void run_passes(std::span<ir::Function> functions, const PassOptions& options = {});
 inline void run_passes(ir::Function& fn, const PassOptions& options = {}) { run_passes({&fn, 1}, options); }
-void select(ir::Function& fn, const ptx::Target& target);
+void select(ir::Function& fn, const Target& target);
 
 }  // namespace ikat::pipeline

@@ -5,22 +5,20 @@
 #include <vector>
 
 #include "codegen/ast/ast.hpp"
-#include "codegen/nvptx/emit/allocation.hpp"
-#include "codegen/ptx/table/target.hpp"
+#include "codegen/target.hpp"
 
 namespace ikat::pipeline {
 
 /// What a compilation consists of: each stage finds what those before it have left.
 struct Work {
-    const ptx::Target* target = nullptr;
+    const Target* target = nullptr;
     regalloc::Method allocation = regalloc::Method::Colouring;
     bool line_info = false;
 
-    const ast::KernelTree* kernel = nullptr;    // if it begins with one
-    ir::Module module{};                        // from "ssa" on; its last function is the kernel
-    std::vector<nvptx::Registers> registers{};  // from "registers" on, by function
-    std::string ptx{};                          // from "ptx" on
-    std::vector<Location> source_lines{};       // ... by its lines
+    const ast::KernelTree* kernel = nullptr;  // if it begins with one
+    ir::Module module{};                      // from "ssa" on; its last function is the kernel
+    std::vector<Registers> registers{};       // from "registers" on, by function
+    TargetText text{};                        // from "ptx" on
 };
 
 // These return whether they changed anything.
@@ -35,9 +33,8 @@ bool emit(Work& work);
 
 // What they leave, as text.
 std::string tree_text(const Work& work);
-std::string functions_text(const Work& work);
 std::string registers_text(const Work& work);
-std::string ptx_text(const Work& work);
+std::string target_text(const Work& work);
 /// What is wrong with the registers; empty: nothing.
 std::string registers_complaint(const Work& work);
 

@@ -62,7 +62,7 @@ struct ResultOf<R (F::*)(A...) const> {
 };
 
 template <class F>
-auto device_fn(const char* name, const char* const* names, F body, const trace::Where& where) {
+auto device_fn(const char* name, const trace::DeclaredName* names, F body, const trace::Where& where) {
     constexpr auto signature = signature_of<F>();
     static_assert(signature.found && !signature.returns_void,
                   "a device function is a lambda with all parameter types written out that returns a value: "

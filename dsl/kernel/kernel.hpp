@@ -44,6 +44,28 @@ struct FieldPath {
     }();
 };
 
+template <class E, class... Path>
+constexpr trace::ParameterType pointer_field(int rank = 1) {
+    return {.type = element_type<std::remove_const_t<E>>,
+            .pointer = true,
+            .direction = std::is_const_v<E> ? trace::Direction::Read : trace::Direction::ReadWrite,
+            .rank = std::uint32_t(rank),
+            .part = FieldPath<Path...>::text.data()};
+}
+/// Number n of the names that view_types() has.
+template <int rank, std::size_t n>
+struct ViewPart {
+    static constexpr const char* c_str() { return view_types<rank>({})[n].part; }
+};
+/// The pointer of a view, its extents and pitches.
+template <class View, class... Path, std::size_t first, std::size_t... n>
+constexpr auto view_field(std::index_sequence<first, n...>) {
+    constexpr int rank = View::view_rank;
+    return std::array{
+        pointer_field<typename View::view_element, Path...>(rank),
+        trace::ParameterType{.type = ir::Type::U32, .part = FieldPath<Path..., ViewPart<rank, n>>::text.data()}...};
+}
+
 template <std::size_t... count>
 constexpr auto joined(const std::array<trace::ParameterType, count>&... parts) {
     std::array<trace::ParameterType, (count + ... + 0)> out{};
@@ -67,12 +89,9 @@ constexpr auto field_types() {
     else if constexpr (sizeof...(Path) == 0)
         return std::array<trace::ParameterType, 0>{};
     else if constexpr (BufferHandle<S>)
-        return std::array{trace::ParameterType{.type = element_type<std::remove_const_t<typename S::buffer_element>>,
-                                               .pointer = true,
-                                               .direction = std::is_const_v<typename S::buffer_element>
-                                                                ? trace::Direction::Read
-                                                                : trace::Direction::ReadWrite,
-                                               .part = FieldPath<Path...>::text.data()}};
+        return std::array{pointer_field<typename S::buffer_element, Path...>()};
+    else if constexpr (ViewHandle<S>)
+        return view_field<S, Path...>(std::make_index_sequence<std::size_t(2 * S::view_rank)>{});
     else
         return std::array{trace::ParameterType{.type = ir::type_of<DeviceTypeOf<PassedAs<S>>>,
                                                .part = FieldPath<Path...>::text.data()}};
@@ -102,7 +121,7 @@ struct ParameterTraits<Var<T>> {
 };
 template <class T, trace::Direction direction, int r>
 struct ParameterTraits<Pointer<T, direction, r>> {
-    static constexpr bool valid = r >= 1 && r <= 3, writes = direction != trace::Direction::Read;
+    static constexpr bool valid = r >= 1 && r <= detail::most_dimensions, writes = direction != trace::Direction::Read;
     static constexpr int rank = r;
     using host_type = T;
     static constexpr trace::ParameterType pointer{
@@ -125,7 +144,7 @@ struct ParameterTraits<Struct<S>> {
     /// Calls f(field) for each field of a struct, in order; numbers have the type of their parameter.
     static void each_field(const S& given, auto&& f) {
         detail::each_number(given, [&]<class F>(const F& field) {
-            if constexpr (BufferHandle<F>)
+            if constexpr (BufferHandle<F> || ViewHandle<F>)
                 f(field);
             else
                 f(static_cast<DeviceTypeOf<detail::PassedAs<F>>>(field));
@@ -175,12 +194,17 @@ struct ParameterTraits<Bytes<count, alignment>> {
 /// The names of a kernel's parameters, as messages, contracts and PTX show them.
 template <std::size_t count>
 struct ParameterNames {
-    const char* names[count == 0 ? 1 : count];
+    trace::DeclaredName names[count == 0 ? 1 : count];
 };
 template <class... Name>
 ParameterNames<sizeof...(Name)> params(const Name&... names) {
-    return {{names...}};
+    if constexpr (sizeof...(Name) == 0)
+        return {{nullptr}};
+    else
+        return {{names...}};
 }
+/// In params(): a parameter of type Optional<P>, which the kernel has if the host says so (dsl/kernel/optional.hpp).
+inline trace::DeclaredName only_if(bool is_there, const char* name) { return {name, is_there}; }
 
 // Contracts: promises about arguments that every launch checks and the optimiser may use. A parameter is given by its
 // name in params(), or by its position, from 0.
@@ -213,7 +237,7 @@ trace::Contract at_least(const trace::ParameterName& buffer,
 /// nothing of the buffer's size.
 template <std::uint32_t... width>
 trace::Contract halo(const trace::ParameterName& parameter) {
-    static_assert(sizeof...(width) >= 1 && sizeof...(width) <= 3,
+    static_assert(sizeof...(width) >= 1 && sizeof...(width) <= detail::most_dimensions,
                   "halo<width> or a width for each dimension of a view");
     return {.kind = trace::Contract::Kind::Halo, .parameter = parameter, .widths = {width...}};
 }
@@ -274,6 +298,10 @@ private:
 namespace detail {
 
 template <class P>
+inline constexpr bool is_optional = requires {
+    typename ParameterTraits<P>::optional;
+};
+template <class P>
 inline constexpr bool is_struct = false;
 template <class S>
 inline constexpr bool is_struct<Struct<S>> = true;
@@ -309,13 +337,19 @@ constexpr auto signature_of() {
         return Signature<F>{};
 }
 
-/// Calls the body with its parameters, each made from the next arguments. Braces evaluate left to right.
+/// A parameter, made from the next arguments.
+template <class P>
+P make_parameter(const trace::Argument*& next) {
+    const std::size_t count = is_optional<P> && next->absent ? 1 : std::size(ParameterTraits<P>::types);
+    return ParameterTraits<P>::make(std::exchange(next, next + count));
+}
+
+/// Calls the body with its parameters. Braces evaluate left to right.
 template <class... P>
 struct Call {
     template <class F>
     static void run(F& body, [[maybe_unused]] const trace::Argument* next) {
-        [[maybe_unused]] const Made<F> made{
-            body, ParameterTraits<P>::make(std::exchange(next, next + std::size(ParameterTraits<P>::types)))...};
+        [[maybe_unused]] const Made<F> made{body, make_parameter<P>(next)...};
     }
 
 private:
@@ -340,10 +374,11 @@ trace::Code code_of(F body) {
 }
 
 template <class... P, class F>
-auto make_kernel(const char* name, const char* const* names, F body, const trace::Where& where) {
+auto make_kernel(const char* name, const trace::DeclaredName* names, F body, const trace::Where& where) {
     if constexpr ((ParameterTraits<P>::valid && ...)) {
-        const trace::ParameterTypes list[] = {
-            {std::data(ParameterTraits<P>::types), std::uint32_t(std::size(ParameterTraits<P>::types))}..., {}};
+        const trace::ParameterTypes list[] = {{std::data(ParameterTraits<P>::types),
+                                               std::uint32_t(std::size(ParameterTraits<P>::types)), is_optional<P>}...,
+                                              {}};
         return Kernel<P...>(
             trace::KernelHandle(name, names, list, sizeof...(P), code_of<P...>(std::move(body)), where));
     } else if constexpr (((HostStruct<P> || is_struct_variable<P>) || ...)) {
@@ -353,7 +388,7 @@ auto make_kernel(const char* name, const char* const* names, F body, const trace
     } else if constexpr ((is_struct<P> || ...)) {
         static_assert(always_false<F>,
                       "Struct<Params> is a parameter if BOOST_HANA_DEFINE_STRUCT defines Params, with integers, "
-                      "floats, bool, and structs of these");
+                      "floats, bool, slices and views of buffers, and structs of these");
         return Kernel<>(trace::KernelHandle(name, nullptr, nullptr, 0, {}, where));
     } else {
         static_assert(always_false<F>,
@@ -363,7 +398,7 @@ auto make_kernel(const char* name, const char* const* names, F body, const trace
 }
 
 template <class F>
-auto kernel(const char* name, const char* const* names, F body, const trace::Where& where) {
+auto kernel(const char* name, const trace::DeclaredName* names, F body, const trace::Where& where) {
     constexpr auto signature = signature_of<F>();
     if constexpr (!signature.found) {
         static_assert(always_false<F>,

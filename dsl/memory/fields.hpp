@@ -36,6 +36,13 @@ concept BufferHandle = requires {
     typename B::buffer_element;
 };
 
+/// ... or of an array with extents and pitches, such as BufferView<const float, 2>: an In<float, 2>.
+template <class B>
+concept ViewHandle = requires {
+    typename B::view_element;
+    B::view_rank;
+};
+
 namespace detail {
 
 namespace hana = boost::hana;
@@ -68,6 +75,11 @@ struct Numbers {
     static constexpr std::size_t count = 1, alignment = alignof(F);
     static constexpr bool only =
         ir::contains(ir::AnyNum | ir::Packed | ir::set(ir::Type::Pred), ir::type_of<DeviceTypeOf<F>>);
+};
+template <ViewHandle B>
+struct Numbers<B> {
+    static constexpr std::size_t count = 2 * B::view_rank, alignment = alignof(B);
+    static constexpr bool only = false;
 };
 template <class... F>
 struct Numbers<TypeList<F...>> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory: In, Out and InOut parameters of rank 1, shared and local arrays, and subscripts. For parameters of rank 2 and
-// 3 see dsl/memory/view.hpp, for arrays in registers dsl/lanes/registers.hpp.
+// Memory: In, Out and InOut parameters of rank 1, shared and local arrays, and subscripts. For parameters of higher
+// rank see dsl/memory/view.hpp, for arrays in registers dsl/lanes/registers.hpp.
 // x[i] fixes the address and the time of access: reading it gives the value at this point, wherever the name is used
 // later.
 //
@@ -54,6 +54,14 @@ public:
         return slot_.lanes[0];
     }
     const trace::Slot& slot() const { return slot_; }
+    /// The same place, of which it is known that it is in rows of so many bytes whose 16-byte pieces are swizzled
+    /// within `swizzle` bytes: findings about shared memory say its row, and products by warpgroups are compared with
+    /// it.
+    Subscript in_rows(std::uint32_t bytes, std::uint32_t swizzle) const {
+        trace::Slot slot = slot_;
+        slot.rows = {.bytes = bytes, .swizzle = swizzle};
+        return Subscript(slot);
+    }
     /// Lane 0 or 1 of a packed element.
     auto operator[](int number) const requires is_pair<E> { return detail::lane<E>(recorded(), number); }
 
@@ -261,7 +269,7 @@ private:
 };
 
 /// A pointer parameter. In must not overlap anything that the same launch writes, so that its loads may use the
-/// read-only path. With rank 2 or 3 it knows its extents (dsl/memory/view.hpp).
+/// read-only path. With rank 2 to 5 it knows its extents (dsl/memory/view.hpp).
 template <class E, trace::Direction direction, int rank = 1>
 class Pointer;
 template <class E, trace::Direction direction>

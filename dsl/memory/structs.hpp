@@ -20,6 +20,7 @@
 #include "dsl/lanes/registers.hpp"
 #include "dsl/memory/fields.hpp"
 #include "dsl/memory/memory.hpp"
+#include "dsl/memory/view.hpp"
 #include "dsl/record/capture.hpp"
 #include "dsl/values/math.hpp"
 
@@ -50,6 +51,12 @@ struct FieldValue<B> {
     using Element = typename B::buffer_element;
     using type = Pointer<std::remove_const_t<Element>,
                          std::is_const_v<Element> ? trace::Direction::Read : trace::Direction::ReadWrite>;
+};
+template <ViewHandle B>
+struct FieldValue<B> {
+    using Element = typename B::view_element;
+    using type = Pointer<std::remove_const_t<Element>,
+                         std::is_const_v<Element> ? trace::Direction::Read : trace::Direction::ReadWrite, B::view_rank>;
 };
 struct Values {
     template <class F>
@@ -167,12 +174,18 @@ public:
     }
 
 private:
+    template <ViewHandle F>
+    static typename detail::Values::type<F> of_view(const trace::Argument* first) {
+        return {first->array, detail::view_shape<F::view_rank>(first)};
+    }
     template <class F>
     static typename detail::Values::type<F> of_parameter(const trace::Argument*& next) {
         if constexpr (HostStruct<F>)
             return Struct<F>(next);
         else if constexpr (BufferHandle<F>)
             return typename detail::Values::type<F>((next++)->array);
+        else if constexpr (ViewHandle<F>)
+            return of_view<F>(std::exchange(next, next + 2 * F::view_rank));
         else if constexpr (std::is_same_v<F, bool>)
             return Field<bool>((Leaf<std::uint8_t>((next++)->value) != 0).recorded());
         else

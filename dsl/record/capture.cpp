@@ -81,38 +81,47 @@ void KernelHandle::State::check_names(Recorder& recorder) const {
     }
 }
 
+Argument KernelHandle::State::add_parameter(Recorder& recorder, std::uint32_t i) const {
+    const ParameterType& type = types[i];
+    constexpr ir::Access accesses[] = {ir::Access::In, ir::Access::Out, ir::Access::InOut};
+    ir::Parameter parameter{.name = names[i], .type = type.type};
+    Argument argument;
+    if (type.part && !type.pointer) {
+        recorder.kernel.parameters.push_back(std::move(parameter));
+        argument.value = recorder.parameter_value(i);
+    } else if (type.bytes) {
+        parameter.bytes = type.bytes;
+        parameter.alignment = type.alignment;
+        argument.array = {.index = i, .capture = recorder.capture(), .direction = Direction::Read};
+        if (type.map) {
+            recorder.kernel.maps.push_back(*type.map);
+            recorder.kernel.maps.back().parameter = i;
+        }
+        recorder.kernel.parameters.push_back(std::move(parameter));
+    } else if (type.pointer) {
+        parameter.type = ir::Type::U64;
+        parameter.access = accesses[int(type.direction)];
+        parameter.element = type.type;
+        argument.array = {.index = i, .capture = recorder.capture(), .direction = type.direction, .element = type.type};
+        if (type.rank > 1) recorder.kernel.views.push_back({.pointer = i, .rank = type.rank});
+        recorder.kernel.parameters.push_back(std::move(parameter));
+    } else {
+        recorder.kernel.parameters.push_back(std::move(parameter));
+        argument.variable = recorder.define_parameter(i);
+    }
+    return argument;
+}
+
 std::vector<Argument> KernelHandle::State::add_parameters(Recorder& recorder) const {
     std::vector<Argument> out;
-    for (std::uint32_t i = 0; i < types.size(); ++i) {
-        const ParameterType& type = types[i];
-        constexpr ir::Access accesses[] = {ir::Access::In, ir::Access::Out, ir::Access::InOut};
-        ir::Parameter parameter{.name = names[i], .type = type.type};
-        Argument argument;
-        if (type.part && !type.pointer) {
-            recorder.kernel.parameters.push_back(std::move(parameter));
-            argument.value = recorder.parameter_value(i);
-        } else if (type.bytes) {
-            parameter.bytes = type.bytes;
-            parameter.alignment = type.alignment;
-            argument.array = {.index = i, .capture = recorder.capture(), .direction = Direction::Read};
-            if (type.map) {
-                recorder.kernel.maps.push_back(*type.map);
-                recorder.kernel.maps.back().parameter = i;
-            }
-            recorder.kernel.parameters.push_back(std::move(parameter));
-        } else if (type.pointer) {
-            parameter.type = ir::Type::U64;
-            parameter.access = accesses[int(type.direction)];
-            parameter.element = type.type;
-            argument.array = {
-                .index = i, .capture = recorder.capture(), .direction = type.direction, .element = type.type};
-            if (type.rank > 1) recorder.kernel.views.push_back({.pointer = i, .rank = type.rank});
-            recorder.kernel.parameters.push_back(std::move(parameter));
-        } else {
-            recorder.kernel.parameters.push_back(std::move(parameter));
-            argument.variable = recorder.define_parameter(i);
+    for (const Declared& parameter : declared) {
+        if (parameter.is_there) {
+            for (std::uint32_t i = 0; i < parameter.count; ++i)
+                out.push_back(add_parameter(recorder, parameter.first + i));
+            continue;
         }
-        out.push_back(argument);
+        recorder.kernel.absent.push_back({parameter.name, parameter.first});
+        out.emplace_back().absent = parameter.name.c_str();
     }
     return out;
 }
@@ -154,6 +163,7 @@ void KernelHandle::State::capture(bool compares) {
     recorder.callers = Callers(where);
     recorder.contracts = contracted;
     check_names(recorder);
+    recorder.diagnostics.insert(recorder.diagnostics.end(), misdeclared.begin(), misdeclared.end());
     try {
         const std::vector<Argument> arguments = add_parameters(recorder);
         run_code(recorder, code, arguments.data());
@@ -235,22 +245,46 @@ void give(Recorded value, const Where& where) {
     recorder.statement({.kind = Kind::Return, .arguments = {node}, .where = recorder.here()});
 }
 
+void refuse_absent(const char* name) {
+    const Recorder& recorder = Recorder::active();
+    throw Error(
+        Diagnostic{.where = recorder.here().known() ? recorder.here() : recorder.kernel.where,
+                   .message = "parameter `" + std::string(name) + "` is used, and this kernel is made without it",
+                   .hint = "ask first: if (" + std::string(name) + ") ..., an if of the host"});
+}
+
 void KernelHandle::make_function() { state_->is_function = true; }
 
-KernelHandle::KernelHandle(const char* name, const char* const* names, const ParameterTypes* types, std::uint32_t count,
-                           Code code, const Where& where)
+KernelHandle::KernelHandle(const char* name, const DeclaredName* names, const ParameterTypes* types,
+                           std::uint32_t count, Code code, const Where& where)
     : state_(make_reference<State>()) {
-    state_->name = name;
+    State& state = *state_;
+    state.name = name;
+    state.code = std::move(code);
+    state.where = Location::of(where);
     for (std::uint32_t i = 0; i < count; ++i) {
-        const std::string given = names ? names[i] : "p" + std::to_string(i);
-        state_->positions.push_back(std::uint32_t(state_->types.size()));
-        for (const ParameterType& type : std::span(types[i].first, types[i].count)) {
-            state_->names.push_back(type.part ? given + '_' + type.part : given);
-            state_->types.push_back(type);
+        if (names && names[i].further) {
+            for (const FurtherParameter& each : *names[i].further) state.declare(each.name, each.types);
+            continue;
         }
+        const std::string given = names && names[i].name ? names[i].name : "p" + std::to_string(i);
+        const bool is_left_out = names && !names[i].is_there;
+        if (is_left_out && !types[i].is_optional)
+            state.misdeclared.push_back(
+                {.where = state.where,
+                 .message = "parameter `" + given + "` is given with only_if(), but its type is not Optional",
+                 .hint = "declare it as Optional<In<float>>, Optional<u32> ..."});
+        state.declare(given, types[i], !is_left_out || !types[i].is_optional);
     }
-    state_->code = std::move(code);
-    state_->where = Location::of(where);
+}
+
+void KernelHandle::State::declare(const std::string& given, const ParameterTypes& as, bool is_there) {
+    const auto first = std::uint32_t(types.size());
+    for (const ParameterType& type : std::span(as.first, is_there ? as.count : 0)) {
+        names.push_back(type.part ? given + '_' + type.part : given);
+        types.push_back(type);
+    }
+    declared.push_back({given, first, std::uint32_t(types.size()) - first, is_there});
 }
 
 KernelHandle::KernelHandle(const KernelHandle& other) = default;

@@ -3,6 +3,7 @@
 #pragma once
 #include <concepts>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -36,13 +37,31 @@ struct ParameterType {
 struct ParameterTypes {
     const ParameterType* first = nullptr;
     std::uint32_t count = 0;
+    bool is_optional = false;
+};
+
+/// A parameter whose type is data.
+struct FurtherParameter {
+    std::string name;
+    ParameterTypes types;
+};
+
+/// A parameter's name in params(), and whether the kernel is made with it; or parameters whose types are data.
+struct DeclaredName {
+    const char* name = nullptr;
+    bool is_there = true;
+    const std::vector<FurtherParameter>* further = nullptr;
+    DeclaredName(const char* name = nullptr) : name(name) {}
+    DeclaredName(const char* name, bool is_there) : name(name), is_there(is_there) {}
+    explicit DeclaredName(const std::vector<FurtherParameter>& further) : further(&further) {}
 };
 
 /// A parameter of the PTX entry as seen inside the kernel.
 struct Argument {
-    Variable variable;  // of a scalar
-    Recorded value;     // of a part
-    Array array;        // of a pointer, or of raw bytes
+    Variable variable;             // of a scalar
+    Recorded value;                // of a part
+    Array array;                   // of a pointer, or of raw bytes
+    const char* absent = nullptr;  // the name of an optional parameter that the kernel is made without
 };
 
 /// The user's lambda.
@@ -74,7 +93,7 @@ struct Contract {
 /// A shared handle of one kernel: its body, its contracts and, from the first use on, its captured form.
 class KernelHandle {
 public:
-    KernelHandle(const char* name, const char* const* names, const ParameterTypes* types, std::uint32_t count,
+    KernelHandle(const char* name, const DeclaredName* names, const ParameterTypes* types, std::uint32_t count,
                  Code code, const Where& where);
     KernelHandle(const KernelHandle& other);  // moving is copying: a kernel is never without its state
     KernelHandle& operator=(const KernelHandle& other);
@@ -105,12 +124,20 @@ private:
 /// Records a call of a function in the kernel, or in that function itself, that is being captured. The result is of
 /// type `result`.
 Recorded call(const KernelHandle& function, ir::Type result, RecordedValues arguments, const Where& where);
+/// Throws Error: the kernel uses an optional parameter that it is made without.
+[[noreturn]] void refuse_absent(const char* name);
+
 /// Records a function's result.
 void give(Recorded value, const Where& where);
 
 }  // namespace ikat::trace
 
 namespace ikat {
+
+/// A kernel without its types: it can be kept beside others, launched and compiled.
+using trace::KernelHandle;
+/// A name in params().
+using trace::DeclaredName;
 
 /// Whether kernels that are captured from now on are checked for host variables that change inside a region: each
 /// outermost region is recorded twice and compared, so its body runs twice. On, unless the environment variable

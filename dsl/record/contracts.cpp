@@ -8,9 +8,16 @@
 
 namespace ikat::trace {
 
+/// Whether it is an optional parameter that the kernel is made without.
+bool KernelHandle::State::is_absent(const ParameterName& named) const {
+    if (!named.name) return named.position < declared.size() && !declared[named.position].is_there;
+    const auto found = std::ranges::find(declared, std::string_view(named.name), &Declared::name);
+    return found != declared.end() && !found->is_there;
+}
+
 ir::Parameter* KernelHandle::State::promised(Recorder& recorder, const ParameterName& named) const {
     auto& parameters = recorder.kernel.parameters;
-    if (!named.name && named.position < positions.size()) return &parameters[positions[named.position]];
+    if (!named.name && named.position < declared.size()) return &parameters[declared[named.position].first];
     if (named.name)
         for (ir::Parameter& parameter : parameters)
             if (parameter.name == named.name) return &parameter;
@@ -33,6 +40,12 @@ bool is_integer(const ir::Parameter& parameter) {
 void KernelHandle::State::apply_size(Recorder& recorder, const Contract& contract) const {
     const auto position = [&](const ParameterName& named, bool wanted(const ir::Parameter&),
                               const char* use) -> std::optional<std::uint32_t> {
+        if (is_absent(named)) {
+            recorder.complain("at_least() multiplies `" + std::string(named.name ? named.name : "a parameter") +
+                                  "`, which this kernel is made without",
+                              "promise it only where the kernel is made with it", where);
+            return {};
+        }
         const ir::Parameter* const parameter = promised(recorder, named);
         if (!parameter) return {};
         if (wanted(*parameter)) return std::uint32_t(parameter - recorder.kernel.parameters.data());
@@ -69,6 +82,7 @@ void KernelHandle::State::apply_halo(Recorder& recorder, const Contract& contrac
 
 void KernelHandle::State::apply_contracts(Recorder& recorder) const {
     for (const Contract& contract : contracts) {
+        if (is_absent(contract.parameter)) continue;
         if (contract.kind == Contract::Kind::AtLeast) {
             apply_size(recorder, contract);
             continue;

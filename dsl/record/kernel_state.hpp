@@ -17,9 +17,15 @@ namespace ikat::trace {
 
 struct KernelHandle::State : Counted {
     std::string name;
-    std::vector<std::string> names;        // of the entry's parameters
-    std::vector<ParameterType> types;      // ... their types
-    std::vector<std::uint32_t> positions;  // for each of the lambda's parameters, its first one in the entry
+    std::vector<std::string> names;    // of the entry's parameters
+    std::vector<ParameterType> types;  // ... their types
+    struct Declared {
+        std::string name;
+        std::uint32_t first = 0, count = 0;  // its parameters of the entry
+        bool is_there = true;
+    };
+    std::vector<Declared> declared;  // the lambda's parameters
+    std::vector<Diagnostic> misdeclared;
     std::vector<Contract> contracts;
     ir::LaunchBounds bounds;
     bool is_function = false;
@@ -41,7 +47,10 @@ struct KernelHandle::State : Counted {
     void capture(bool compares);
     void check_names(Recorder& recorder) const;
     std::vector<Argument> add_parameters(Recorder& recorder) const;
+    Argument add_parameter(Recorder& recorder, std::uint32_t i) const;
     void apply_contracts(Recorder& recorder) const;
+    void declare(const std::string& given, const ParameterTypes& as, bool is_there = true);
+    bool is_absent(const ParameterName& named) const;
     ir::Parameter* promised(Recorder& recorder, const ParameterName& named) const;
     void apply_size(Recorder& recorder, const Contract& contract) const;
     void apply_halo(Recorder& recorder, const Contract& contract) const;

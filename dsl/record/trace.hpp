@@ -326,3 +326,13 @@ private:
 };
 
 }  // namespace ikat::trace
+
+namespace ikat {
+
+/// What a kernel may do with memory: In, Out and InOut.
+using trace::Direction;
+/// The location of a call, for functions that record: with `const Where& where = Where::current()` as its last
+/// parameter a function knows where it is called, and findings about what it records have that location.
+using trace::Where;
+
+}  // namespace ikat

@@ -11,7 +11,7 @@
 // A fragment is Regs, so expressions of lanes take it: c = mma(a, b, c) * 0.5f. A register holds one element of 32 or
 // 64 bits, two of 16 bits (half2, bfloat16x2), or, as a u32, as many smaller ones as it has room for, the first one
 // lowest.
-// docs/language.md has the forms, and which target each needs.
+// docs/language/tensor-cores.md has the forms, and which target each needs.
 #pragma once
 #include "dsl/threads/fragments.hpp"
 
@@ -101,7 +101,7 @@ constexpr bool check_matrices() {
     if constexpr (right) {
         using E = typename P::device_type;
         static_assert(sizeof(E) <= 4, "load_matrix<N>(s[i]), store_matrix<N>(s[i], v): elements have at most 32 bits");
-        static_assert(!transposed || sizeof(E) == 2,
+        static_assert(!transposed || sizeof(E) == 2 || std::is_same_v<E, std::uint8_t>,
                       "load_matrix_transposed<N>(s[i]), store_matrix_transposed<N>(s[i], v): elements have 16 bits; "
                       "s.as<half>() takes others by halves");
     }
@@ -146,7 +146,8 @@ template <int N, class P>
 auto load_matrix(const P& place, const trace::Where& where = trace::Where::current()) {
     return detail::load_matrices<N, false>(place, where);
 }
-/// The same of the transposes, of 16-bit elements: a lane gets rows 2 * (lane % 4) and the next of column lane / 4.
+/// The same of the transposes, of 16-bit elements: a lane gets rows 2 * (lane % 4) and the next of column lane / 4. Two
+/// bytes of a place of bytes count as one element.
 template <int N, class P>
 auto load_matrix_transposed(const P& place, const trace::Where& where = trace::Where::current()) {
     return detail::load_matrices<N, true>(place, where);

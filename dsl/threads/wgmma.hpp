@@ -11,7 +11,7 @@
 //     for (int i = 0; i < W::C::elements; ++i) y(W::C::row(i), W::C::column(i)) = sums[i];
 //
 // From a product to the wait that covers it, its fragments are neither read nor assigned, and the shared memory that
-// it reads is not written. docs/language.md has more.
+// it reads is not written. docs/language/tensor-cores.md has more.
 #pragma once
 #include "dsl/record/async/wgmma.hpp"
 #include "dsl/threads/mma.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of device values. Each is one instruction, or PTX's own sequence for it. Unqualified names are correctly
-// rounded; approx:: names are PTX's approximations, within the error that docs/language.md states.
+// rounded; approx:: names are PTX's approximations, within the error that docs/language/values.md states.
 #pragma once
 #include "dsl/values/operators.hpp"
 
@@ -142,6 +142,15 @@ IKAT_FUNCTION1(cos, Cos)
     }
 /// 2 to the power of a. PTX has no correctly rounded form.
 IKAT_FUNCTION1(exp2, Exp2)
+/// The same of an f32 in one instruction of the hardware: subnormal arguments and results are 0.
+template <DeviceValue A>
+auto exp2_or_zero(A&& a) {
+    static_assert(std::is_same_v<DeviceTypeOf<A>, float>, "approx::exp2_or_zero() is for f32");
+    const trace::Recorded operand = ikat::detail::operand<float>(std::forward<A>(a));
+    return Expr<float>(trace::operation(
+        {.op = ir::Op::Exp2, .type = ir::Type::F32, .operand_type = ir::Type::F32, .fp = {.ftz = true, .approx = true}},
+        {&operand, 1}));
+}
 IKAT_FUNCTION1(tanh, Tanh)
 #undef IKAT_FUNCTION1
 /// 1 / sqrt(a). PTX has no correctly rounded form.

@@ -11,6 +11,7 @@ using emulator::BufferTraffic;
 using emulator::LaunchTraffic;
 using emulator::SharedTraffic;
 using emulator::Traffic;
+using runtime::arg;
 using runtime::Buffer;
 using runtime::BufferSlice;
 using runtime::BufferView;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of small matrices on tensor cores. See docs/language.md.
+// Products of small matrices on tensor cores. See docs/language/tensor-cores.md.
 #pragma once
 #include "ikat/dsl.hpp"
 

@@ -21,10 +21,25 @@ const BufferPart* Argument::memory() const {
     return mapped ? &mapped->buffer.part : nullptr;
 }
 
-std::vector<Argument> detail::room_for(const KernelInfo& kernel) {
-    std::vector<Argument> list;
-    list.reserve(kernel.parameters.size());
-    return list;
+detail::ArgumentList::ArgumentList(const KernelInfo& kernel, const Location& where) : kernel_(&kernel), where_(&where) {
+    list_.reserve(kernel.parameters.size());
+}
+
+bool detail::ArgumentList::passes_absent(bool is_given) {
+    const bool is_absent = absent_ < kernel_->absent.size() && kernel_->absent[absent_].before == list_.size();
+    if (is_absent == !is_given) {
+        absent_ += is_absent;
+        return is_absent;
+    }
+    const std::string& name = is_absent ? kernel_->absent[absent_].name : kernel_->parameters[list_.size()].name;
+    throw Error(Diagnostic{
+        .where = *where_,
+        .message =
+            is_absent
+                ? fmt::format("launch of '{}': the kernel is made without '{}', which is given", kernel_->name, name)
+                : fmt::format("launch of '{}': '{}' is not given, and the kernel is made with it", kernel_->name, name),
+        .hint = is_absent ? "pass std::nullopt, or make the kernel with it: only_if(true, ...)"
+                          : "pass it, or make the kernel without it: only_if(false, ...)"});
 }
 
 Grid grid(std::uint64_t elements, std::uint32_t threads_per_block) {

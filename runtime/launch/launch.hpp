@@ -91,9 +91,11 @@ void check_launch(const KernelInfo& kernel, const LaunchPoint& point, std::span<
 /// Throws Error for a grid that the device cannot run, whatever the kernel.
 void check_limits(std::string_view entry, const Grid& grid, const DeviceProperties& device);
 
-/// An argument whose parameter is found when the launch is called: a number, a buffer or a part of one, an object.
+/// An argument whose parameter is found when the launch is called: a number, a buffer or a part of one, an object, or
+/// nothing, for an optional parameter.
 struct Given {
-    enum class Kind : std::uint8_t { Number, Memory, Object } kind{};
+    enum class Kind : std::uint8_t { Number, Memory, Object, Nothing } kind{};
+    std::string name{};  // of its parameter; empty: the one that comes next
     HostScalar number{};
     // Memory:
     ir::Type element = ir::Type::Void;  // Void: a structure
@@ -104,7 +106,8 @@ struct Given {
     std::span<const std::byte> object{};
 };
 
-/// The arguments for a kernel's parameters. Throws Error, naming the parameter, for one that does not fit its own.
+/// The arguments for a kernel's parameters. Throws Error, naming the parameter, for one that does not fit its own, for
+/// a name that the kernel does not have, and for a parameter that is given twice or not at all.
 std::vector<Argument> match(const KernelInfo& kernel, std::span<const Given> given, const Location& where);
 
 /// What a kernel is given of its buffers, for the emulator's checks.

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arguments of any types for the parameters of a kernel that is known by its KernelInfo alone.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
 
 #include "codegen/kernel/kernel_info.hpp"
+#include "codegen/support/nearest.hpp"
 #include "runtime/launch/typed_launch.hpp"
 
 namespace ikat::runtime {
@@ -13,16 +18,80 @@ public:
     Matching(const KernelInfo& kernel, const Location& where) : kernel_(kernel), where_(where) {}
 
     std::vector<Argument> run(std::span<const Given> given) {
-        for (const Given& each : given) {
-            if (list_.size() == kernel_.parameters.size()) refuse_count(given.size());
-            add(each);
+        const auto named = std::ranges::find_if(given, [](const Given& each) { return !each.name.empty(); });
+        const auto in_order = given.first(std::size_t(named - given.begin()));
+        if (in_order.size() < given.size()) {
+            add_by_name(in_order, given.subspan(in_order.size()));
+            return list_.take();
         }
-        if (list_.size() < kernel_.parameters.size()) refuse_count(given.size());
-        return std::move(list_);
+        for (const Given& each : given) {
+            if (is_complete()) refuse_count(given.size());
+            add_or_pass(each);
+        }
+        if (!is_complete()) refuse_count(given.size());
+        return list_.take();
     }
 
 private:
     using Kind = Given::Kind;
+
+    bool is_complete() const { return list_.size() == kernel_.parameters.size() && absent_ == kernel_.absent.size(); }
+    /// Whether the next parameter is one that the kernel is made without.
+    bool is_absent_next() const {
+        return absent_ < kernel_.absent.size() && kernel_.absent[absent_].before == list_.size();
+    }
+
+    void add_or_pass(const Given& given) {
+        if (is_absent_next() || given.kind == Kind::Nothing)
+            absent_ += list_.passes_absent(given.kind != Kind::Nothing);
+        else
+            add(given);
+    }
+
+    /// The rest by name, behind those in order.
+    void add_by_name(std::span<const Given> in_order, std::span<const Given> named) {
+        for (const Given& each : in_order) {
+            if (is_complete()) refuse_count(in_order.size() + named.size());
+            add_or_pass(each);
+        }
+        std::vector<const Given*> given(kernel_.parameters.size());
+        for (const Given& each : named) {
+            const auto at = position_of(each);
+            if (!at) continue;
+            if (*at < list_.size() || given[*at]) refuse_name(each.name, "is given twice", "give each argument once");
+            given[*at] = &each;
+        }
+        while (!is_complete()) {
+            if (is_absent_next()) {
+                absent_ += list_.passes_absent(false);
+                continue;
+            }
+            const ir::Parameter& parameter = kernel_.parameters[list_.size()];
+            const Given* const next = given[list_.size()];
+            if (!next || next->kind == Kind::Nothing)
+                refuse_name(parameter.name, "is not given", fmt::format("add arg(\"{}\", ...)", parameter.name));
+            add(*next);
+        }
+    }
+
+    /// The parameter of that name; nothing for one that the kernel is made without, if it is given nothing.
+    std::optional<std::uint32_t> position_of(const Given& given) const {
+        if (given.name.empty()) fail("an argument in order comes after one by name", "those in order come first");
+        const std::vector<std::uint32_t> positions = heads();
+        for (const std::uint32_t position : positions)
+            if (kernel_.parameters[position].name == given.name) return position;
+        if (std::ranges::find(kernel_.absent, given.name, &KernelInfo::Absent::name) != kernel_.absent.end()) {
+            if (given.kind == Kind::Nothing) return {};
+            fail(fmt::format("the kernel is made without '{}', which is given", given.name),
+                 "pass std::nullopt, or make the kernel with it: only_if(true, ...)");
+        }
+        std::vector<std::string> known;
+        for (const std::uint32_t position : positions) known.push_back(kernel_.parameters[position].name);
+        const std::string_view meant = nearest(given.name, known);
+        fail(fmt::format("there is no parameter '{}'", given.name),
+             meant.empty() ? fmt::format("its parameters are {}", fmt::join(known, ", "))
+                           : fmt::format("did you mean '{}'?", meant));
+    }
 
     void add(const Given& given) {
         const auto at = std::uint32_t(list_.size());
@@ -78,31 +147,43 @@ private:
                        : fmt::format("those of the buffer are {}", info(given.element).name));
     }
 
-    [[noreturn]] void refuse(const std::string& what, std::string hint) const {
+    [[noreturn]] void fail(const std::string& message, std::string hint) const {
         throw Error(Diagnostic{.where = where_,
-                               .message = fmt::format("launch of '{}': parameter '{}' {}", kernel_.name,
-                                                      kernel_.parameters[list_.size()].name, what),
+                               .message = fmt::format("launch of '{}': {}", kernel_.name, message),
                                .hint = std::move(hint)});
     }
+    [[noreturn]] void refuse_name(std::string_view name, std::string_view what, std::string hint) const {
+        fail(fmt::format("parameter '{}' {}", name, what), std::move(hint));
+    }
+    [[noreturn]] void refuse(const std::string& what, std::string hint) const {
+        refuse_name(kernel_.parameters[list_.size()].name, what, std::move(hint));
+    }
 
-    /// Views are one argument, and several parameters.
-    [[noreturn]] void refuse_count(std::size_t given) const {
-        std::size_t wanted = 0;
-        std::string names;
-        for (std::uint32_t i = 0; i < kernel_.parameters.size(); ++wanted) {
-            names += (i ? ", " : "") + kernel_.parameters[i].name;
+    /// The parameters of the kernel: of the entry's, a view's are one.
+    std::vector<std::uint32_t> heads() const {
+        std::vector<std::uint32_t> out;
+        for (std::uint32_t i = 0; i < kernel_.parameters.size();) {
+            out.push_back(i);
             const KernelInfo::View* const view = kernel_.view_at(i);
             i += view ? view->parameters() : 1;
         }
-        throw Error(Diagnostic{.where = where_,
-                               .message = fmt::format("launch of '{}': it takes {} argument{}, not {}", kernel_.name,
-                                                      wanted, wanted == 1 ? "" : "s", given),
-                               .hint = wanted ? "its parameters are " + names : "it has no parameters"});
+        return out;
+    }
+
+    [[noreturn]] void refuse_count(std::size_t given) const {
+        std::string names;
+        for (const std::uint32_t i : heads()) names += (i ? ", " : "") + kernel_.parameters[i].name;
+        const std::size_t wanted = heads().size() + kernel_.absent.size();
+        for (const KernelInfo::Absent& absent : kernel_.absent)
+            names += fmt::format("{}{} (which it is made without)", names.empty() ? "" : ", ", absent.name);
+        fail(fmt::format("it takes {} argument{}, not {}", wanted, wanted == 1 ? "" : "s", given),
+             wanted ? "its parameters are " + names : "it has no parameters");
     }
 
     const KernelInfo& kernel_;
     const Location& where_;
-    std::vector<Argument> list_{};
+    detail::ArgumentList list_{kernel_, where_};
+    std::size_t absent_ = 0;  // those that are passed over
 };
 
 }  // namespace

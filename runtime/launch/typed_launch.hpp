@@ -4,7 +4,10 @@
 #pragma once
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -19,6 +22,8 @@ template <class... P>
 class Kernel;
 template <class P>
 struct ParameterTraits;
+template <class S>
+class Struct;  // dsl/memory/structs.hpp
 
 }  // namespace ikat
 
@@ -41,10 +46,50 @@ Argument map_argument(ir::Type element, const BufferPart& part, std::span<const 
                       std::span<const std::uint64_t> pitches, const KernelInfo& kernel, std::size_t position,
                       const Location& where, std::uint64_t back = 0);
 
+/// An argument by the name of its parameter: arg("n", 300). It refers to what it is given.
+template <class A>
+struct NamedArgument {
+    std::string_view name;
+    A& value;
+};
+/// Arguments by name come behind those in order, if there are any, and in any order themselves.
+template <class A>
+NamedArgument<std::remove_reference_t<A>> arg(std::string_view name, A&& value) {
+    return {name, value};
+}
+
 namespace detail {
 
-/// For the arguments of a kernel.
-std::vector<Argument> room_for(const KernelInfo& kernel);
+/// The arguments of a typed launch as they are put together, one for each parameter of the entry.
+class ArgumentList {
+public:
+    ArgumentList(const KernelInfo& kernel, const Location& where);
+
+    const KernelInfo& kernel() const { return *kernel_; }
+    const Location& where() const { return *where_; }
+    std::size_t size() const { return list_.size(); }
+    void push_back(Argument argument) { list_.push_back(std::move(argument)); }
+    std::vector<Argument> take() { return std::move(list_); }
+
+    /// Whether the kernel is made without the optional parameter that is next; passes over it. Throws Error if it is
+    /// given and not there, or there and not given.
+    bool passes_absent(bool is_given);
+
+private:
+    const KernelInfo* kernel_;
+    const Location* where_;
+    std::vector<Argument> list_;
+    std::size_t absent_ = 0;  // those that are passed over
+};
+
+template <class A>
+inline constexpr bool is_named = false;
+template <class A>
+inline constexpr bool is_named<NamedArgument<A>> = true;
+template <class A>
+inline constexpr bool is_std_optional = false;
+template <class A>
+inline constexpr bool is_std_optional<std::optional<A>> = true;
 
 /// Whether the arguments of a launch are its parameters as they lie in memory.
 template <class... A>
@@ -67,7 +112,7 @@ HostScalar host_scalar(A number) {
         return {.kind = HostScalar::Kind::Unsigned, .integer = number};
 }
 
-/// The arguments for a parameter of a rank: buffers and slices for 1, views for 2 and 3.
+/// The arguments for a parameter of a rank: buffers and slices for 1, views for 2 to 5.
 template <class A>
 struct Memory {
     static constexpr int rank = 0;
@@ -94,10 +139,9 @@ struct Memory<BufferView<T, r>> {
     static BufferPart part(const BufferView<T, r>& given) { return given.part(); }
 };
 
-/// Adds the arguments of `given` for a parameter of rank 1 to 3 with elements T, of type `element` in the kernel.
+/// Adds the arguments of `given` for a parameter of rank 1 to 5 with elements T, of type `element` in the kernel.
 template <class T, int rank, bool written, class A>
-void add_memory(std::vector<Argument>& list, const A& given, ir::Type element, const KernelInfo& kernel,
-                const Location& where) {
+void add_memory(ArgumentList& list, const A& given, ir::Type element) {
     using Given = std::remove_const_t<A>;
     using M = Memory<Given>;
     if constexpr (M::rank == 0) {
@@ -106,13 +150,16 @@ void add_memory(std::vector<Argument>& list, const A& given, ir::Type element, c
         static_assert(rank != 1, "launch: the kernel's parameter has rank 1: pass a Buffer or a slice of one");
         static_assert(rank != 2, "launch: the kernel's parameter has rank 2: pass buffer.view(rows, columns)");
         static_assert(rank != 3, "launch: the kernel's parameter has rank 3: pass buffer.view(planes, rows, columns)");
+        static_assert(
+            rank <= 3,
+            "launch: the kernel's parameter has rank 4 or 5: pass buffer.view(...) with an extent for each dimension");
     } else if constexpr (!std::is_same_v<typename M::element, T>) {
         static_assert(std::is_same_v<typename M::element, T>,
                       "launch: the buffer's element type differs from that of the kernel's In, Out or InOut parameter");
     } else {
         constexpr bool constant = M::is_const || (is_buffer<Given> && std::is_const_v<A>);
         static_assert(!written || !constant, "launch: the kernel writes this buffer (Out, InOut), but it is const");
-        list.push_back(buffer_argument(element, M::part(given), kernel, list.size(), where));
+        list.push_back(buffer_argument(element, M::part(given), list.kernel(), list.size(), list.where()));
         if constexpr (rank > 1) {
             for (std::uint64_t number : given.extents()) list.push_back({.type = ir::Type::U32, .bits = number});
             for (std::uint64_t number : given.pitches()) list.push_back({.type = ir::Type::U32, .bits = number});
@@ -122,7 +169,7 @@ void add_memory(std::vector<Argument>& list, const A& given, ir::Type element, c
 
 /// Adds the argument of `given` for a map of rank 1 to 5 with elements T.
 template <class T, int rank, class A>
-void add_map(std::vector<Argument>& list, const A& given, const KernelInfo& kernel, const Location& where) {
+void add_map(ArgumentList& list, const A& given) {
     using M = Memory<std::remove_const_t<A>>;
     if constexpr (M::rank != rank) {
         static_assert(M::rank == rank,
@@ -135,16 +182,17 @@ void add_map(std::vector<Argument>& list, const A& given, const KernelInfo& kern
         const ir::Type element = ir::type_of<T>;
         if constexpr (rank == 1) {
             const std::uint64_t count = part.bytes / sizeof(T);
-            list.push_back(map_argument(element, part, {&count, 1}, {}, kernel, list.size(), where));
+            list.push_back(map_argument(element, part, {&count, 1}, {}, list.kernel(), list.size(), list.where()));
         } else {
-            list.push_back(map_argument(element, part, given.extents(), given.pitches(), kernel, list.size(), where));
+            list.push_back(map_argument(element, part, given.extents(), given.pitches(), list.kernel(), list.size(),
+                                        list.where()));
         }
     }
 }
 
 /// The argument `given` for a scalar parameter of type T.
 template <class T, class A>
-Argument scalar_argument(const A& given, const KernelInfo& kernel, std::size_t position, const Location& where) {
+Argument scalar_argument(const A& given, const ArgumentList& list) {
     using Given = std::remove_const_t<A>;
     if constexpr (is_pair<T> && std::is_same_v<Given, T>) {
         return {.type = ir::type_of<T>, .bits = ir::to_word(given)};
@@ -156,31 +204,40 @@ Argument scalar_argument(const A& given, const KernelInfo& kernel, std::size_t p
                       "launch: a floating-point number does not become an integer parameter: convert it");
         return {};
     } else {
-        return adapt(host_scalar<Given>(given), ir::type_of<T>, kernel, position, where);
+        return adapt(host_scalar<Given>(given), ir::type_of<T>, list.kernel(), list.size(), list.where());
     }
 }
 
 /// Adds the arguments of `given` for a parameter of type P: f32, In<float> ... A is const if the caller's object is.
 template <class P, class A>
-void add_argument(std::vector<Argument>& list, A& given, const KernelInfo& kernel, const Location& where) {
+void add_argument(ArgumentList& list, A& given) {
     using Traits = ParameterTraits<P>;
-    if constexpr (requires { typename Traits::structure; }) {
+    using Type = std::remove_const_t<A>;
+    if constexpr (requires { typename Traits::optional; }) {
+        if constexpr (std::is_same_v<Type, std::nullopt_t>) {
+            list.passes_absent(false);
+        } else if constexpr (is_std_optional<Type>) {
+            if (!list.passes_absent(given.has_value())) add_argument<typename Traits::optional>(list, *given);
+        } else {
+            if (!list.passes_absent(true)) add_argument<typename Traits::optional>(list, given);
+        }
+    } else if constexpr (requires { typename Traits::structure; }) {
         using S = typename Traits::structure;
         constexpr bool same = std::is_same_v<std::remove_const_t<A>, S>;
         static_assert(same, "launch: the kernel's parameter is a Struct: pass an object of that struct");
         if constexpr (same) {
             const std::size_t first = list.size();
             const auto add = [&]<class F>(const F& field) {
-                if constexpr (Memory<F>::rank == 1)
-                    add_memory<typename Memory<F>::element, 1, !Memory<F>::is_const>(
-                        list, field, Traits::types[list.size() - first].type, kernel, where);
+                if constexpr (Memory<F>::rank >= 1)
+                    add_memory<typename Memory<F>::element, Memory<F>::rank, !Memory<F>::is_const>(
+                        list, field, Traits::types[list.size() - first].type);
                 else
-                    list.push_back(scalar_argument<F>(field, kernel, list.size(), where));
+                    list.push_back(scalar_argument<F>(field, list));
             };
             Traits::each_field(given, add);
         }
     } else if constexpr (requires { Traits::mapped_rank; }) {
-        add_map<typename Traits::host_type, Traits::mapped_rank>(list, std::as_const(given), kernel, where);
+        add_map<typename Traits::host_type, Traits::mapped_rank>(list, std::as_const(given));
     } else if constexpr (requires { Traits::bytes; }) {
         constexpr bool fits = std::is_trivially_copyable_v<A> && sizeof(A) == Traits::bytes;
         static_assert(fits,
@@ -189,11 +246,13 @@ void add_argument(std::vector<Argument>& list, A& given, const KernelInfo& kerne
             list.push_back({.type = ir::Type::U8,
                             .raw = std::as_bytes(std::span<const A, 1>(&given, 1)),
                             .alignment = Traits::types[0].alignment});
+    } else if constexpr (!requires { Traits::rank; }) {
+        constexpr bool has_place = requires { Traits::rank; };
+        static_assert(has_place, "launch: a kernel with More parameters takes its arguments by name: arg(\"x\", x)");
     } else if constexpr (Traits::rank == 0) {
-        list.push_back(scalar_argument<typename Traits::host_type, A>(given, kernel, list.size(), where));
+        list.push_back(scalar_argument<typename Traits::host_type, A>(given, list));
     } else {
-        add_memory<typename Traits::host_type, Traits::rank, Traits::writes, A>(list, given, Traits::types[0].type,
-                                                                                kernel, where);
+        add_memory<typename Traits::host_type, Traits::rank, Traits::writes, A>(list, given, Traits::types[0].type);
     }
 }
 
@@ -202,7 +261,11 @@ template <class A>
 Given given(A& argument) {
     using Type = std::remove_const_t<A>;
     using M = Memory<Type>;
-    if constexpr (M::rank != 0) {
+    if constexpr (std::is_same_v<Type, std::nullopt_t>) {
+        return {.kind = Given::Kind::Nothing};
+    } else if constexpr (is_std_optional<Type>) {
+        return argument ? given(*argument) : Given{.kind = Given::Kind::Nothing};
+    } else if constexpr (M::rank != 0) {
         using E = typename M::element;
         Given out{.kind = Given::Kind::Memory,
                   .element_bytes = sizeof(E),
@@ -221,6 +284,26 @@ Given given(A& argument) {
             return {.kind = Given::Kind::Object, .object = std::as_bytes(std::span<const Type, 1>(&argument, 1))};
         else
             return {};
+    }
+}
+
+/// Adds what is given for a parameter of that name, or for the next one: of a struct, for each of its fields.
+template <class A>
+void give(std::vector<Given>& list, A& argument, std::string_view name = {}) {
+    using Type = std::remove_const_t<A>;
+    if constexpr (is_named<Type>) {
+        give(list, argument.value, argument.name);
+    } else if constexpr (requires { ParameterTraits<Struct<Type>>::types; }) {
+        using Traits = ParameterTraits<Struct<Type>>;
+        std::size_t at = 0;  // of its parameters of the entry, of which a view has several
+        Traits::each_field(argument, [&]<class F>(const F& field) {
+            list.push_back(given(field));
+            if (!name.empty()) list.back().name = std::string(name) + '_' + Traits::types[at].part;
+            at += Memory<F>::rank > 1 ? 2 * std::size_t(Memory<F>::rank) : 1;
+        });
+    } else {
+        list.push_back(given(argument));
+        list.back().name = name;
     }
 }
 

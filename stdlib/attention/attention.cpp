@@ -9,6 +9,7 @@
 
 #include "codegen/pipeline/compile.hpp"
 #include "stdlib/attention/call.hpp"
+#include "stdlib/spec/kernel_arguments.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -44,8 +45,7 @@ private:
     WgmmaAttentionKernel chosen_of_wgmma() const;
     void run_wgmma() const;
     class Arguments;
-    void add_numbers_of_scores(Arguments& to) const;
-    void add_extras(Arguments& to) const;
+    void add_scoring(Arguments& to) const;
     std::uint64_t blocks(std::uint32_t queries_of_block) const {
         if (options_.query_offsets) return heads() * (queries() / queries_of_block + sequences_by_offsets());
         return sequences() * heads() * ((queries() - 1) / queries_of_block + 1);
@@ -67,30 +67,20 @@ private:
     bool is_by_wgmma_ = false;
 };
 
-/// The arguments of a kernel, one after the other.
-class Attention::Arguments {
+/// With maps of heads of rows.
+class Attention::Arguments : public KernelArguments {
 public:
-    Arguments(const KernelInfo& kernel, const Location& where) : kernel_(kernel), where_(where) {}
-    void add(const FunctionOperand& operand) { list_.push_back(operand.as_argument(kernel_, list_.size(), where_)); }
-    void add_numbers(auto... numbers) { (add(std::uint32_t(numbers)), ...); }
-    void add_array(const TensorView& x) {
-        list_.push_back(runtime::buffer_argument(x.type, x.part, kernel_, list_.size(), where_));
-    }
+    using KernelArguments::KernelArguments;
     /// As a map (sequences, heads, rows, elements). Where there is only one, the pitch to the next does not matter.
-    void add_map(const TensorView& x) {
-        list_.push_back(
-            runtime::map_argument(x.type, x.part, x.shape<4>(), pitches_of_map(x), kernel_, list_.size(), where_));
-    }
+    void add_map(const TensorView& x) { KernelArguments::add_map(x, x.shape<4>(), pitches_of_map(x)); }
     /// Of sequences that follow each other, as a map (heads, rows, box, elements): for each row the `box` rows from
     /// there on, from `box` rows before the first one on. A copy ends with the last of those `box` rows, which can be
     /// the last of any sequence. What offsets give beyond the rows is out of bounds of the buffer, not of the map.
     void add_map_of_boxes(const TensorView& x, std::uint32_t box) {
         const std::array<std::uint64_t, 3> pitches = pitches_of_map(x), of_map{pitches[1], pitches[2], pitches[2]};
         const std::array<std::uint64_t, 4> extents{x.extents[1], 1u << 30, box, x.extents[3]};
-        list_.push_back(
-            runtime::map_argument(x.type, x.part, extents, of_map, kernel_, list_.size(), where_, box * pitches[2]));
+        KernelArguments::add_map(x, extents, of_map, box * pitches[2]);
     }
-    std::span<const runtime::Argument> list() const { return list_; }
 
 private:
     static std::array<std::uint64_t, 3> pitches_of_map(const TensorView& x) {
@@ -99,10 +89,6 @@ private:
             if (x.extents[d] == 1) pitches[d] = d == 2 ? x.extents[3] : x.extents[d + 1] * pitches[d + 1];
         return pitches;
     }
-
-    const KernelInfo& kernel_;
-    const Location& where_;
-    std::vector<runtime::Argument> list_;
 };
 
 void Attention::check_types() const {
@@ -142,13 +128,14 @@ void Attention::check_sizes() const {
         if (sequences() != 1)
             fail(fmt::format("Q is {}, with offsets", extents_text(Q_.shape<4>())),
                  "it is (heads, rows, elements) of all sequences");
-        if (options_.bias) fail("a bias, with offsets", "there is none for sequences of different lengths");
     }
     if (options_.bias) {
         const auto& extents = bias_->extents;
         const auto one_or = [](std::uint64_t given, std::uint64_t all) { return given == 1 ? given : all; };
+        // With offsets it has as many columns as a sequence has keys at most, which only the device knows.
+        const std::uint64_t columns = options_.query_offsets ? extents[3] : keys();
         check_shape("the bias", *bias_,
-                    {one_or(extents[0], sequences()), one_or(extents[1], heads()), queries(), keys()},
+                    {one_or(extents[0], sequences()), one_or(extents[1], heads()), queries(), columns},
                     "it has an element for each query and key; one head, or sequence, is for all");
     }
 }
@@ -229,32 +216,18 @@ WgmmaAttentionKernel Attention::chosen_of_wgmma() const {
     return out;
 }
 
-/// What both kernels have: what scores are multiplied with, their cap, and which keys a query sees.
-void Attention::add_numbers_of_scores(Arguments& to) const {
-    to.add(numbers_.factor);
-    to.add(numbers_.cap);
+/// What both kernels have: what scores are multiplied with, their cap, and which keys a query sees; and what kernels
+/// may be made without.
+void Attention::add_scoring(Arguments& to) const {
     const auto limit = [](std::int64_t n) { return std::int32_t(std::clamp<std::int64_t>(n, -(1 << 29), 1 << 29)); };
     const std::int64_t shift = options_.query_offsets ? 0 : std::int64_t(keys()) - std::int64_t(queries());
-    to.add(limit(shift - (options_.before ? std::int64_t(*options_.before) : 1 << 30)));
-    to.add(limit(shift + (options_.causal ? 0 : std::int64_t(options_.behind.value_or(0)))));
-}
-
-/// What may be left out.
-void Attention::add_extras(Arguments& to) const {
-    if (options_.bias) {
-        const TensorView& bias = *bias_;
-        const auto pitch = [&](std::size_t d) { return bias.extents[d] == 1 ? 0 : bias.strides[d]; };
-        to.add_array(bias);
-        to.add_numbers(pitch(0), pitch(1), bias.strides[2]);
-    }
-    if (options_.query_offsets) {
-        to.add_array(*options_.query_offsets), to.add_array(*options_.key_offsets);
-        to.add_numbers(sequences_by_offsets());
-    }
-    if (options_.log_sum) {
-        to.add_array(*log_sum_);
-        to.add_numbers(log_sum_->strides[1], log_sum_->strides[2]);
-    }
+    to.add_numbers(std::uint32_t(heads() / kv_heads()), numbers_.factor, numbers_.cap,
+                   limit(shift - (options_.before ? std::int64_t(*options_.before) : 1 << 30)),
+                   limit(shift + (options_.causal ? 0 : std::int64_t(options_.behind.value_or(0)))),
+                   std::uint32_t(options_.query_offsets ? sequences_by_offsets() : 0));
+    if (options_.bias) to.add_view(*bias_, 4);
+    if (options_.query_offsets) to.add_array(*options_.query_offsets), to.add_array(*options_.key_offsets);
+    if (options_.log_sum) to.add_view(*log_sum_, 3);
 }
 
 void Attention::run() const {
@@ -264,22 +237,17 @@ void Attention::run() const {
     const AttentionKernel is = chosen();
     const std::uint64_t count = blocks(is.queries);
     if (count > 0x7fffffff) fail(fmt::format("{} blocks of queries", count), "a grid has at most 2147483647 blocks");
-    const trace::KernelHandle& handle = is.handle();
-    Arguments arguments(handle.info(), where_);
-    for (const TensorView* x : {&Q_, &K_, &V_, &O_}) arguments.add_array(*x);
-    arguments.add_numbers(queries(), keys(), heads(), heads() / kv_heads());
-    for (const TensorView* x : {&Q_, &K_, &V_, &O_}) arguments.add_numbers(x->strides[0], x->strides[1], x->strides[2]);
-    add_numbers_of_scores(arguments);
-    add_extras(arguments);
-    queue_.launch(handle, {Grid{{std::uint32_t(count)}, {AttentionTile::threads}}, where_}, arguments.list());
+    Arguments arguments(is.handle(), where_);
+    for (const TensorView* x : {&Q_, &K_, &V_, &O_}) arguments.add_view(*x, 4);
+    add_scoring(arguments);
+    arguments.launch(queue_, count, AttentionTile::threads);
 }
 
 void Attention::run_wgmma() const {
     const WgmmaAttentionKernel is = chosen_of_wgmma();
     const std::uint64_t count = blocks(is.tile().queries());
     if (count > 0x7fffffff) fail(fmt::format("{} tiles of queries", count), "there are at most 2147483647");
-    const trace::KernelHandle& handle = is.handle();
-    Arguments arguments(handle.info(), where_);
+    Arguments arguments(is.handle(), where_);
     // Of no keys there is no map. K and V are not read then, whatever the map.
     const auto add_map = [&](const TensorView& x, std::uint32_t box) {
         if (is.has_offsets)
@@ -289,11 +257,9 @@ void Attention::run_wgmma() const {
     };
     const std::uint32_t of_keys = is.tile().keys();
     add_map(Q_, 64), add_map(keys() > 0 ? K_ : Q_, of_keys), add_map(keys() > 0 ? V_ : Q_, of_keys), add_map(O_, 64);
-    arguments.add_numbers(queries(), keys(), heads(), heads() / kv_heads(), count);
-    add_numbers_of_scores(arguments);
-    add_extras(arguments);
-    const std::uint64_t blocks = std::min(count, multiprocessors());
-    queue_.launch(handle, {Grid{{std::uint32_t(blocks)}, {is.tile().threads()}}, where_}, arguments.list());
+    for (const std::uint64_t number : {queries(), keys(), heads(), count}) arguments.add_numbers(std::uint32_t(number));
+    add_scoring(arguments);
+    arguments.launch(queue_, std::min(count, multiprocessors()), is.tile().threads());
 }
 
 }  // namespace

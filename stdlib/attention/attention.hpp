@@ -13,7 +13,7 @@
 #include "runtime/tensor_view.hpp"
 #include "stdlib/attention/attention_kernels.hpp"
 #include "stdlib/attention/wgmma_kernels.hpp"
-#include "stdlib/recipe.hpp"
+#include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -49,8 +49,9 @@ struct AttentionOptions {
     /// log_sum is (heads, rows). Sequence s has the queries of rows query_offsets[s] to query_offsets[s + 1] - 1, and
     /// likewise keys: std::uint32_t, one more than there are sequences, in ascending order up to the number of rows at
     /// most, which is not checked: what they give beyond Q, K and V is an access out of bounds, which the emulator
-    /// reports. Both or neither, and no bias. O has the bits of calls for each sequence, by the same
-    /// path with as many queries of a block.
+    /// reports. Both or neither. The bias is (1, heads, rows, columns) then: a row for each query, whose elements are
+    /// for the keys of its sequence; keys behind the last column have none. O has the bits of calls for each sequence,
+    /// by the same path with as many queries of a block.
     std::optional<TensorView> query_offsets{}, key_offsets{};
     /// wgmma needs a device that is opened for sm_90a, elements of 16 bits, rows of Q, K, V and O that begin at
     /// multiples of 16 bytes; otherwise it is an error. Chosen where it can be, of more than 64 queries, on average of

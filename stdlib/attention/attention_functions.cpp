@@ -5,7 +5,7 @@
 #include "codegen/support/diagnostic.hpp"
 #include "stdlib/attention/attention.hpp"
 #include "stdlib/attention/named_heads.hpp"
-#include "stdlib/functions.hpp"
+#include "stdlib/spec/functions.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -19,13 +19,13 @@ constexpr NamedFunction::Setting attention_settings[] = {
     {"path", "mma_sync, or wgmma, for sm_90a; chosen if it is not set"},
     {"queries_of_block", "64, 128, or by wgmma 192; chosen if it is not set"},
 };
-constexpr NamedFunction::Size attention_sizes[] = {{"sequences", 4},  {"heads", 16},  {"kv_heads", 16},
-                                                   {"queries", 2048}, {"keys", 2048}, {"head_dim", 128},
-                                                   {"offsets", 5}};
+constexpr NamedFunction::Size attention_sizes[] = {{"sequences", 4},  {"heads", 16},      {"kv_heads", 16},
+                                                   {"queries", 2048}, {"keys", 2048},     {"head_dim", 128},
+                                                   {"offsets", 5},    {"bias_keys", 2048}};
 
 constexpr NamedFunction::Family attention_family{
     .prefix = "flash_attention",
-    .form = "flash_attention[_heads_in_rows][_causal][_bias|_offsets][_log_sum]_TYPE",
+    .form = "flash_attention[_heads_in_rows][_causal][_bias][_offsets][_log_sum]_TYPE",
     .summary = "O = softmax(scale Q K') V for each head",
     .document =
         "TYPE is f16, bf16, or f32, without tensor cores. A head has 64, 80, 96, 128 or 256 elements. Several\n"
@@ -33,7 +33,8 @@ constexpr NamedFunction::Family attention_family{
         "follow each other in a row. The last query belongs to the last key; _causal, a query sees no key behind\n"
         "its own. _bias is added to scores; one sequence or head of it is for all. _offsets: sequences of\n"
         "different lengths, one behind the other; where each begins among the queries and keys, and where the last\n"
-        "ends. _log_sum is the logarithm of the sum of exp(score) of each query, in f32.",
+        "ends; a bias then has a row for each query, for the keys of its sequence. _log_sum is the logarithm of the "
+        "sum of exp(score) of each query, in f32.",
     .settings = attention_settings,
     .sizes = attention_sizes};
 
@@ -42,10 +43,8 @@ struct AttentionName {
     bool is_in_rows, is_causal, has_bias, has_offsets, has_log_sum;
 
     std::string text() const {
-        return fmt::format("flash_attention{}{}{}{}_{}", is_in_rows ? "_heads_in_rows" : "", is_causal ? "_causal" : "",
-                           has_bias      ? "_bias"
-                           : has_offsets ? "_offsets"
-                                         : "",
+        return fmt::format("flash_attention{}{}{}{}{}_{}", is_in_rows ? "_heads_in_rows" : "",
+                           is_causal ? "_causal" : "", has_bias ? "_bias" : "", has_offsets ? "_offsets" : "",
                            has_log_sum ? "_log_sum" : "", ir::info(type).name);
     }
 };
@@ -87,7 +86,10 @@ NamedFunction attention_function(const AttentionName& is) {
     const std::string_view of_log_sum = is.has_offsets ? "[heads] queries" : "[sequences] [heads] queries";
     out.arrays = {of_q.array("Q", is.type, is.is_in_rows), of_k.array("K", is.type, is.is_in_rows),
                   of_k.array("V", is.type, is.is_in_rows)};
-    if (is.has_bias) out.arrays.push_back({"bias", is.type, "[bias_sequences] [bias_heads] queries keys"});
+    if (is.has_bias)
+        out.arrays.push_back(
+            {"bias", is.type,
+             is.has_offsets ? "[bias_heads] queries bias_keys" : "[bias_sequences] [bias_heads] queries keys"});
     if (is.has_offsets)
         for (const std::string_view name : {"query_offsets", "key_offsets"})
             out.arrays.push_back({name, ir::Type::U32, "offsets"});
@@ -107,11 +109,11 @@ std::vector<NamedFunction> attention_functions() {
     for (const ir::Type type : {ir::Type::F16, ir::Type::BF16, ir::Type::F32})
         for (const bool is_in_rows : {false, true})
             for (const bool is_causal : {false, true})
-                for (const bool has_log_sum : {false, true}) {
-                    out.push_back(attention_function({type, is_in_rows, is_causal, false, false, has_log_sum}));
-                    out.push_back(attention_function({type, is_in_rows, is_causal, true, false, has_log_sum}));
-                    out.push_back(attention_function({type, is_in_rows, is_causal, false, true, has_log_sum}));
-                }
+                for (const bool has_log_sum : {false, true})
+                    for (const bool has_bias : {false, true})
+                        for (const bool has_offsets : {false, true})
+                            out.push_back(
+                                attention_function({type, is_in_rows, is_causal, has_bias, has_offsets, has_log_sum}));
     return out;
 }
 

@@ -7,15 +7,12 @@
 #include "stdlib/attention/attention_kernels.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
-#include <map>
-#include <mutex>
 #include <numbers>
 #include <optional>
 
-#include "dsl/kernel/kernel.hpp"
 #include "stdlib/attention/scores.hpp"
+#include "stdlib/spec/kernels.hpp"
 #include "stdlib/tile/fma_tiles.hpp"
 #include "stdlib/tile/tile_rows.hpp"
 #include "stdlib/tile/tile_source.hpp"
@@ -23,24 +20,20 @@
 namespace ikat::stdlib {
 namespace {
 
-struct ArrayPitches {
-    HeadPitches q, k, v, o;
-};
-
 /// Blocks have the last queries of a head first, which see the most keys if they see none behind their own.
 template <class T>
-QueriesPlace place_of_block(const AttentionKernel& is, const AttentionNumbers& with, const AttentionExtras<T>& extras) {
+QueriesPlace place_of_block(const AttentionKernel& is, const Scoring<T>& with) {
     if (is.has_offsets) {
         const auto blocks = value(grid_dim().x / with.heads), number = value(blocks - 1u - block_id().x % blocks);
-        const auto found = sequence_of_block(extras, number, is.queries);
+        const auto found = sequence_of_block(with, number, is.queries);
         return_if(!found.has_queries());
-        return place_in_sequence(with, extras, found, value(block_id().x / blocks));
+        return place_in_sequence(with, found, value(block_id().x / blocks));
     }
     const auto tiles = tiles_of(with.queries, is.queries);
     const auto first_query = value((tiles - 1u - block_id().x % tiles) * is.queries);
     const auto head = value(block_id().x / tiles % with.heads);
     const auto sequence = value(block_id().x / tiles / with.heads);
-    return {value(with.queries), value(with.keys), first_query, head, sequence, value(with.first), value(with.last)};
+    return {with.queries, with.keys, first_query, head, sequence, with.first, with.last};
 }
 
 template <class T, std::uint32_t d, std::uint32_t queries_>
@@ -58,17 +51,15 @@ class AttentionBlock {
     using I32 = Leaf<std::int32_t>;
 
 public:
-    AttentionBlock(const AttentionKernel& is, const AttentionNumbers& with, const ArrayPitches& pitches,
-                   const AttentionExtras<T>& extras)
-        : is_(is), with_(with), pitches_(pitches), extras_(extras) {}
+    AttentionBlock(const AttentionKernel& is, const Scoring<T>& with) : is_(is), with_(with) {}
 
-    void run(const In<T>& Q, const In<T>& K, const In<T>& V, const Out<T>& O) {
+    void run(const In<T, 4>& Q, const In<T, 4>& K, const In<T, 4>& V, const Out<T, 4>& O) {
         require_linear_blocks();
         require_threads(tile.threads);
         const auto kv_head = value(head_ / with_.group);
-        const auto of_q = rows_of_head(Q, pitches_.q, sequence_, head_, all_queries_, d, at_.query_row);
-        const auto of_k = rows_of_head(K, pitches_.k, sequence_, kv_head, all_keys_, d, at_.key_row);
-        const auto of_v = rows_of_head(V, pitches_.v, sequence_, kv_head, all_keys_, d, at_.key_row);
+        const auto of_q = rows_of_head(Q, sequence_, head_, all_queries_, d, at_.query_row);
+        const auto of_k = rows_of_head(K, sequence_, kv_head, all_keys_, d, at_.key_row);
+        const auto of_v = rows_of_head(V, sequence_, kv_head, all_keys_, d, at_.key_row);
         const TileSource<Queries, tile.threads, Along::Columns> from_q(of_q, first_query_, {is_.q_access});
         const TileSource<Keys, tile.threads, Along::Rows> from_k(of_k, 0,
                                                                  {.bytes = is_.k_access, .saves_registers = true}),
@@ -98,8 +89,7 @@ public:
                 scores.accumulate(*kept, right_k, k_[0]);
             else
                 scores.accumulate(left.of(queries_in_tile), right_k, k_[0]);
-            finish_scores<Softmax>(scores, is_, with_, extras_, at_,
-                                   {first_query_, value(number * keys), queries, keys},
+            finish_scores<Softmax>(scores, is_, with_, at_, {first_query_, value(number * keys), queries, keys},
                                    [&](std::uint32_t r) { return value(lane_query_ + 8 * r); });
             if (is_.has_cap || is_.has_bias)
                 softmax_.take(scores, is_.has_wide_cap ? 1.0f : std::numbers::log2e_v<float>, sums_);
@@ -114,7 +104,7 @@ public:
         }
         copy_wait<0>();
         softmax_.finish(sums_);
-        store(rows_of_head(O, pitches_.o, sequence_, head_, all_queries_, d, at_.query_row));
+        store(rows_of_head(O, sequence_, head_, all_queries_, d, at_.query_row));
     }
 
 private:
@@ -142,7 +132,8 @@ private:
             });
         });
         if (!is_.has_log_sum) return;
-        const auto log_sums = elements_of_head(*extras_.log_sum, *extras_.of_log_sum, sequence_, head_, at_.query_row);
+        const auto of_head = (*with_.log_sum)[sequence_, head_];
+        const auto log_sums = at_.query_row ? of_head.slice(*at_.query_row) : of_head;
         for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
             const auto query = value(lane_query_ + 8 * r);
             log_sums.store_if((lane_id() % 4u == 0u) & (query < all_queries_), query,
@@ -151,10 +142,8 @@ private:
     }
 
     const AttentionKernel& is_;
-    const AttentionNumbers& with_;
-    const ArrayPitches& pitches_;
-    const AttentionExtras<T>& extras_;
-    QueriesPlace at_ = place_of_block(is_, with_, extras_);
+    const Scoring<T>& with_;
+    QueriesPlace at_ = place_of_block(is_, with_);
     U32 all_queries_ = at_.queries, all_keys_ = at_.keys;
     U32 first_query_ = at_.first_query, head_ = at_.head, sequence_ = at_.sequence;
     U32 warp_row_ = value(warp_id() * rows);
@@ -167,52 +156,45 @@ private:
 
 /// What a kernel records; the parameters of all are compiled once for each type.
 template <class T>
-using Body = std::function<void(const AttentionNumbers&, const ArrayPitches&, const AttentionExtras<T>&, const In<T>& Q,
-                                const In<T>& K, const In<T>& V, const Out<T>& O)>;
+using Body =
+    std::function<void(const Scoring<T>&, const In<T, 4>& Q, const In<T, 4>& K, const In<T, 4>& V, const Out<T, 4>& O)>;
 
 template <class T>
-trace::KernelHandle with_parameters(const AttentionKernel& is, const Body<T>& body) {
-    constexpr std::size_t usual = 24;
-    const auto make = [&]<class... E>(const std::array<const char*, sizeof...(E)>& more, auto set) {
-        ParameterNames<usual + sizeof...(E)> names{"Q",      "K",     "V",          "O",      "queries", "keys",
-                                                   "heads",  "group", "Q_sequence", "Q_head", "Q_row",   "K_sequence",
-                                                   "K_head", "K_row", "V_sequence", "V_head", "V_row",   "O_sequence",
-                                                   "O_head", "O_row", "factor",     "cap",    "first",   "last"};
-        std::ranges::copy(more, names.names + usual);
-        return kernel(is.name().c_str(), names,
-                      [=](In<T> Q, In<T> K, In<T> V, Out<T> O, u32 all_queries, u32 all_keys, u32 heads, u32 group,
-                          u32 q0, u32 q1, u32 q2, u32 k0, u32 k1, u32 k2, u32 v0, u32 v1, u32 v2, u32 o0, u32 o1,
-                          u32 o2, f32 factor, f32 cap, i32 first, i32 last, E... further) {
-                          const AttentionNumbers numbers{all_queries, all_keys, heads, group, factor, cap, first, last};
-                          const ArrayPitches pitches{{q0, q1, q2}, {k0, k1, k2}, {v0, v1, v2}, {o0, o1, o2}};
-                          AttentionExtras<T> extras;
-                          set(extras, further...);
-                          body(numbers, pitches, extras, Q, K, V, O);
-                      })
-            // Of f32 ptxas would rather spill than have one block less.
-            .launch_bounds(AttentionTile::threads, sizeof(T) == 4 ? 1 : 0)
-            .handle();
-    };
-    return with_extras<T>(is, make);
+KernelHandle with_parameters(const AttentionKernel& is, const Body<T>& body) {
+    using Offsets = Optional<In<std::uint32_t>>;
+    return kernel(is.name().c_str(),
+                  params("Q", "K", "V", "O", "with", only_if(is.has_bias, "bias"),
+                         only_if(is.has_offsets, "query_offsets"), only_if(is.has_offsets, "key_offsets"),
+                         only_if(is.has_log_sum, "log_sum")),
+                  [body](In<T, 4> Q, In<T, 4> K, In<T, 4> V, Out<T, 4> O, Struct<ScoreParameters> with,
+                         Optional<In<T, 4>> bias, Offsets query_offsets, Offsets key_offsets,
+                         Optional<Out<float, 3>> log_sum) {
+                      const Scoring<T> scoring(Q.extent(2), K.extent(2), Q.extent(1), with, bias, query_offsets,
+                                               key_offsets, log_sum);
+                      body(scoring, Q, K, V, O);
+                  })
+        // Of f32 ptxas would rather spill than have one block less.
+        .launch_bounds(AttentionTile::threads, sizeof(T) == 4 ? 1 : 0)
+        .handle();
 }
 
 template <class T, std::uint32_t d, std::uint32_t queries>
-trace::KernelHandle made(const AttentionKernel& is) {
+KernelHandle made(const AttentionKernel& is) {
     return with_parameters<T>(
-        is, [is](const AttentionNumbers& numbers, const ArrayPitches& pitches, const AttentionExtras<T>& extras,
-                 const In<T>& Q, const In<T>& K, const In<T>& V,
-                 const Out<T>& O) { AttentionBlock<T, d, queries>(is, numbers, pitches, extras).run(Q, K, V, O); });
+        is, [is](const Scoring<T>& with, const In<T, 4>& Q, const In<T, 4>& K, const In<T, 4>& V, const Out<T, 4>& O) {
+            AttentionBlock<T, d, queries>(is, with).run(Q, K, V, O);
+        });
 }
 
 /// Of f32, too, blocks of 128 queries: a lane has twice as many products with what it reads of K and V.
 template <class T, std::uint32_t d>
-trace::KernelHandle of_queries(const AttentionKernel& is) {
+KernelHandle of_queries(const AttentionKernel& is) {
     if constexpr (d < 128)
         if (is.queries == 128) return made<T, d, 128>(is);
     return made<T, d, 64>(is);
 }
 template <class T>
-trace::KernelHandle of_type(const AttentionKernel& is) {
+KernelHandle of_type(const AttentionKernel& is) {
     switch (is.head_dim) {
         case 64: return of_queries<T, 64>(is);
         case 80: return of_queries<T, 80>(is);
@@ -237,7 +219,7 @@ std::string AttentionKernel::name() const {
     return out;
 }
 
-trace::KernelHandle AttentionKernel::make() const {
+KernelHandle AttentionKernel::make() const {
     switch (type) {
         case ir::Type::F16: return of_type<half>(*this);
         case ir::Type::BF16: return of_type<bfloat16>(*this);
@@ -245,13 +227,6 @@ trace::KernelHandle AttentionKernel::make() const {
     }
 }
 
-const trace::KernelHandle& AttentionKernel::handle() const {
-    static std::map<AttentionKernel, trace::KernelHandle> kernels;
-    static std::mutex mutex;
-    const std::lock_guard lock(mutex);
-    const auto found = kernels.find(*this);
-    if (found != kernels.end()) return found->second;
-    return kernels.emplace(*this, make()).first->second;
-}
+const KernelHandle& AttentionKernel::handle() const { return Kernels<AttentionKernel>::of(*this); }
 
 }  // namespace ikat::stdlib

@@ -19,18 +19,20 @@ struct AttentionTile {
 };
 /// Which of the kernels. Its parameters, of which those in brackets are there only where `has_` says so:
 ///
-///     Q, K, V, O                  the first element of the first head of the first sequence
-///     queries, keys, heads        heads of Q
-///     group                       how many of them share one of K and V
-///     Q_sequence, Q_head, Q_row, K_sequence ... O_row       elements from one to the next
-///     factor                      products are multiplied with it: log2(e) * scale; with a cap 2 log2(e) * scale /
+///     Q, K, V, O                  views (sequences, heads, rows, elements)
+///     with                        numbers, a ScoreParameters:
+///         group                   how many heads of Q share one of K and V
+///         factor                  products are multiplied with it: log2(e) * scale; with a cap 2 log2(e) * scale /
 ///                                 cap, with a wide one scale; with a bias and no cap scale
-///     cap                         scores become cap * tanh(scale / cap * product), if has_cap
-///     first, last                 query i sees keys from i + first on, if has_before, and to i + last, if has_behind
-///     (bias, bias_sequence, bias_head, bias_row)            added to scores; 0 elements apart where all share it
-///     (query_offsets, key_offsets, sequences)               the rows that sequences begin at, and the last ends; then
-///                                 first and last are those of sequences of as many queries as keys
-///     (log_sum, log_sum_sequence, log_sum_head)             the logarithm of the sum of exp(score) of each query
+///         cap                     scores become cap * tanh(scale / cap * product), if has_cap
+///         first, last             query i sees keys from i + first on, if has_before, and to i + last, if has_behind
+///         sequences               by offsets; else 0
+///     (bias)                      a view (sequences, heads, queries, keys), added to scores; with a pitch of 0 where
+///                                 all share it
+///     (query_offsets, key_offsets)    the rows that sequences begin at, and the last ends; then first and last are
+///                                 those of sequences of as many queries as keys, and the bias has the rows of Q and
+///                                 as many columns as a sequence has keys at most: keys behind these have none
+///     (log_sum)                   a view (sequences, heads, queries): the logarithm of the sum of exp(score)
 ///
 /// A launch has a block for each `queries` of each head of each sequence; with offsets, for each head, rows / `queries`
 /// + sequences. f32 is multiplied without tensor cores.
@@ -38,7 +40,7 @@ struct AttentionKernel {
     ir::Type type = ir::Type::F16;
     std::uint32_t head_dim = 64;
     std::uint32_t queries = 128;  // of a block, 128 or 64
-    bool has_offsets = false;     // then there is no bias
+    bool has_offsets = false;
     bool has_before = false, has_behind = false, has_cap = false, has_bias = false, has_log_sum = false;
     bool has_wide_cap = false;                                  // then has_cap, too, see soft_cap.hpp
     std::uint32_t q_access = 16, k_access = 16, v_access = 16;  // bytes at once, see TileAccess
@@ -47,9 +49,9 @@ struct AttentionKernel {
     /// "flash_attention_bf16_d128_behind".
     std::string name() const;
     /// A new one, not yet captured.
-    trace::KernelHandle make() const;
+    KernelHandle make() const;
     /// The same object for the same kernel; thread-safe.
-    const trace::KernelHandle& handle() const;
+    const KernelHandle& handle() const;
     auto operator<=>(const AttentionKernel&) const = default;
 };
 

@@ -62,7 +62,7 @@ void AttentionCall::check_type(std::string_view what, ir::Type type, ir::Type ri
 
 void AttentionCall::check_same_type(std::string_view what, const TensorView& x) const {
     if (x.type != Q_.type)
-        fail(fmt::format("Q has elements of {}, {} of {}", ir::info(Q_.type).name, what, ir::info(x.type).name),
+        fail(fmt::format("Q has elements of {}, {} of {}", Q_.type_name(), what, x.type_name()),
              "they have the same type");
 }
 
@@ -76,7 +76,7 @@ void AttentionCall::check_types() const {
     for (const TensorView* x : {&Q_, &K_, &V_, &O_}) check_life(x->part);
     if (log_sum_) check_life(log_sum_->part);
     if (Q_.type != ir::Type::F16 && Q_.type != ir::Type::BF16 && Q_.type != ir::Type::F32)
-        fail(fmt::format("Q has elements of {}", ir::info(Q_.type).name), "it has f16, bf16 or f32");
+        fail(fmt::format("Q has elements of {}", Q_.type_name()), "it has f16, bf16 or f32");
     check_same_type("K", K_), check_same_type("V", V_), check_same_type("O", O_);
     if (log_sum_) check_type("log_sum", log_sum_->type, ir::Type::F32);
 }

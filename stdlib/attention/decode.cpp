@@ -10,6 +10,7 @@
 
 #include "stdlib/attention/call.hpp"
 #include "stdlib/attention/decode_kernels.hpp"
+#include "stdlib/spec/kernel_arguments.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -43,8 +44,7 @@ private:
     void check_all_pitches() const;
     /// Which kernel, and how many parts.
     void choose();
-    class Arguments;
-    void launch(const Arguments& arguments, std::uint64_t blocks, std::uint32_t threads) const;
+    void merge(const BufferSlice<float>& sums, const BufferSlice<float>& statistics) const;
 
     std::uint64_t group() const { return heads() / kv_heads(); }
     /// The most that a sequence may have.
@@ -147,36 +147,6 @@ void Incremental::choose() {
              "a grid has at most 2147483647 blocks");
 }
 
-class Incremental::Arguments {
-public:
-    Arguments(const DecodeKernel& kernel, const Location& where) : handle_(kernel.handle()), where_(where) {}
-    void add(const TensorView& x) { add(x.type, x.part); }
-    void add(ir::Type type, const runtime::BufferPart& part) {
-        list_.push_back(runtime::buffer_argument(type, part, handle_.info(), list_.size(), where_));
-    }
-    void add(const FunctionOperand& operand) {
-        list_.push_back(operand.as_argument(handle_.info(), list_.size(), where_));
-    }
-    void add_numbers(auto... numbers) { (add(std::uint32_t(numbers)), ...); }
-    void add_pitches(const TensorView& x) { add_numbers(x.strides[0], x.strides[1], x.strides[2]); }
-    void add_log_sum(const TensorView& x) {
-        add(x);
-        add_numbers(x.strides[1], x.strides[2]);
-    }
-    const trace::KernelHandle& handle() const { return handle_; }
-    std::span<const runtime::Argument> list() const { return list_; }
-
-private:
-    const trace::KernelHandle& handle_;
-    const Location& where_;
-    std::vector<runtime::Argument> list_;
-};
-
-void Incremental::launch(const Arguments& arguments, std::uint64_t blocks, std::uint32_t threads) const {
-    const trace::KernelHandle& handle = arguments.handle();
-    queue_.launch(handle, {Grid{{std::uint32_t(blocks)}, {threads}}, where_}, arguments.list());
-}
-
 void Incremental::run() const {
     if (rows() == 0) return;
     std::optional<Workspace> memory;
@@ -186,38 +156,35 @@ void Incremental::run() const {
         sums = memory->take<float>(sum_count());
         statistics = memory->take<float>(rows() * parts_ * 2);
     }
-    Arguments first(kernel_, where_);
-    first.add(Q_), first.add(K_), first.add(V_);
-    first.add(sums ? ir::Type::F32 : O_.type, sums ? sums->part() : O_.part);
-    // A kernel that does not read one of these is given what is around Q in its place.
-    runtime::BufferPart unread = Q_.part;
-    unread.offset -= unread.offset % 4;
-    first.add(ir::Type::U32, options_.lengths ? options_.lengths->part : unread);
-    first.add(ir::Type::U32, options_.pages ? options_.pages->part : unread);
-    first.add_numbers(keys(), queries(), heads(), group(), parts_);
-    for (const TensorView* x : {&Q_, &K_, &V_, &O_}) first.add_pitches(*x);
-    first.add_numbers(options_.pages ? pages_->strides[2] : 0, options_.pages ? std::countr_zero(K_.extents[2]) : 0);
-    first.add(numbers_.factor);
-    first.add(numbers_.cap);
-    first.add_numbers(std::min(options_.before.value_or(0), 1u << 29));
-    if (statistics) first.add(ir::Type::F32, statistics->part());
-    if (kernel_.has_log_sum) first.add_log_sum(*log_sum_);
-    launch(first, blocks_of_part() * parts_, tile().threads());
-    if (parts_ == 1) return;
+    KernelArguments first(kernel_.handle(), where_);
+    for (const TensorView* x : {&Q_, &K_, &V_}) first.add_view(*x, 4);
+    if (sums)
+        first.add_array(*sums), first.add_array(*statistics);
+    else
+        first.add_view(O_, 4);
+    first.add_numbers(std::uint32_t(keys()), std::uint32_t(group()), parts_,
+                      std::uint32_t(options_.pages ? std::countr_zero(K_.extents[2]) : 0), numbers_.factor,
+                      numbers_.cap, std::min(options_.before.value_or(0), 1u << 29));
+    if (options_.lengths) first.add_array(*options_.lengths);
+    if (options_.pages) first.add_view(*pages_, 2);
+    if (kernel_.has_log_sum) first.add_view(*log_sum_, 3);
+    first.launch(queue_, blocks_of_part() * parts_, tile().threads());
+    if (parts_ > 1) merge(*sums, *statistics);
+}
 
+void Incremental::merge(const BufferSlice<float>& sums, const BufferSlice<float>& statistics) const {
     const DecodeKernel merging{.step = DecodeKernel::Step::Merge,
                                .type = Q_.type,
                                .head_dim = kernel_.head_dim,
                                .has_log_sum = options_.log_sum.has_value(),
                                .o_is_aligned = o_is_aligned_};
-    Arguments merge(merging, where_);
-    merge.add(ir::Type::F32, sums->part()), merge.add(ir::Type::F32, statistics->part());
-    merge.add(O_);
-    merge.add_numbers(rows(), queries(), heads(), parts_);
-    merge.add_pitches(O_);
-    if (options_.log_sum) merge.add_log_sum(*log_sum_);
+    KernelArguments arguments(merging.handle(), where_);
+    arguments.add_array(sums), arguments.add_array(statistics);
+    arguments.add_view(O_, 4);
+    arguments.add_numbers(parts_);
+    if (options_.log_sum) arguments.add_view(*log_sum_, 3);
     constexpr std::uint32_t threads = 128;
-    launch(merge, (rows() * head_dim() / 4 - 1) / threads + 1, threads);
+    arguments.launch(queue_, (rows() * head_dim() / 4 - 1) / threads + 1, threads);
 }
 
 }  // namespace

@@ -6,17 +6,14 @@
 //     warp      0           1           2           3           0
 #include "stdlib/attention/decode_kernels.hpp"
 
-#include <algorithm>
-#include <array>
 #include <functional>
-#include <map>
-#include <mutex>
 #include <numbers>
 #include <optional>
 
 #include "stdlib/attention/decode_fma.hpp"
 #include "stdlib/attention/decode_mma.hpp"
 #include "stdlib/attention/decode_place.hpp"
+#include "stdlib/spec/kernels.hpp"
 #include "stdlib/tile/schedule.hpp"
 #include "stdlib/tile/tile_rows.hpp"
 #include "stdlib/tile/warp_rows.hpp"
@@ -82,9 +79,21 @@ void put_together(const DecodePlace& place, std::uint32_t rows, std::uint32_t d,
 
 template <class T>
 struct DecodeArrays {
-    In<T> q, k, v;
-    In<std::uint32_t> lengths, table;
+    In<T, 4> q, k, v;
+    Optional<In<std::uint32_t>> lengths;
+    Optional<In<std::uint32_t, 2>> table;
 };
+
+/// The elements from a view's first on, without its extents.
+template <class View>
+auto elements_of(const View& x) {
+    return Pointer<typename View::element_type, View::access>(x.array());
+}
+/// How many elements of them are before a row of a head.
+Leaf<std::uint64_t> place_in(const auto& x, const U32& sequence, const U32& head, const U32& row) {
+    const auto of_sequence = value(mul_wide(sequence, x.pitch(0))), of_head = value(mul_wide(head, x.pitch(1)));
+    return value(of_sequence + of_head + mul_wide(row, x.pitch(2)));
+}
 
 template <class T, std::uint32_t d>
 class DecodeBlock {
@@ -106,8 +115,8 @@ public:
     void run(const TakeSums& take) {
         load_queries();
         copy_commit();
-        const WarpRows<Chunks> from_k(arrays_.k, with_.k.row, is_.k_access),
-            from_v(arrays_.v, with_.v.row, is_.v_access);
+        const WarpRows<Chunks> from_k(elements_of(arrays_.k), arrays_.k.pitch(2), is_.k_access),
+            from_v(elements_of(arrays_.v), arrays_.v.pitch(2), is_.v_access);
         Rows rows(is_, sight_, queries_, chunks_);
         const auto [first, count] = place_.chunks_of_warp(tile.warps);
         const auto chunk = [&, at = first](const U32& number) { return value(at + number * tile.warps); };
@@ -119,8 +128,8 @@ public:
             if_(number < count, [&] {
                 const auto key = value(chunk(number) * keys), end = value(place_.length() - key);
                 const auto row = is_.has_pages ? value(key & ((value(word(1u)) << with_.page_shift) - 1u)) : key;
-                const auto k = with_.k.place(in_page, place_.kv_head(), row);
-                const auto v = with_.v.place(in_page, place_.kv_head(), row);
+                const auto k = place_in(arrays_.k, in_page, place_.kv_head(), row);
+                const auto v = place_in(arrays_.v, in_page, place_.kv_head(), row);
                 std::optional<U32> begin;
                 if (is_.has_before) begin.emplace(value(place_.first_seen() - min(key, place_.first_seen())));
                 from_k.load(slot(stage, 0), k, end, begin);
@@ -170,7 +179,8 @@ private:
             const auto number = value(place_.first_row() + row), query = value(number / with_.group);
             const auto head = value(place_.kv_head() * with_.group + number % with_.group);
             const auto column = value(unit * elements);
-            const auto from = arrays_.q.slice(value(with_.q.place(place_.sequence(), head, query) + cast<u64>(column)));
+            const auto from = elements_of(arrays_.q).slice(
+                value(place_in(arrays_.q, place_.sequence(), head, query) + cast<u64>(column)));
             const auto place = Queries::place(row, column);
             const pred is_there = query < with_.queries;
             const auto copy = [&] {
@@ -198,23 +208,21 @@ private:
 /// Four elements of O, and, with the first of a row, the logarithm of the sum.
 template <class T>
 struct Result {
-    Out<T> to;
-    DecodePitches pitches;
-    std::optional<Out<float>> log_sum{};
-    std::optional<DecodePitches> of_log_sum{};
+    Out<T, 4> to;
+    Optional<Out<float, 3>> log_sum;
     bool is_aligned = true;  // its rows, to four elements
 
     void store(const U32& sequence, const U32& head, const U32& query, const U32& column, const Regs<f32, 4>& sum,
                const SumsScale& scale) const {
         const auto inverse = value(select(scale.total == 0.0f, 0.0f, approx::rcp(scale.total)));
-        const auto row = to.slice(pitches.place(sequence, head, query));
+        const auto row = to[sequence, head, query];
         const Regs<f32, 4> result(sum * inverse);
         if (is_aligned) row.template vec<4>(column / 4u) = cast<Var<T>>(result);
         for (std::uint32_t k = 0; k < (is_aligned ? 0 : 4); ++k) row[column + k] = cast<Var<T>>(result[k]);
         if (!log_sum) return;
         if_(column == 0u, [&] {
-            const auto place = of_log_sum->place(sequence, head, query);
-            (*log_sum)[place] = (scale.largest + approx::log2(scale.total)) * std::numbers::ln2_v<float>;
+            (*log_sum)[sequence, head, query] =
+                (scale.largest + approx::log2(scale.total)) * std::numbers::ln2_v<float>;
         });
     }
     /// For as long as this is there.
@@ -231,68 +239,53 @@ struct Result {
 template <class T>
 using Body = std::function<void(const DecodeNumbers&, const DecodeArrays<T>&, const TakeSums&)>;
 
-/// use(numbers, O, further..., run) calls run(take) with what takes the sums.
-template <class T, class Element, class... E>
-trace::KernelHandle with_parameters(const DecodeKernel& is, const Body<T>& body,
-                                    const std::array<const char*, sizeof...(E)>& more, auto use) {
-    constexpr std::size_t usual = 28;
-    ParameterNames<usual + sizeof...(E)> names{"Q",          "K",       "V",          "O",      "lengths", "table",
-                                               "keys",       "queries", "heads",      "group",  "parts",   "Q_sequence",
-                                               "Q_head",     "Q_row",   "K_sequence", "K_head", "K_row",   "V_sequence",
-                                               "V_head",     "V_row",   "O_sequence", "O_head", "O_row",   "table_row",
-                                               "page_shift", "factor",  "cap",        "before"};
-    std::ranges::copy(more, names.names + usual);
-    return kernel(is.name().c_str(), names,
-                  [=](In<T> Q, In<T> K, In<T> V, Out<Element> O, In<std::uint32_t> lengths, In<std::uint32_t> table,
-                      u32 keys, u32 queries, u32 heads, u32 group, u32 parts, u32 q0, u32 q1, u32 q2, u32 k0, u32 k1,
-                      u32 k2, u32 v0, u32 v1, u32 v2, u32 o0, u32 o1, u32 o2, u32 table_row, u32 page_shift, f32 factor,
-                      f32 cap, u32 before, E... further) {
-                      const DecodeNumbers numbers{keys,         queries,      heads,        group,        parts,
-                                                  {q0, q1, q2}, {k0, k1, k2}, {v0, v1, v2}, {o0, o1, o2}, table_row,
-                                                  page_shift,   factor,       cap,          before};
-                      const DecodeArrays<T> arrays{Q, K, V, lengths, table};
-                      use(numbers, O, further..., [&](const TakeSums& take) { body(numbers, arrays, take); });
+template <class T>
+KernelHandle whole(const DecodeKernel& is, const Body<T>& body) {
+    return kernel(is.name().c_str(),
+                  params("Q", "K", "V", "O", "with", only_if(is.has_lengths, "lengths"), only_if(is.has_pages, "pages"),
+                         only_if(is.has_log_sum, "log_sum")),
+                  [=](In<T, 4> Q, In<T, 4> K, In<T, 4> V, Out<T, 4> O, Struct<DecodeParameters> with,
+                      Optional<In<std::uint32_t>> lengths, Optional<In<std::uint32_t, 2>> pages,
+                      Optional<Out<float, 3>> log_sum) {
+                      const Result<T> result{O, log_sum, is.o_is_aligned};
+                      body(DecodeNumbers(Q, with), {Q, K, V, lengths, pages}, result.taking());
                   })
         .launch_bounds(decode_tile(is.head_dim * sizeof(T)).threads(), 1)
         .handle();
 }
 template <class T>
-trace::KernelHandle whole(const DecodeKernel& is, const Body<T>& body) {
-    if (!is.has_log_sum)
-        return with_parameters<T, T>(is, body, {}, [=](const DecodeNumbers& with, const Out<T>& O, auto&& run) {
-            const Result<T> result{.to = O, .pitches = with.o, .is_aligned = is.o_is_aligned};
-            run(result.taking());
-        });
-    return with_parameters<T, T, Out<float>, u32, u32>(
-        is, body, {"log_sum", "log_sum_sequence", "log_sum_head"},
-        [=](const DecodeNumbers& with, const Out<T>& O, const Out<float>& log_sum, const u32& l0, const u32& l1,
-            auto&& run) {
-            const Result<T> result{O, with.o, log_sum, DecodePitches{l0, l1, 1u}, is.o_is_aligned};
-            run(result.taking());
-        });
-}
-template <class T>
-trace::KernelHandle part(const DecodeKernel& is, const Body<T>& body) {
-    return with_parameters<T, float, Out<float>>(
-        is, body, {"statistics"},
-        [d = is.head_dim](const DecodeNumbers& with, const Out<float>& O, const Out<float>& statistics, auto&& run) {
-            run([&](const DecodePlace& of, const U32& row, const U32& column, const Regs<f32, 4>& sum,
-                    const SumsScale& scale) {
-                of.with_query(row, [&](const U32& head, const U32& query) {
-                    const auto of_head = value((of.sequence() * with.heads + head) * with.queries + query);
-                    const auto at = value(mul_wide(of_head, with.parts) + cast<u64>(of.part()));
-                    O.slice(value(at * std::uint64_t{d})).template vec<4>(column / 4u) = sum;
-                    if_(column == 0u,
-                        [&] { statistics.template vec<2>(at) = Vec<float, 2>(scale.largest, scale.total); });
-                });
-            });
-        });
+KernelHandle part(const DecodeKernel& is, const Body<T>& body) {
+    return kernel(is.name().c_str(),
+                  params("Q", "K", "V", "sums", "statistics", "with", only_if(is.has_lengths, "lengths"),
+                         only_if(is.has_pages, "pages")),
+                  [body, d = is.head_dim](In<T, 4> Q, In<T, 4> K, In<T, 4> V, Out<float> sums, Out<float> statistics,
+                                          Struct<DecodeParameters> with, Optional<In<std::uint32_t>> lengths,
+                                          Optional<In<std::uint32_t, 2>> pages) {
+                      const DecodeNumbers numbers(Q, with);
+                      body(numbers, {Q, K, V, lengths, pages},
+                           [&](const DecodePlace& of, const U32& row, const U32& column, const Regs<f32, 4>& sum,
+                               const SumsScale& scale) {
+                               of.with_query(row, [&](const U32& head, const U32& query) {
+                                   const auto of_head =
+                                       value((of.sequence() * numbers.heads + head) * numbers.queries + query);
+                                   const auto at = value(mul_wide(of_head, numbers.parts) + cast<u64>(of.part()));
+                                   sums.slice(value(at * std::uint64_t{d})).template vec<4>(column / 4u) = sum;
+                                   if_(column == 0u, [&] {
+                                       statistics.template vec<2>(at) = Vec<float, 2>(scale.largest, scale.total);
+                                   });
+                               });
+                           });
+                  })
+        .launch_bounds(decode_tile(is.head_dim * sizeof(T)).threads(), 1)
+        .handle();
 }
 
 template <class T>
 void merge(const In<float>& sums, const In<float>& statistics, const Result<T>& result, std::uint32_t d,
-           const u32& rows, const u32& queries, const u32& heads, const u32& parts) {
+           const u32& parts) {
     require_linear_blocks();
+    const auto heads = result.to.extent(1), queries = result.to.extent(2);
+    const auto rows = value(result.to.extent(0) * heads * queries);
     const auto at = value(global_id().x), row = value(at / (d / 4)), column = value(at % (d / 4) * 4u);
     return_if(row >= rows);
     const auto first = value(mul_wide(row, parts));
@@ -314,26 +307,10 @@ void merge(const In<float>& sums, const In<float>& statistics, const Result<T>& 
     result.store(sequence, head, query, column, sum, {offset_of_all, all});
 }
 template <class T>
-trace::KernelHandle merging(const DecodeKernel& is) {
-    if (!is.has_log_sum)
-        return kernel(is.name().c_str(),
-                      params("sums", "statistics", "O", "rows", "queries", "heads", "parts", "O_sequence", "O_head",
-                             "O_row"),
-                      [is](In<float> sums, In<float> statistics, Out<T> O, u32 rows, u32 queries, u32 heads, u32 parts,
-                           u32 o0, u32 o1, u32 o2) {
-                          const DecodePitches of_o{o0, o1, o2};
-                          const Result<T> result{.to = O, .pitches = of_o, .is_aligned = is.o_is_aligned};
-                          merge(sums, statistics, result, is.head_dim, rows, queries, heads, parts);
-                      })
-            .handle();
-    return kernel(is.name().c_str(),
-                  params("sums", "statistics", "O", "rows", "queries", "heads", "parts", "O_sequence", "O_head",
-                         "O_row", "log_sum", "log_sum_sequence", "log_sum_head"),
-                  [is](In<float> sums, In<float> statistics, Out<T> O, u32 rows, u32 queries, u32 heads, u32 parts,
-                       u32 o0, u32 o1, u32 o2, Out<float> log_sum, u32 l0, u32 l1) {
-                      const DecodePitches of_o{o0, o1, o2}, of_log_sum{l0, l1, 1u};
-                      const Result<T> result{O, of_o, log_sum, of_log_sum, is.o_is_aligned};
-                      merge(sums, statistics, result, is.head_dim, rows, queries, heads, parts);
+KernelHandle merging(const DecodeKernel& is) {
+    return kernel(is.name().c_str(), params("sums", "statistics", "O", "parts", only_if(is.has_log_sum, "log_sum")),
+                  [is](In<float> sums, In<float> statistics, Out<T, 4> O, u32 parts, Optional<Out<float, 3>> log_sum) {
+                      merge(sums, statistics, Result<T>{O, log_sum, is.o_is_aligned}, is.head_dim, parts);
                   })
         .handle();
 }
@@ -355,19 +332,11 @@ Body<T> body_of_head_dim(const DecodeKernel& is) {
     }
 }
 template <class T>
-trace::KernelHandle decode_of_type(const DecodeKernel& is) {
+KernelHandle decode_of_type(const DecodeKernel& is) {
     if (is.step == Step::Merge) return merging<T>(is);
     const Body<T> body = body_of_head_dim<T>(is);
     return is.step == Step::Part ? part(is, body) : whole(is, body);
 }
-trace::KernelHandle made_decode(const DecodeKernel& is) {
-    switch (is.type) {
-        case ir::Type::F16: return decode_of_type<half>(is);
-        case ir::Type::BF16: return decode_of_type<bfloat16>(is);
-        default: return decode_of_type<float>(is);
-    }
-}
-
 }  // namespace
 
 std::string DecodeKernel::name() const {
@@ -384,12 +353,14 @@ std::string DecodeKernel::name() const {
     return out + steps[int(step)];
 }
 
-const trace::KernelHandle& DecodeKernel::handle() const {
-    static std::map<DecodeKernel, trace::KernelHandle> kernels;
-    static std::mutex mutex;
-    const std::lock_guard lock(mutex);
-    const auto found = kernels.find(*this);
-    return found != kernels.end() ? found->second : kernels.emplace(*this, made_decode(*this)).first->second;
+KernelHandle DecodeKernel::make() const {
+    switch (type) {
+        case ir::Type::F16: return decode_of_type<half>(*this);
+        case ir::Type::BF16: return decode_of_type<bfloat16>(*this);
+        default: return decode_of_type<float>(*this);
+    }
 }
+
+const KernelHandle& DecodeKernel::handle() const { return Kernels<DecodeKernel>::of(*this); }
 
 }  // namespace ikat::stdlib

@@ -27,24 +27,27 @@ struct DecodeKernel {
     ///     Whole   all keys are one part: to O
     ///     Part    sums and statistics of a part: to memory
     ///     Merge   from there to O
-    /// Parameters of the first two, of which those in brackets are there only where O is and `has_log_sum`:
+    /// Parameters of the first two, of which those in brackets are there only where `has_` says so:
     ///
-    ///     Q, K, V                     the first element of the first head of the first sequence
-    ///     O                           of Part: an array of f32, sequences x heads x queries x parts x head_dim
-    ///     lengths, table              read only where `has_lengths` and `has_pages`
-    ///     keys                        of the sequences, or the most that they may have
-    ///     queries, heads, group       see AttentionKernel
-    ///     parts                       of the keys of each sequence
-    ///     Q_sequence ... O_row        elements from one to the next; K_sequence and V_sequence of pages, too
-    ///     table_row, page_shift       elements from a sequence's pages to the next one's; log2 of the rows of a page
-    ///     factor, cap                 see AttentionKernel
-    ///     before                      query i sees keys from i + length - queries - before on, if has_before
-    ///     (log_sum, log_sum_sequence, log_sum_head)
-    ///     (statistics)                of Part: for each row of O: the largest exponent, the sum of 2^(exponent - that)
+    ///     Q, K, V                     views (sequences, heads, rows, elements); of pages K and V are (pages, heads,
+    ///                                 rows of a page, elements)
+    ///     O                           of Whole: as Q
+    ///     sums                        of Part: f32, sequences x heads x queries x parts x head_dim
+    ///     statistics                  ... for each row of sums: the largest exponent, the sum of 2^(exponent - that)
+    ///     with                        numbers, a DecodeParameters:
+    ///         keys                    of the sequences, or the most that they may have
+    ///         group                   see AttentionKernel
+    ///         parts                   of the keys of each sequence
+    ///         page_shift              log2 of the rows of a page
+    ///         factor, cap             see AttentionKernel
+    ///         before                  query i sees keys from i + length - queries - before on, if has_before
+    ///     (lengths)                   keys of each sequence
+    ///     (pages)                     a view with a row for each sequence: the pages that its keys are in
+    ///     (log_sum)                   of Whole: as of AttentionKernel
     ///
     /// A launch has a block for each part of each `rows` rows of each head of K of each sequence.
-    /// Merge has parameters sums and statistics, of Part, O, rows, which are sequences x heads x queries, queries,
-    /// heads, parts, O_sequence, O_head, O_row and those of log_sum; a launch has a thread for each four elements of O.
+    /// Merge has parameters sums and statistics, of Part, O, parts, (log_sum); a launch has a thread for each four
+    /// elements of O.
     enum class Step : std::uint8_t { Whole, Part, Merge };
     Step step = Step::Whole;
     ir::Type type = ir::Type::F16;
@@ -61,8 +64,10 @@ struct DecodeKernel {
 
     /// "incremental_attention_bf16_d128_paged_part".
     std::string name() const;
+    /// A new one, not yet captured.
+    KernelHandle make() const;
     /// The same object for the same kernel; thread-safe.
-    const trace::KernelHandle& handle() const;
+    const KernelHandle& handle() const;
     auto operator<=>(const DecodeKernel&) const = default;
 };
 

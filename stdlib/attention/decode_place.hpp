@@ -15,8 +15,8 @@ class DecodePlace {
     static constexpr std::uint32_t keys = DecodeTile::keys;
 
 public:
-    DecodePlace(const DecodeKernel& is, const DecodeNumbers& with, const In<std::uint32_t>& lengths,
-                const In<std::uint32_t>& table)
+    DecodePlace(const DecodeKernel& is, const DecodeNumbers& with, const Optional<In<std::uint32_t>>& lengths,
+                const Optional<In<std::uint32_t, 2>>& table)
         : is_(is), with_(with), lengths_(lengths), table_(table) {}
     DecodePlace(const DecodePlace&) = delete;
     DecodePlace& operator=(const DecodePlace&) = delete;
@@ -51,8 +51,7 @@ public:
     /// The page that a chunk is in; the sequence where there are none.
     U32 page_of(const U32& chunk, const Leaf<bool>& is_there) const {
         if (!is_.has_pages) return sequence_;
-        const auto place = value(mul_wide(sequence_, with_.table_row) + cast<u64>((chunk * keys) >> with_.page_shift));
-        return value(table_.load_if(is_there, place, 0u));
+        return value(table_->load_if(is_there, sequence_, value((chunk * keys) >> with_.page_shift), 0u));
     }
     /// Of a length that is too large everything is NaN.
     Leaf<float> total_if_valid(const Leaf<float>& total) const {
@@ -62,7 +61,7 @@ public:
 
 private:
     U32 made_length() const {
-        if (!given_) return value(with_.keys);
+        if (!given_) return with_.keys;
         return value(select(*given_ <= with_.keys, *given_, 0u));
     }
     U32 made_first_seen() const {
@@ -73,12 +72,13 @@ private:
 
     const DecodeKernel& is_;
     const DecodeNumbers& with_;
-    const In<std::uint32_t>&lengths_, &table_;
+    const Optional<In<std::uint32_t>>& lengths_;
+    const Optional<In<std::uint32_t, 2>>& table_;
     U32 row_tiles_ = tiles_of(value(with_.group * with_.queries), is_.rows);
     U32 part_ = value(block_id().x % with_.parts), block_ = value(block_id().x / with_.parts);
     U32 first_row_ = value(block_ % row_tiles_ * is_.rows), kv_heads_ = value(with_.heads / with_.group);
     U32 kv_head_ = value(block_ / row_tiles_ % kv_heads_), sequence_ = value(block_ / row_tiles_ / kv_heads_);
-    std::optional<U32> given_ = is_.has_lengths ? std::optional(value(lengths_[sequence_])) : std::nullopt;
+    std::optional<U32> given_ = lengths_ ? std::optional(value((*lengths_)[sequence_])) : std::nullopt;
     U32 length_ = made_length(), seen_ = made_first_seen();
 };
 

@@ -5,7 +5,7 @@
 #include <numbers>
 #include <optional>
 
-#include "dsl/kernel/kernel.hpp"
+#include "dsl/kernel/optional.hpp"
 #include "stdlib/attention/decode_kernels.hpp"
 #include "stdlib/attention/soft_cap.hpp"
 #include "stdlib/tile/online_softmax.hpp"
@@ -13,24 +13,30 @@
 namespace ikat::stdlib {
 
 /// Sums in shared memory.
-using SharedNumbers = Indexable<float, trace::Direction::ReadWrite>;
+using SharedNumbers = Indexable<float, Direction::ReadWrite>;
 
-/// How many elements apart sequences, heads and rows of an array are.
-struct DecodePitches {
-    u32 sequence, head, row;
-    Leaf<std::uint64_t> place(const Leaf<std::uint32_t>& s, const Leaf<std::uint32_t>& h,
-                              const Leaf<std::uint32_t>& r) const {
-        const auto of_sequence = value(mul_wide(s, sequence)), of_head = value(mul_wide(h, head));
-        return value(of_sequence + of_head + mul_wide(r, row));
-    }
+/// The numbers of a launch, see DecodeKernel.
+struct DecodeParameters {
+    BOOST_HANA_DEFINE_STRUCT(DecodeParameters, (std::uint32_t, keys), (std::uint32_t, group), (std::uint32_t, parts),
+                             (std::uint32_t, page_shift), (float, factor), (float, cap), (std::uint32_t, before));
 };
-/// The numbers of a launch.
+/// ... and the extents of Q.
 struct DecodeNumbers {
-    u32 keys, queries, heads, group, parts;
-    DecodePitches q, k, v, o;
-    u32 table_row, page_shift;
-    f32 factor, cap;
-    u32 before;
+    Leaf<std::uint32_t> queries, heads, keys, group, parts, page_shift;
+    Leaf<float> factor, cap;
+    Leaf<std::uint32_t> before;
+
+    template <class T>
+    DecodeNumbers(const In<T, 4>& Q, const Struct<DecodeParameters>& with)
+        : queries(Q.extent(2)),
+          heads(Q.extent(1)),
+          keys(with[&DecodeParameters::keys]),
+          group(with[&DecodeParameters::group]),
+          parts(with[&DecodeParameters::parts]),
+          page_shift(with[&DecodeParameters::page_shift]),
+          factor(with[&DecodeParameters::factor]),
+          cap(with[&DecodeParameters::cap]),
+          before(with[&DecodeParameters::before]) {}
 };
 
 /// Which keys the queries of a block see. All outlive it.
@@ -68,7 +74,7 @@ public:
         score = select(sees, score, -std::numeric_limits<float>::infinity());
     }
     /// What finished scores are multiplied with for the exponents of 2.
-    Leaf<float> factor() const { return is_.has_cap ? exponent_of_capped(is_.has_wide_cap) : value(with_.factor); }
+    Leaf<float> factor() const { return is_.has_cap ? exponent_of_capped(is_.has_wide_cap) : with_.factor; }
 
 private:
     const DecodeKernel& is_;

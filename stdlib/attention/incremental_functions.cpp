@@ -4,7 +4,7 @@
 
 #include "stdlib/attention/decode.hpp"
 #include "stdlib/attention/named_heads.hpp"
-#include "stdlib/functions.hpp"
+#include "stdlib/spec/functions.hpp"
 
 namespace ikat::stdlib {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "stdlib/attention/attention.hpp"
-#include "stdlib/functions.hpp"
+#include "stdlib/spec/functions.hpp"
 
 namespace ikat::stdlib {
 

@@ -1,102 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both kernels of flash_attention() have: the numbers of a launch, arrays that may be left out, sequences by
-// offsets, and what comes between products and scores.
+// What both kernels of flash_attention() have: the numbers of a launch, arrays that a kernel may be made without,
+// sequences by offsets, and what comes between products and scores.
 #pragma once
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <limits>
 #include <numbers>
 #include <optional>
 
-#include "dsl/kernel/kernel.hpp"
+#include "dsl/kernel/optional.hpp"
 #include "stdlib/attention/soft_cap.hpp"
 #include "stdlib/tile/online_softmax.hpp"
 #include "stdlib/tile/schedule.hpp"
 
 namespace ikat::stdlib {
 
-/// How many elements apart sequences, heads and rows of an array are.
-struct HeadPitches {
-    u32 sequence, head, row;
+/// The numbers of a launch; see AttentionKernel.
+struct ScoreParameters {
+    BOOST_HANA_DEFINE_STRUCT(ScoreParameters, (std::uint32_t, group), (float, factor), (float, cap),
+                             (std::int32_t, first), (std::int32_t, last), (std::uint32_t, sequences));
 };
-/// Elements of a head of a sequence, from a row on.
-template <class E, trace::Direction direction>
-auto elements_of_head(const Pointer<E, direction>& x, const HeadPitches& pitches, const Word& sequence,
-                      const Word& head, const std::optional<Leaf<std::uint32_t>>& row = {}) {
-    const auto first = value(mul_wide(word(sequence), pitches.sequence) + mul_wide(word(head), pitches.head));
-    return x.slice(row ? value(first + mul_wide(*row, pitches.row)) : first);
-}
-/// Its rows.
-template <class E, trace::Direction direction>
-auto rows_of_head(const Pointer<E, direction>& x, const HeadPitches& pitches, const Word& sequence, const Word& head,
-                  const Word& rows, const Word& columns, const std::optional<Leaf<std::uint32_t>>& row = {}) {
-    const ikat::detail::ViewShape<2> shape{{word(rows).recorded(), word(columns).recorded()}, {pitches.row.recorded()}};
-    return Pointer<E, direction, 2>(trace::fixed(elements_of_head(x, pitches, sequence, head, row).array()), shape);
-}
 
-/// The numbers of each launch; see AttentionKernel.
-struct AttentionNumbers {
-    u32 queries, keys, heads, group;
-    f32 factor, cap;
-    i32 first, last;
-};
-/// What may be left out.
+/// What scores are made with: the numbers of a launch, and what a kernel may be made without.
 template <class T>
-struct AttentionExtras {
-    std::optional<In<T>> bias{};
-    std::optional<Out<float>> log_sum{};
-    std::optional<HeadPitches> of_bias{}, of_log_sum{};
+struct Scoring {
+    Leaf<std::uint32_t> queries, keys, heads, group;
+    Leaf<float> factor, cap;
+    Leaf<std::int32_t> first, last;
+    Leaf<std::uint32_t> sequences;
+    Optional<In<T, 4>> bias;
     /// Where the rows of each sequence begin, and those of the next one.
-    std::optional<In<std::uint32_t>> query_offsets{}, key_offsets{};
-    std::optional<u32> sequences{};
+    Optional<In<std::uint32_t>> query_offsets, key_offsets;
+    Optional<Out<float, 3>> log_sum;
+
+    /// By the extents of Q and K, or of what stands for them.
+    Scoring(const Leaf<std::uint32_t>& queries, const Leaf<std::uint32_t>& keys, const Leaf<std::uint32_t>& heads,
+            const Struct<ScoreParameters>& with, const Optional<In<T, 4>>& bias,
+            const Optional<In<std::uint32_t>>& query_offsets, const Optional<In<std::uint32_t>>& key_offsets,
+            const Optional<Out<float, 3>>& log_sum)
+        : queries(queries),
+          keys(keys),
+          heads(heads),
+          group(with[&ScoreParameters::group]),
+          factor(with[&ScoreParameters::factor]),
+          cap(with[&ScoreParameters::cap]),
+          first(with[&ScoreParameters::first]),
+          last(with[&ScoreParameters::last]),
+          sequences(with[&ScoreParameters::sequences]),
+          bias(bias),
+          query_offsets(query_offsets),
+          key_offsets(key_offsets),
+          log_sum(log_sum) {}
 };
 
-/// Calls make<E...>(names, set) for what a kernel has behind its usual parameters; set(extras, E...) takes them.
-template <class T>
-auto with_extras(const auto& is, auto&& make) {
-    using Bias = In<T>;
-    using LogSum = Out<float>;
-    using Offsets = In<std::uint32_t>;
-    using Extras = AttentionExtras<T>;
-    const auto set_bias = [](Extras& to, const Bias& bias, const u32& b0, const u32& b1, const u32& b2) {
-        to.bias.emplace(bias);
-        to.of_bias.emplace(b0, b1, b2);
-    };
-    const auto set_log_sum = [](Extras& to, const LogSum& log_sum, const u32& l0, const u32& l1) {
-        to.log_sum.emplace(log_sum);
-        to.of_log_sum.emplace(l0, l1, 1u);
-    };
-    const auto set_offsets = [](Extras& to, const Offsets& queries_at, const Offsets& keys_at, const u32& count) {
-        to.query_offsets.emplace(queries_at);
-        to.key_offsets.emplace(keys_at);
-        to.sequences.emplace(count);
-    };
-    if (is.has_offsets && is.has_log_sum)
-        return make.template operator()<Offsets, Offsets, u32, LogSum, u32, u32>(
-            {"query_offsets", "key_offsets", "sequences", "log_sum", "log_sum_sequence", "log_sum_head"},
-            [=](Extras& to, const Offsets& queries_at, const Offsets& keys_at, const u32& count, const LogSum& log_sum,
-                const u32& l0, const u32& l1) {
-                set_offsets(to, queries_at, keys_at, count);
-                set_log_sum(to, log_sum, l0, l1);
-            });
-    if (is.has_offsets)
-        return make.template operator()<Offsets, Offsets, u32>({"query_offsets", "key_offsets", "sequences"},
-                                                               set_offsets);
-    if (is.has_bias && is.has_log_sum)
-        return make.template operator()<Bias, u32, u32, u32, LogSum, u32, u32>(
-            {"bias", "bias_sequence", "bias_head", "bias_row", "log_sum", "log_sum_sequence", "log_sum_head"},
-            [=](Extras& to, const Bias& bias, const u32& b0, const u32& b1, const u32& b2, const LogSum& log_sum,
-                const u32& l0, const u32& l1) {
-                set_bias(to, bias, b0, b1, b2);
-                set_log_sum(to, log_sum, l0, l1);
-            });
-    if (is.has_bias)
-        return make.template operator()<Bias, u32, u32, u32>({"bias", "bias_sequence", "bias_head", "bias_row"},
-                                                             set_bias);
-    if (is.has_log_sum)
-        return make.template operator()<LogSum, u32, u32>({"log_sum", "log_sum_sequence", "log_sum_head"}, set_log_sum);
-    return make.template operator()<>({}, [](Extras&) {});
+/// Rows of a head, from row `first` of it on, if it is given, each of `columns` elements.
+template <class Heads>
+auto rows_of_head(const Heads& x, const Word& sequence, const Word& head, const Word& rows, const Word& columns,
+                  const std::optional<Leaf<std::uint32_t>>& first = {}) {
+    const auto matrix = x[word(sequence), word(head)];
+    return first ? matrix.window(*first, 0u, word(rows), word(columns))
+                 : matrix.window(0u, 0u, word(rows), word(columns));
 }
 
 /// Queries that are worked on together, of a head of a sequence.
@@ -117,10 +80,9 @@ struct SequenceFound {
 /// Sequence s, from row `offset` on, has blocks from number offset / of_block + s on, in each head as many as its
 /// queries need or one more, which has nothing to do.
 template <class T>
-SequenceFound sequence_of_block(const AttentionExtras<T>& extras, const Leaf<std::uint32_t>& number,
-                                std::uint32_t of_block) {
-    const auto& starts = *extras.query_offsets;
-    u32 sequence = 0, behind = *extras.sequences;
+SequenceFound sequence_of_block(const Scoring<T>& with, const Leaf<std::uint32_t>& number, std::uint32_t of_block) {
+    const auto& starts = *with.query_offsets;
+    u32 sequence = 0, behind = with.sequences;
     while_([&] { return behind - sequence > 1u; },
            [&] {
                const auto middle = value((sequence + behind) / 2u), start = value(starts[middle]);
@@ -132,9 +94,8 @@ SequenceFound sequence_of_block(const AttentionExtras<T>& extras, const Leaf<std
     return {found, begin, end, value((number - (begin / of_block + found)) * of_block)};
 }
 template <class T>
-QueriesPlace place_in_sequence(const AttentionNumbers& with, const AttentionExtras<T>& extras,
-                               const SequenceFound& found, const Leaf<std::uint32_t>& head) {
-    const auto& starts = *extras.key_offsets;
+QueriesPlace place_in_sequence(const Scoring<T>& with, const SequenceFound& found, const Leaf<std::uint32_t>& head) {
+    const auto& starts = *with.key_offsets;
     const auto key_begin = value(starts[found.number]), key_end = value(starts[found.number + 1u]);
     const auto queries = value(found.end - found.begin), keys = value(key_end - key_begin);
     const auto shift = value(bit_cast<i32>(keys - queries));
@@ -150,9 +111,8 @@ struct ScoresPlace {
 /// From products to scores, or, of a wide cap, to exponents: their cap, the bias, and -infinity for keys that a query
 /// does not see. query_of(r) is the query of the lane's row r.
 template <class Softmax, class T>
-void finish_scores(auto& scores, const auto& is, const AttentionNumbers& with, const AttentionExtras<T>& extras,
-                   const QueriesPlace& of, const ScoresPlace& tile,
-                   const std::function<Leaf<std::uint32_t>(std::uint32_t r)>& query_of) {
+void finish_scores(auto& scores, const auto& is, const Scoring<T>& with, const QueriesPlace& of,
+                   const ScoresPlace& tile, const std::function<Leaf<std::uint32_t>(std::uint32_t r)>& query_of) {
     constexpr float log2e = std::numbers::log2e_v<float>;
     const auto own_key = [&] { return value(tile.first_key + lane_id() % 4u * 2u); };
     if (is.has_cap)
@@ -163,12 +123,14 @@ void finish_scores(auto& scores, const auto& is, const AttentionNumbers& with, c
             });
     if (is.has_bias) {
         const auto key = own_key();
-        const auto behind = value(bit_cast<i32>(of.keys) - bit_cast<i32>(key));
-        const auto of_head = elements_of_head(*extras.bias, *extras.of_bias, of.sequence, of.head);
+        // By offsets, rows are those of all queries, and of keys there may be more than the bias has columns.
+        const auto columns = value(of.query_row ? value(min(of.keys, with.bias->extent(3))) : of.keys);
+        const auto behind = value(bit_cast<i32>(columns) - bit_cast<i32>(key));
+        const auto of_head = (*with.bias)[of.sequence, of.head];
         for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
             // Queries that there are not have the bias of the last one.
             const auto query = value(min(query_of(r), of.queries - 1u));
-            const auto bias = of_head.slice(value(mul_wide(query, extras.of_bias->row) + cast<u64>(key)));
+            const auto bias = of_head[of.query_row ? value(query + *of.query_row) : query].slice(key);
             Softmax::each_of_row(scores, r, [&](auto& score, std::uint32_t column) {
                 const auto more = cast<f32>(bias.load_if(behind > std::int32_t(column), column, T{}));
                 score = is.has_cap ? value(score + more) : value(fma(score, with.factor, more));

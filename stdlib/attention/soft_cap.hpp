@@ -25,13 +25,13 @@ inline Leaf<float> exponent_of_capped(bool is_wide) {
 
 /// For factor = 2 log2(e) * scale / cap.
 template <class Score>
-Leaf<float> narrow_cap(const Score& product, const f32& factor, const f32& cap) {
+Leaf<float> narrow_cap(const Score& product, const Leaf<float>& factor, const Leaf<float>& cap) {
     return value(fma(approx::rcp(exp2_or_zero(product * factor) + 1.0f), -2.0f * cap, cap));
 }
 
 /// For factor = scale. What overflows is capped, too.
 template <class Score>
-Leaf<float> wide_cap(const Score& product, const f32& factor, const f32& cap) {
+Leaf<float> wide_cap(const Score& product, const Leaf<float>& factor, const Leaf<float>& cap) {
     constexpr float twice_log2e = 2 * std::numbers::log2e_v<float>;
     const auto score = value(product * factor), exponent = value(score * value(twice_log2e / cap));
     // tanh(x) / x - 1 = z p(z) for z = exponent^2 <= 1, within 2^-22.

@@ -7,13 +7,10 @@
 //
 //     the ring        K 0, K 1, V 0, K 2, V 1, ... K n, V n - 1, V n
 #pragma once
-#include <algorithm>
-#include <array>
 #include <functional>
 #include <numbers>
 #include <optional>
 
-#include "dsl/kernel/kernel.hpp"
 #include "dsl/kernel/tensor_map.hpp"
 #include "stdlib/attention/scores.hpp"
 #include "stdlib/attention/wgmma_work.hpp"
@@ -72,9 +69,9 @@ public:
     using KeyMap = TensorMap<T, Box<1, 1, keys, of_panel>, int(Queries::swizzle)>;
     using Maps = WgmmaMaps<QueryMap, KeyMap>;
 
-    WgmmaAttentionBlock(const WgmmaAttentionKernel& is, const Maps& maps, const AttentionNumbers& with,
-                        const u32& tiles, const AttentionExtras<T>& extras)
-        : is_(is), maps_(maps), with_(with), extras_(extras), works_{is, tile, with, tiles, extras} {
+    WgmmaAttentionBlock(const WgmmaAttentionKernel& is, const Maps& maps, const Scoring<T>& with,
+                        const Leaf<std::uint32_t>& tiles)
+        : is_(is), maps_(maps), with_(with), works_{is, tile, with, tiles} {
         require_linear_blocks();
     }
 
@@ -95,17 +92,17 @@ private:
             const auto load = [&](const KeyMap& from, const U32& number) {
                 const auto rows = wgmma_rows(work, kv_head, value(number * keys), work.keys, work.key_row, keys);
                 ring_.fill(at, Keys::stage_bytes, [&](const StageNumber& stage, const BarrierPlace& arrival) {
-                    copy_panels<T>(kv_[stage], from.parameter(), rows, arrival);
+                    copy_panels<T>(kv_[stage], from, rows, arrival);
                 });
             };
             load(maps_.k, work.begin);
-            queries_ring_.fill(
-                of_queries, groups * Queries::stage_bytes, [&](const auto&, const BarrierPlace& arrival) {
-                    for (auto g : range(0u, groups)) {
-                        const auto first = value(work.first_query + g * 64u);
-                        copy_panels<T>(queries_[g], maps_.q.parameter(), wgmma_queries(work, first), arrival);
-                    }
-                });
+            queries_ring_.fill(of_queries, groups * Queries::stage_bytes,
+                               [&](const auto&, const BarrierPlace& arrival) {
+                                   for (auto g : range(0u, groups)) {
+                                       const auto first = value(work.first_query + g * 64u);
+                                       copy_panels<T>(queries_[g], maps_.q, wgmma_queries(work, first), arrival);
+                                   }
+                               });
             for (auto number : range(work.begin + 1u, work.end)) {
                 load(maps_.k, number);
                 load(maps_.v, value(number - 1u));
@@ -131,7 +128,7 @@ private:
 
     void attend(const U32& group) {
         const bool has_other_factor = is_.has_cap || is_.has_bias;
-        const auto factor = value(has_other_factor ? exponent_of_capped(is_.has_wide_cap) : value(with_.factor));
+        const auto factor = value(has_other_factor ? exponent_of_capped(is_.has_wide_cap) : with_.factor);
         using Left = WarpgroupFactor<OfScores, Queries, Major::K>;
         using Right = WarpgroupFactor<OfScores, Keys, Major::K>;
         using Values = WarpgroupFactor<OfValues, Keys, Major::MN>;
@@ -170,7 +167,7 @@ private:
             const auto weigh = [&](Scores& scores, Softmax::Step& step, const U32& number) {
                 WarpgroupRows<Scores> rows(scores);
                 const ScoresPlace place{first_query, value(number * keys), 64, keys};
-                finish_scores<Softmax>(rows, is_, with_, extras_, work, place,
+                finish_scores<Softmax>(rows, is_, with_, work, place,
                                        [&](std::uint32_t r) { return query_of_lane(first_query, r); });
                 softmax.begin(step, rows, factor);
                 softmax.weigh(step, rows, factor);
@@ -259,8 +256,8 @@ private:
         queries_ring_.free(0u);
     }
     void store(const Softmax& softmax, const WgmmaWork& work, const U32& first_query) const {
-        const auto sums =
-            elements_of_head(*extras_.log_sum, *extras_.of_log_sum, work.sequence, work.head, work.query_row);
+        const auto of_head = (*with_.log_sum)[work.sequence, work.head];
+        const auto sums = work.query_row ? of_head.slice(*work.query_row) : of_head;
         for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
             const auto query = query_of_lane(first_query, r);
             const auto is_there = value((lane_id() % 4u == 0u) & (query < work.queries));
@@ -270,8 +267,7 @@ private:
 
     const WgmmaAttentionKernel& is_;
     const Maps& maps_;
-    const AttentionNumbers& with_;
-    const AttentionExtras<T>& extras_;
+    const Scoring<T>& with_;
     WgmmaWorks<T> works_;
     Queries queries_;
     Keys kv_;
@@ -281,56 +277,60 @@ private:
 
 /// What a kernel records; the parameters of all with the same maps are compiled once.
 template <class T, class Maps>
-using WgmmaBody =
-    std::function<void(const Maps&, const AttentionNumbers&, const u32& tiles, const AttentionExtras<T>&)>;
+using WgmmaBody = std::function<void(const Maps&, const Scoring<T>&, const Leaf<std::uint32_t>& tiles)>;
+
+/// The extents of Q and K, which a kernel cannot ask maps for.
+struct WgmmaExtents {
+    BOOST_HANA_DEFINE_STRUCT(WgmmaExtents, (std::uint32_t, queries), (std::uint32_t, keys), (std::uint32_t, heads),
+                             (std::uint32_t, tiles));
+};
 
 template <class T, class QueryMap, class KeyMap>
-trace::KernelHandle with_parameters(const WgmmaAttentionKernel& is, std::uint32_t threads,
-                                    const WgmmaBody<T, WgmmaMaps<QueryMap, KeyMap>>& body) {
-    constexpr std::size_t usual = 13;
-    const auto make = [&]<class... E>(const std::array<const char*, sizeof...(E)>& more, auto set) {
-        ParameterNames<usual + sizeof...(E)> names{"Q",     "K",     "V",      "O",   "queries", "keys", "heads",
-                                                   "group", "tiles", "factor", "cap", "first",   "last"};
-        std::ranges::copy(more, names.names + usual);
-        return kernel(is.name().c_str(), names,
-                      [=](QueryMap Q, KeyMap K, KeyMap V, QueryMap O, u32 queries, u32 keys, u32 heads, u32 group,
-                          u32 tiles, f32 factor, f32 cap, i32 first, i32 last, E... further) {
-                          const AttentionNumbers numbers{queries, keys, heads, group, factor, cap, first, last};
-                          AttentionExtras<T> extras;
-                          set(extras, further...);
-                          body({Q, K, V, O}, numbers, tiles, extras);
-                      })
-            .launch_bounds(threads, 1)
-            .handle();
-    };
-    return with_extras<T>(is, make);
+KernelHandle with_parameters(const WgmmaAttentionKernel& is, std::uint32_t threads,
+                             const WgmmaBody<T, WgmmaMaps<QueryMap, KeyMap>>& body) {
+    using Offsets = Optional<In<std::uint32_t>>;
+    return kernel(is.name().c_str(),
+                  params("Q", "K", "V", "O", "extents", "with", only_if(is.has_bias, "bias"),
+                         only_if(is.has_offsets, "query_offsets"), only_if(is.has_offsets, "key_offsets"),
+                         only_if(is.has_log_sum, "log_sum")),
+                  [body](QueryMap Q, KeyMap K, KeyMap V, QueryMap O, Struct<WgmmaExtents> extents,
+                         Struct<ScoreParameters> with, Optional<In<T, 4>> bias, Offsets query_offsets,
+                         Offsets key_offsets, Optional<Out<float, 3>> log_sum) {
+                      const Scoring<T> scoring(extents[&WgmmaExtents::queries], extents[&WgmmaExtents::keys],
+                                               extents[&WgmmaExtents::heads], with, bias, query_offsets, key_offsets,
+                                               log_sum);
+                      body({Q, K, V, O}, scoring, extents[&WgmmaExtents::tiles]);
+                  })
+        .launch_bounds(threads, 1)
+        .handle();
 }
 
 template <class T, WgmmaAttentionTile tile>
-trace::KernelHandle made_of_tile(const WgmmaAttentionKernel& is) {
+KernelHandle made_of_tile(const WgmmaAttentionKernel& is) {
     using Block = WgmmaAttentionBlock<T, tile>;
     return with_parameters<T, typename Block::QueryMap, typename Block::KeyMap>(
         is, tile.threads(),
-        [is](const typename Block::Maps& maps, const AttentionNumbers& numbers, const u32& tiles,
-             const AttentionExtras<T>& extras) { Block(is, maps, numbers, tiles, extras).run(); });
+        [is](const typename Block::Maps& maps, const Scoring<T>& with, const Leaf<std::uint32_t>& tiles) {
+            Block(is, maps, with, tiles).run();
+        });
 }
 
 template <class T, std::uint32_t d, std::uint32_t keys>
-trace::KernelHandle made_of_groups(const WgmmaAttentionKernel& is) {
+KernelHandle made_of_groups(const WgmmaAttentionKernel& is) {
     if constexpr (WgmmaAttentionTile::most_groups(d) == 3)
         if (is.groups == 3) return made_of_tile<T, WgmmaAttentionTile{d, 3, keys}>(is);
     return is.groups == 1 ? made_of_tile<T, WgmmaAttentionTile{d, 1, keys}>(is)
                           : made_of_tile<T, WgmmaAttentionTile{d, 2, keys}>(is);
 }
 template <class T, std::uint32_t d>
-trace::KernelHandle made_of_bias(const WgmmaAttentionKernel& is) {
+KernelHandle made_of_bias(const WgmmaAttentionKernel& is) {
     constexpr std::uint32_t keys = WgmmaAttentionTile{.head_dim = d}.keys();
     if constexpr (keys > 64)
         if (!is.has_bias) return made_of_groups<T, d, keys>(is);
     return made_of_groups<T, d, 64>(is);
 }
 template <class T>
-trace::KernelHandle made_of_type(const WgmmaAttentionKernel& is) {
+KernelHandle made_of_type(const WgmmaAttentionKernel& is) {
     switch (is.head_dim) {
         case 64: return made_of_bias<T, 64>(is);
         case 80: return made_of_bias<T, 80>(is);
@@ -340,6 +340,6 @@ trace::KernelHandle made_of_type(const WgmmaAttentionKernel& is) {
     }
 }
 /// In a file of its own, so that no compiler has both types in memory at once.
-trace::KernelHandle made_of_f16(const WgmmaAttentionKernel& is);
+KernelHandle made_of_f16(const WgmmaAttentionKernel& is);
 
 }  // namespace ikat::stdlib

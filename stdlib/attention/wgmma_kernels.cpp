@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/attention/wgmma_kernels.hpp"
 
-#include <map>
-#include <mutex>
-
 #include "stdlib/attention/wgmma_block.hpp"
+#include "stdlib/spec/kernels.hpp"
 
 namespace ikat::stdlib {
 
@@ -20,17 +18,10 @@ std::string WgmmaAttentionKernel::name() const {
     return out;
 }
 
-trace::KernelHandle WgmmaAttentionKernel::make() const {
+KernelHandle WgmmaAttentionKernel::make() const {
     return type == ir::Type::F16 ? made_of_f16(*this) : made_of_type<bfloat16>(*this);
 }
 
-const trace::KernelHandle& WgmmaAttentionKernel::handle() const {
-    static std::map<WgmmaAttentionKernel, trace::KernelHandle> kernels;
-    static std::mutex mutex;
-    const std::lock_guard lock(mutex);
-    const auto found = kernels.find(*this);
-    if (found != kernels.end()) return found->second;
-    return kernels.emplace(*this, make()).first->second;
-}
+const KernelHandle& WgmmaAttentionKernel::handle() const { return Kernels<WgmmaAttentionKernel>::of(*this); }
 
 }  // namespace ikat::stdlib

@@ -27,17 +27,17 @@ struct WgmmaAttentionTile {
 ///
 ///     Q, K, V, O                  maps (sequences, heads, rows, elements); with offsets (heads, rows, box, elements),
 ///                                 see add_map()
-///     queries, keys, heads        heads of Q
-///     group                       how many of them share one of K and V
-///     tiles                       of `queries()` queries, of all heads of all sequences; with offsets as many as
+///     extents                     numbers, a WgmmaExtents:
+///         queries, keys, heads    heads of Q
+///         tiles                   of `queries()` queries, of all heads of all sequences; with offsets as many as
 ///                                 there are blocks of AttentionKernel
-///     factor ... log_sum_head     as of AttentionKernel; without has_before, first is before all keys
+///     with ... (log_sum)          as of AttentionKernel; without has_before, first is before all keys
 ///
 /// The grid is any number of blocks, which take tile after tile.
 struct WgmmaAttentionKernel {
     ir::Type type = ir::Type::F16;
     std::uint32_t head_dim = 64, groups = 2;
-    bool has_offsets = false;  // then there is no bias
+    bool has_offsets = false;
     bool has_before = false, has_behind = false, has_cap = false, has_bias = false, has_log_sum = false;
     bool has_wide_cap = false;  // then has_cap, too, see soft_cap.hpp
 
@@ -45,9 +45,9 @@ struct WgmmaAttentionKernel {
     /// "flash_attention_bf16_d128_wgmma_behind".
     std::string name() const;
     /// A new one, not yet captured.
-    trace::KernelHandle make() const;
+    KernelHandle make() const;
     /// The same object for the same kernel; thread-safe.
-    const trace::KernelHandle& handle() const;
+    const KernelHandle& handle() const;
     auto operator<=>(const WgmmaAttentionKernel&) const = default;
 };
 

@@ -3,6 +3,6 @@
 
 namespace ikat::stdlib {
 
-trace::KernelHandle made_of_f16(const WgmmaAttentionKernel& is) { return made_of_type<half>(is); }
+KernelHandle made_of_f16(const WgmmaAttentionKernel& is) { return made_of_type<half>(is); }
 
 }  // namespace ikat::stdlib

@@ -20,14 +20,13 @@ template <class T>
 struct WgmmaWorks {
     const WgmmaAttentionKernel& is;
     const WgmmaAttentionTile tile;
-    const AttentionNumbers& with;
-    const u32& tiles;
-    const AttentionExtras<T>& extras;
+    const Scoring<T>& with;
+    const Leaf<std::uint32_t>& tiles;
 
     /// Calls f for the work of this block: of a round of all blocks, which are in the opposite order in each second
     /// round, so that those with the most keys, the last of each head, are not always the same block's.
     void each(const std::function<void(const WgmmaWork&)>& f) const {
-        const auto all = value(tiles), blocks = value(grid_dim().x);
+        const auto all = tiles, blocks = value(grid_dim().x);
         const auto of_head = is.has_offsets ? value(all / with.heads) : tiles_of(with.queries, tile.queries());
         u32 own = block_id().x;
         for (auto round : range(0u, all, blocks)) {
@@ -36,14 +35,13 @@ struct WgmmaWorks {
             if_(number < all, [&] {
                 const auto of_queries = value(of_head - 1u - number % of_head), plane = value(number / of_head);
                 if (is.has_offsets) {
-                    const auto found = sequence_of_block(extras, of_queries, tile.queries());
-                    if_(found.has_queries(), [&] { f(work_at(place_in_sequence(with, extras, found, plane))); });
+                    const auto found = sequence_of_block(with, of_queries, tile.queries());
+                    if_(found.has_queries(), [&] { f(work_at(place_in_sequence(with, found, plane))); });
                     return;
                 }
                 const auto first_query = value(of_queries * tile.queries());
                 const auto head = value(plane % with.heads), sequence = value(plane / with.heads);
-                f(work_at({value(with.queries), value(with.keys), first_query, head, sequence, value(with.first),
-                           value(with.last)}));
+                f(work_at({with.queries, with.keys, first_query, head, sequence, with.first, with.last}));
             });
         }
     }
@@ -91,14 +89,11 @@ auto panel_of(const StageBytes& stage, const Leaf<std::uint32_t>& panel) {
 /// Copies rows of a tensor of four dimensions, whose boxes are panels. In a loop on the device: few registers are left
 /// to the thread that copies.
 template <class T>
-void copy_panels(const StageBytes& to, const trace::Array& map, const WgmmaRows& rows, const BarrierPlace& arrival) {
+void copy_panels(const StageBytes& to, const auto& map, const WgmmaRows& rows, const BarrierPlace& arrival) {
     const std::uint32_t of_panel = to.tile.panel_row() / sizeof(T), panels = to.tile.columns() / of_panel;
     for (auto panel : range(0u, panels)) {
         const auto place = panel_of<T>(to, panel);
-        const Coordinate column = panel * of_panel, row = rows.row, head = rows.head, sequence = rows.sequence;
-        const TensorPlace<T> from(
-            {.map = map, .at = {sequence.value(), head.value(), row.value(), column.value()}, .rank = 4});
-        tma_load(place, from, arrival);
+        tma_load(place, map[rows.sequence, rows.head, rows.row, panel * of_panel], arrival);
     }
 }
 

@@ -5,7 +5,7 @@
 
 #include "codegen/support/diagnostic.hpp"
 #include "dsl/threads/simt.hpp"
-#include "stdlib/families.hpp"
+#include "stdlib/spec/families.hpp"
 
 namespace ikat::stdlib {
 constexpr std::uint32_t threads = 256;

@@ -9,7 +9,7 @@
 // divided into `groups` equal parts, each of which reads its own part of the channels, from `first` on.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
-#include "stdlib/recipe.hpp"
+#include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "stdlib/families.hpp"
+#include "stdlib/spec/families.hpp"
 #include "stdlib/tile/vectors.hpp"
 
 namespace ikat::stdlib {

@@ -12,7 +12,7 @@
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "stdlib/math/activation.hpp"
-#include "stdlib/recipe.hpp"
+#include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 

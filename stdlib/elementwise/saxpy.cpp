@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/elementwise/saxpy.hpp"
 
-#include "stdlib/families.hpp"
+#include "stdlib/spec/families.hpp"
 
 namespace ikat::stdlib {
 

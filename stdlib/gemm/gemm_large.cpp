@@ -73,7 +73,7 @@ private:
     const Number row_of_a_ = value(thread_id().x / 4u), column_of_a_ = value(thread_id().x % 4u);
     const Number to_a_ = value(column_of_a_ * extent + (row_of_a_ ^ column_of_a_ * 8u));
     const Number first_of_b_, row_of_b_ = value(warp_id()), to_b_ = value(row_of_b_ * extent + first_of_b_);
-    std::vector<Indexable<std::uint8_t, trace::Direction::Read>> a_, b_;
+    std::vector<Indexable<std::uint8_t, Direction::Read>> a_, b_;
     std::vector<Number> left_;  // of a row of B, from its first column on
 };
 

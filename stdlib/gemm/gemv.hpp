@@ -3,7 +3,7 @@
 // row-major with fewer than 2^32 elements; dimensions may be 0.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
-#include "stdlib/recipe.hpp"
+#include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 

@@ -8,6 +8,7 @@
 
 #include "codegen/pipeline/compile.hpp"
 #include "runtime/launch/roles.hpp"
+#include "stdlib/spec/kernel_arguments.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -33,6 +34,7 @@ private:
     void check_types() const;
     void check_memory() const;
     void check_sizes() const;
+    void check_epilogue();
     /// Which kernel, and how k and the tiles are divided.
     void choose();
     void choose_parts(std::uint64_t tiles, std::uint64_t at_once, std::uint64_t least);
@@ -89,35 +91,16 @@ private:
     std::uint64_t streamed_ = 0;  // of the tiles, those whose slices they share
 };
 
-class Gemm::Arguments {
+/// With maps of matrices.
+class Gemm::Arguments : public KernelArguments {
 public:
-    Arguments(const KernelInfo& kernel, const Location& where) : kernel_(kernel), where_(where) {}
-    void add(const TensorView& matrix) {
-        add(matrix.type, matrix.part, matrix.shape<3>(), {matrix.strides[0], matrix.strides[1]});
-    }
-    void add_vector(const TensorView& vector) {
-        list_.push_back(runtime::buffer_argument(vector.type, vector.part, kernel_, list_.size(), where_));
-    }
-    void add(ir::Type type, const runtime::BufferPart& part, const std::array<std::uint64_t, 3>& extents,
-             const std::array<std::uint64_t, 2>& pitches) {
-        list_.push_back(runtime::buffer_argument(type, part, kernel_, list_.size(), where_));
-        for (const std::uint64_t number : extents) add(std::uint32_t(number));
-        for (const std::uint64_t number : pitches) add(std::uint32_t(number));
-    }
-    /// As a map.
+    using KernelArguments::KernelArguments;
+    void add(const TensorView& matrices) { add_view(matrices, 3); }
     void add_map(const TensorView& matrix) {
         const std::array pitches{matrix.extents[0] > 1 ? matrix.strides[0] : matrix.extents[1] * matrix.strides[1],
                                  matrix.strides[1]};
-        list_.push_back(
-            runtime::map_argument(matrix.type, matrix.part, matrix.shape<3>(), pitches, kernel_, list_.size(), where_));
+        KernelArguments::add_map(matrix, matrix.shape<3>(), pitches);
     }
-    void add(const FunctionOperand& operand) { list_.push_back(operand.as_argument(kernel_, list_.size(), where_)); }
-    std::span<const runtime::Argument> list() const { return list_; }
-
-private:
-    const KernelInfo& kernel_;
-    const Location& where_;
-    std::vector<runtime::Argument> list_;
 };
 
 Gemm::Gemm(const Queue& queue, const TensorView& A, const TensorView& B, const MutableTensorView& C,
@@ -133,6 +116,7 @@ Gemm::Gemm(const Queue& queue, const TensorView& A, const TensorView& B, const M
     check_enumerators();
     check_types();
     check_sizes();
+    if (options.epilogue) check_epilogue();
     check_memory();
     choose();
 }
@@ -171,11 +155,10 @@ void Gemm::check_types() const {
         fail(fmt::format("the bias has {} dimensions", options_.bias->rank), "it is a Buffer, or a slice of one");
     if (options_.bias) check_life(options_.bias->part);
     if (A_.type != F16 && A_.type != BF16 && A_.type != F32 && A_.type != I8)
-        fail(fmt::format("A has elements of {}", name_of(A_.type)),
+        fail(fmt::format("A has elements of {}", A_.type_name()),
              "tensor cores multiply f16, bf16, f32 (as tf32) and i8");
     if (B_.type != A_.type)
-        fail(fmt::format("A has elements of {}, B of {}", name_of(A_.type), name_of(B_.type)),
-             "they have the same type");
+        fail(fmt::format("A has elements of {}, B of {}", A_.type_name(), B_.type_name()), "they have the same type");
     const auto same_as_c = [&](std::string_view what, ir::Type type) {
         if (type != element())
             fail(fmt::format("{} has elements of {}", what, name_of(type)),
@@ -196,6 +179,11 @@ void Gemm::check_memory() const {
     std::vector<OperandRole> all{{"A", A_.part}, {"B", B_.part}, {"C", C_.part, Role::Written}};
     if (options_.bias) all.push_back({"bias", options_.bias->part});
     if (options_.residual) all.push_back({"residual", options_.residual->part});
+    std::vector<std::string> names;  // which roles refer to
+    const std::size_t arguments = options_.epilogue ? options_.epilogue->arguments.size() : 0;
+    for (std::size_t i = 0; i < arguments; ++i) names.push_back(fmt::format("argument {} of the epilogue", i + 1));
+    for (std::size_t i = 0; i < arguments; ++i)
+        if (const auto& array = options_.epilogue->arguments[i].array) all.push_back({names[i], array->part});
     all.push_back({"workspace", options_.workspace.part(), Role::Written});
     check_roles(function, where_, all);
 }
@@ -223,6 +211,34 @@ void Gemm::check_sizes() const {
         fail(fmt::format("the bias has {} elements, C has {} columns", elements, n()), "it has one for each column");
 }
 
+void Gemm::check_epilogue() {
+    if (options_.activation != Activation::none || options_.bias || options_.residual)
+        fail("an epilogue, and an activation, a bias or a residual", "the epilogue's function does all of it");
+    kernel_.epilogue = EpilogueCode(*options_.epilogue);
+    for (std::size_t i = 0; i < options_.epilogue->arguments.size(); ++i) {
+        const auto& array = options_.epilogue->arguments[i].array;
+        if (!array) continue;
+        const EpilogueParameter& parameter = kernel_.epilogue.parameters()[i];
+        const std::string what = fmt::format("argument {} of the epilogue", i + 1);
+        if (parameter.is_by_place) {
+            const TensorView given = matrices_of(what, *array);
+            const bool fits = given.extents[1] == m() && given.extents[2] == n() &&
+                              (given.extents[0] == matrices() || given.extents[0] == 1);
+            if (!fits)
+                fail(fmt::format("{} is {} x {} x {}, and C is {} x {} x {}", what, given.extents[0], given.extents[1],
+                                 given.extents[2], matrices(), m(), n()),
+                     "what is read at each element has the shape of C, or of one of its matrices");
+            continue;
+        }
+        const std::uint64_t wanted = parameter.is_by_row ? m() : n();
+        if (array->rank != 1 || array->extents[0] < wanted)
+            fail(fmt::format("{} has {} dimension{} and {} elements, and C has {} {}", what, array->rank,
+                             array->rank == 1 ? "" : "s", array->extents[array->rank - 1], wanted,
+                             parameter.is_by_row ? "rows" : "columns"),
+                 "it is a Buffer, or a slice of one, with an element for each");
+    }
+}
+
 /// By how many bytes rows of this can be accessed: 16, 8, 4, or 0.
 std::uint32_t access_of(const TensorView& x) {
     const std::uint64_t size = ir::info(x.type).bytes;
@@ -240,7 +256,7 @@ bool is_aligned(const TensorView& x) {
 }
 
 void Gemm::choose() {
-    kernel_ = {.type = A_.type, .a = options_.a, .b = options_.b, .activation = options_.activation};
+    kernel_.type = A_.type, kernel_.a = options_.a, kernel_.b = options_.b, kernel_.activation = options_.activation;
     kernel_.has_bias = options_.bias.has_value();
     kernel_.has_residual = options_.residual.has_value();
     if (m() == 0 || n() == 0 || matrices() == 0) return;
@@ -262,7 +278,8 @@ void Gemm::choose() {
                              (options_.path == GemmPath::chosen && problem.empty() && m() > 128 && n() >= 128);
     if (is_by_wgmma) {
         // A box is stored by 16 bytes, also where a row ends in the middle of them.
-        const bool is_stored_alone = options_.beta == 0 && !options_.bias && !options_.residual && access_of(C_) == 16;
+        const bool is_stored_alone =
+            options_.beta == 0 && !options_.bias && !options_.residual && !options_.epilogue && access_of(C_) == 16;
         kernel_.step = is_stored_alone ? Step::Boxes : Step::Cluster;
         const bool is_wide = ir::info(A_.type).bytes == 2 && cluster_tiles(TileSize::large) >= busy / 2;
         if (kernel_.tile == TileSize::chosen) kernel_.tile = is_wide ? TileSize::large : TileSize::medium;
@@ -342,24 +359,32 @@ std::string Gemm::problem_of_wgmma() const {
 void Gemm::launch(Step step, std::uint64_t blocks, std::uint32_t threads, auto&& add) const {
     TensorKernel which = kernel_;
     which.step = step;
-    const trace::KernelHandle& handle = which.handle();
-    Arguments arguments(handle.info(), where_);
+    Arguments arguments(which.handle(), where_);
     add(arguments);
-    queue_.launch(handle, {Grid{{std::uint32_t(blocks)}, {threads}}, where_}, arguments.list());
+    arguments.launch(queue_, blocks, threads);
 }
 
 void Gemm::add_epilogue(Arguments& to) const {
     add_factor(to, options_.alpha);
     add_factor(to, options_.beta);
-    if (options_.bias) to.add_vector(*options_.bias);
+    if (options_.bias) to.add_array(*options_.bias);
     if (residual_) to.add(*residual_);
+    for (std::size_t i = 0; i < kernel_.epilogue.parameters().size(); ++i) {
+        const EpilogueArgument& argument = options_.epilogue->arguments[i];
+        if (!argument.array)
+            to.add_number(argument.type, argument.bits);
+        else if (kernel_.epilogue.parameters()[i].is_by_place)
+            to.add(*argument.array);
+        else
+            to.add_array(*argument.array);
+    }
 }
 
 void Gemm::add_factor(Arguments& to, float factor) const {
     if (element() == ir::Type::I32)
-        to.add(std::int32_t(factor));
+        to.add_numbers(std::int32_t(factor));
     else
-        to.add(factor);
+        to.add_numbers(factor);
 }
 
 void Gemm::run_clusters() const {
@@ -372,18 +397,18 @@ void Gemm::run_clusters() const {
                 to.add_map(A_), to.add_map(B_);
                 add_sums(to);
                 for (const std::uint64_t number : {k(), matrices(), std::uint64_t(parts_)})
-                    to.add(std::uint32_t(number));
+                    to.add_numbers(std::uint32_t(number));
             });
         });
     launch(kernel_.step, blocks, tile.threads, [&](Arguments& to) {
         to.add_map(A_), to.add_map(B_);
         if (kernel_.step == Step::Cluster) {
             to.add(C_);
-            to.add(std::uint32_t(k()));
+            to.add_numbers(std::uint32_t(k()));
             return add_epilogue(to);
         }
         to.add_map(C_);
-        for (const std::uint64_t number : {m(), n(), k(), matrices()}) to.add(std::uint32_t(number));
+        for (const std::uint64_t number : {m(), n(), k(), matrices()}) to.add_numbers(std::uint32_t(number));
         add_factor(to, options_.alpha);
     });
 }
@@ -393,13 +418,14 @@ void Gemm::run_parts(auto&& launch_parts) const {
     Workspace workspace(queue_, function, options_.workspace, this->workspace());
     const auto sums = workspace.take<float>(sum_count());
     const auto add_sums = [&](Arguments& to) {
-        to.add(sum_type(), sums.part(), {matrices() * parts_, m(), sum_pitch()}, {m() * sum_pitch(), sum_pitch()});
+        const std::array<std::uint64_t, 3> extents{matrices() * parts_, m(), sum_pitch()};
+        to.add(TensorView(sum_type(), sums.part(), extents));
     };
     launch_parts(add_sums);
     launch(Step::Finish, rows_at_most(), 256, [&](Arguments& to) {
         add_sums(to);
         to.add(C_);
-        to.add(parts_);
+        to.add_numbers(parts_);
         add_epilogue(to);
     });
 }
@@ -409,18 +435,19 @@ void Gemm::run_stream() const {
     Workspace workspace(queue_, function, options_.workspace, this->workspace());
     const auto sums = workspace.take<float>(sum_count());
     const auto add_sums = [&](Arguments& to) {
-        to.add(sum_type(), sums.part(), {2 * workers_, tile.m, tile.n}, {tile.m * tile.n, tile.n});
+        const std::array<std::uint64_t, 3> extents{2 * workers_, tile.m, tile.n};
+        to.add(TensorView(sum_type(), sums.part(), extents));
     };
     launch(Step::Stream, workers_, tile.threads(), [&](Arguments& to) {
         to.add(A_), to.add(B_), to.add(C_);
         add_sums(to);
-        to.add(std::uint32_t(streamed_));
+        to.add_numbers(std::uint32_t(streamed_));
         add_epilogue(to);
     });
     launch(Step::Join, streamed_, 256, [&](Arguments& to) {
         add_sums(to);
         to.add(C_);
-        for (const std::uint64_t number : {slices(), streamed_, workers_}) to.add(std::uint32_t(number));
+        for (const std::uint64_t number : {slices(), streamed_, workers_}) to.add_numbers(std::uint32_t(number));
         add_epilogue(to);
     });
 }
@@ -444,7 +471,7 @@ void Gemm::run() const {
         launch(Step::Part, tiles(kernel_.tile) * parts_, threads, [&](Arguments& to) {
             to.add(A_), to.add(B_);
             add_sums(to);
-            to.add(parts_);
+            to.add_numbers(parts_);
         });
     });
 }

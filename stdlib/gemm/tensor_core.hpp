@@ -4,6 +4,7 @@
 //     gemm_tensor_core(device, A.view(m, k), B.view(k, n), C.view(m, n));
 //     gemm_tensor_core(device, A.view(m, k), B.view(n, k), C.view(m, n),
 //                      {.b = MatrixOrder::Columns, .activation = Activation::gelu, .bias = bias});
+//     gemm_tensor_core(device, A.view(m, k), B.view(k, n), C.view(m, n), epilogue("scaled", function, scales));
 //
 // Of half and bfloat16, C has the type of A and B, and the sums are f32. float is multiplied as tf32: the low 13 bits
 // of A and B are cut off. std::int8_t gives std::int32_t.
@@ -12,7 +13,7 @@
 
 #include "runtime/tensor_view.hpp"
 #include "stdlib/gemm/tensor_kernels.hpp"
-#include "stdlib/recipe.hpp"
+#include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -33,6 +34,8 @@ struct GemmOptions {
     Activation activation = Activation::none;
     std::optional<TensorView> bias{};      // an element for each column of C, of its type
     std::optional<TensorView> residual{};  // of the type and shape of C, which it must not overlap
+    /// C = epilogue(alpha A B + beta C), see epilogue.hpp: a function of your own in place of the three above.
+    std::optional<Epilogue> epilogue{};
     GemmPath path = GemmPath::chosen;
     /// Large tiles are medium ones where the device has no room for them, or A or B is not accessed by 16 bytes.
     TileSize tile = TileSize::chosen;
@@ -49,6 +52,13 @@ struct GemmOptions {
 /// any number of elements apart. Where beta is 0, C is not read. Throws Error for sizes and types that do not fit.
 void gemm_tensor_core(const Queue& queue, const TensorView& A, const TensorView& B, const MutableTensorView& C,
                       const GemmOptions& options = {});
+
+/// The same with an epilogue of your own.
+inline void gemm_tensor_core(const Queue& queue, const TensorView& A, const TensorView& B, const MutableTensorView& C,
+                             const Epilogue& epilogue, GemmOptions options = {}) {
+    options.epilogue = epilogue;
+    gemm_tensor_core(queue, A, B, C, options);
+}
 
 /// The bytes of workspace that the same call needs: 0, unless k is divided.
 std::uint64_t gemm_workspace(const Queue& queue, const TensorView& A, const TensorView& B, const MutableTensorView& C,

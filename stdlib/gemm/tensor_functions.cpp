@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "codegen/support/diagnostic.hpp"
-#include "stdlib/functions.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
+#include "stdlib/spec/functions.hpp"
 
 namespace ikat::stdlib {
 namespace {

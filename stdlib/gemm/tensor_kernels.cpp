@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/gemm/tensor_kernels.hpp"
 
-#include <map>
-#include <mutex>
+#include "stdlib/spec/kernels.hpp"
 
 namespace ikat::stdlib {
 
@@ -18,12 +17,13 @@ std::string TensorKernel::name() const {
     if (has_bias) out += "_bias";
     out += activations[int(activation)];
     if (has_residual) out += "_residual";
+    if (epilogue) out += "_" + epilogue.name();
     const char* const steps[] = {"",      "_persistent", "_part",  "_finish", "_stream",
                                  "_join", "_scale",      "_wgmma", "_wgmma",  "_wgmma_part"};
     return out + steps[int(step)];
 }
 
-trace::KernelHandle TensorKernel::make() const {
+KernelHandle TensorKernel::make() const {
     switch (type) {
         case ir::Type::F16: return made_of_f16(*this);
         case ir::Type::BF16: return made_of_bf16(*this);
@@ -32,12 +32,6 @@ trace::KernelHandle TensorKernel::make() const {
     }
 }
 
-const trace::KernelHandle& TensorKernel::handle() const {
-    static std::map<TensorKernel, trace::KernelHandle> kernels;
-    static std::mutex mutex;
-    const std::lock_guard lock(mutex);
-    const auto found = kernels.find(*this);
-    return found != kernels.end() ? found->second : kernels.emplace(*this, make()).first->second;
-}
+const KernelHandle& TensorKernel::handle() const { return Kernels<TensorKernel>::of(*this); }
 
 }  // namespace ikat::stdlib

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dsl/record/capture.hpp"
+#include "stdlib/gemm/bound_epilogue.hpp"
 #include "stdlib/math/activation.hpp"
 #include "stdlib/tile/cluster_product.hpp"
 
@@ -30,7 +31,8 @@ constexpr ClusterTile cluster_tile(TileSize size, std::size_t element_bytes) {
 
 /// One of the kernels.
 struct TensorKernel {
-    /// Its parameters; behind those with ... come alpha, beta, and, if there are, bias and residual.
+    /// Its parameters; behind those with ... come alpha, beta, and, if there are, bias, residual and those of the
+    /// epilogue.
     enum class Step : std::uint8_t {
         Whole,        // A, B, C ...: a block for each tile of each matrix
         Persistent,   // A, B, C ...: any number of blocks, which take tile after tile
@@ -50,20 +52,21 @@ struct TensorKernel {
     bool c_is_aligned = true;  // rows of C, the bias and the residual, to 16 bytes
     Activation activation = Activation::none;
     bool has_bias = false, has_residual = false;
+    EpilogueCode epilogue{};  // a caller's own; then there are none of the above
 
     /// "gemm_tensor_core_bf16_nt_bias_gelu": n and t are for matrices by rows and by columns.
     std::string name() const;
     /// A new one, not yet captured.
-    trace::KernelHandle make() const;
+    KernelHandle make() const;
     /// The same object for the same kernel; thread-safe.
-    const trace::KernelHandle& handle() const;
+    const KernelHandle& handle() const;
     auto operator<=>(const TensorKernel&) const = default;
 };
 
 // make() of each type is in a file of its own.
-trace::KernelHandle made_of_f16(const TensorKernel& is);
-trace::KernelHandle made_of_bf16(const TensorKernel& is);
-trace::KernelHandle made_of_i8(const TensorKernel& is);
-trace::KernelHandle made_of_tf32(const TensorKernel& is);
+KernelHandle made_of_f16(const TensorKernel& is);
+KernelHandle made_of_bf16(const TensorKernel& is);
+KernelHandle made_of_i8(const TensorKernel& is);
+KernelHandle made_of_tf32(const TensorKernel& is);
 
 }  // namespace ikat::stdlib

@@ -3,6 +3,6 @@
 
 namespace ikat::stdlib {
 
-trace::KernelHandle made_of_bf16(const TensorKernel& is) { return of_type<bfloat16>(is); }
+KernelHandle made_of_bf16(const TensorKernel& is) { return of_type<bfloat16>(is); }
 
 }  // namespace ikat::stdlib

@@ -3,6 +3,6 @@
 
 namespace ikat::stdlib {
 
-trace::KernelHandle made_of_i8(const TensorKernel& is) { return of_type<std::int8_t>(is); }
+KernelHandle made_of_i8(const TensorKernel& is) { return of_type<std::int8_t>(is); }
 
 }  // namespace ikat::stdlib

@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <optional>
 
-#include "dsl/kernel/kernel.hpp"
+#include "dsl/kernel/optional.hpp"
 #include "stdlib/gemm/tensor_kernels.hpp"
 #include "stdlib/tile/schedule.hpp"
 #include "stdlib/tile/vectors.hpp"
@@ -21,13 +20,15 @@ using Step = TensorKernel::Step;
 template <class T>
 using Element = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;
 
-/// From sums to elements of C: activation(alpha * sum + beta * C + bias) + residual. Where beta is 0, C is not read.
+/// From sums to elements of C: activation(alpha * sum + beta * C + bias) + residual, or a caller's own function of
+/// alpha * sum + beta * C. Where beta is 0, C is not read.
 template <class Out, class Sum>
-struct Epilogue {
+struct Finish {
     Leaf<Sum> alpha, beta;
     Activation activation = Activation::none;
-    std::optional<In<Out>> bias{};
-    std::optional<In<Out, 3>> residual{};
+    Optional<In<Out>> bias;
+    Optional<In<Out, 3>> residual;
+    const BoundEpilogue* own = nullptr;
 
     /// Elements (i, j), (i, j + 1) ... of matrix p of C from as many sums; j is a multiple of their number. If rows are
     /// aligned to 16 bytes, all of them at once, but not at the edge.
@@ -53,6 +54,22 @@ struct Epilogue {
                        });
         };
         if_(beta != Sum{}, [&] { add(beta, c, p, i); });
+        if (own) {
+            at_once_or(
+                [&] {
+                    std::vector<Leaf<float>> all;
+                    for (std::size_t e = 0; e < count; ++e) all.push_back(value(cast<f32>(v[e])));
+                    const auto elements = own->elements(p, i, j, all);
+                    Lanes<int(count)> lanes;
+                    for (std::size_t e = 0; e < count; ++e) lanes.set(e, elements[e].recorded());
+                    c.template vec<int(count)>(p, i, wide) = cast<Var<Out>>(lanes);
+                },
+                [&](std::uint32_t e, const auto& at, const auto& is_there) {
+                    if_(is_there,
+                        [&] { c[p, i, at] = cast<Var<Out>>(own->element(p, i, at, value(cast<f32>(v[e])))); });
+                });
+            return;
+        }
         if (bias) add(Sum{1}, *bias);
         for (auto& each : v) each = activated<Sum>(activation, value(each));
         if (residual) add(Sum{1}, *residual, p, i);
@@ -64,13 +81,12 @@ struct Epilogue {
 };
 
 template <class T>
-using EpilogueOf = Epilogue<Element<T>, typename ProductOf<T>::C::element_type>;
+using FinishOf = Finish<Element<T>, typename ProductOf<T>::C::element_type>;
 
 /// A kernel with parameters P, and those of the epilogue behind them. It is compiled once for these, whatever its body.
 template <class T, class... P>
-trace::KernelHandle with_epilogue(
-    const TensorKernel& is, const std::array<const char*, sizeof...(P)>& names,
-    const std::type_identity_t<std::function<void(const P&..., const EpilogueOf<T>&)>>& body) {
+KernelHandle with_epilogue(const TensorKernel& is, const std::array<const char*, sizeof...(P)>& names,
+                           const std::type_identity_t<std::function<void(const P&..., const FinishOf<T>&)>>& body) {
     using Out = Element<T>;
     using Sum = typename ProductOf<T>::C::element_type;
     const ClusterTile cluster = cluster_tile(is.tile, sizeof(T));
@@ -80,39 +96,26 @@ trace::KernelHandle with_epilogue(
                                   : is.step == Step::Cluster ? cluster.threads
                                                              : 256;
     const std::uint32_t blocks = is.step == Step::Cluster ? cluster.blocks : 1;
-    const auto make = [&]<class... E>(const std::array<const char*, sizeof...(E)>& more, auto set) {
-        ParameterNames<sizeof...(P) + 2 + sizeof...(E)> all{};
-        const char** next = std::ranges::copy(names, all.names).out;
-        *next++ = "alpha", *next++ = "beta";
-        std::ranges::copy(more, next);
-        return kernel(is.name().c_str(), all,
-                      [=](P... given, Var<Sum> alpha, Var<Sum> beta, E... further) {
-                          EpilogueOf<T> epilogue{value(alpha), value(beta), is.activation};
-                          set(epilogue, further...);
-                          body(given..., epilogue);
-                      })
-            .launch_bounds(threads, makes_tiles)
-            .cluster(blocks)
-            .handle();
-    };
-    using Bias = In<Out>;
-    using Residual = In<Out, 3>;
-    if (is.has_bias && is.has_residual)
-        return make.template operator()<Bias, Residual>({"bias", "residual"},
-                                                        [](auto& to, const Bias& bias, const Residual& residual) {
-                                                            to.bias.emplace(bias);
-                                                            to.residual.emplace(residual);
-                                                        });
-    if (is.has_bias)
-        return make.template operator()<Bias>({"bias"}, [](auto& to, const Bias& bias) { to.bias.emplace(bias); });
-    if (is.has_residual)
-        return make.template operator()<Residual>(
-            {"residual"}, [](auto& to, const Residual& residual) { to.residual.emplace(residual); });
-    return make.template operator()<>({}, [](auto&) {});
+    ParameterNames<sizeof...(P) + 5> all{};
+    DeclaredName* const next = std::ranges::copy(names, all.names).out;
+    const MoreParameters more = is.epilogue.more();
+    const DeclaredName behind[] = {"alpha", "beta", only_if(is.has_bias, "bias"), only_if(is.has_residual, "residual"),
+                                   more};
+    std::ranges::copy(behind, next);
+    return kernel(is.name().c_str(), all,
+                  [=](P... given, Var<Sum> alpha, Var<Sum> beta, Optional<In<Out>> bias, Optional<In<Out, 3>> residual,
+                      More rest) {
+                      const BoundEpilogue own(is.epilogue, rest);
+                      body(given..., FinishOf<T>{value(alpha), value(beta), is.activation, bias, residual,
+                                                 is.epilogue ? &own : nullptr});
+                  })
+        .launch_bounds(threads, makes_tiles)
+        .cluster(blocks)
+        .handle();
 }
 
 template <class T, TensorTile tile, MatrixOrder a, MatrixOrder b>
-trace::KernelHandle product_kernel(const TensorKernel& is) {
+KernelHandle product_kernel(const TensorKernel& is) {
     using Out = Element<T>;
     using Product = BlockProduct<T, tile, a, b>;
     using Sum = typename Product::Sum;
@@ -203,7 +206,7 @@ void each_group(const auto& c, std::uint32_t count, auto&& f) {
 }
 
 template <class T>
-trace::KernelHandle second_kernel(const TensorKernel& is) {
+KernelHandle second_kernel(const TensorKernel& is) {
     using Out = Element<T>;
     using Sum = typename ProductOf<T>::C::element_type;
     constexpr std::uint32_t count = 16 / sizeof(Out);
@@ -254,7 +257,7 @@ trace::KernelHandle second_kernel(const TensorKernel& is) {
 }
 
 template <class T, TileSize size, MatrixOrder a, MatrixOrder b>
-trace::KernelHandle cluster_kernel(const TensorKernel& is) {
+KernelHandle cluster_kernel(const TensorKernel& is) {
     using Out = Element<T>;
     static constexpr ClusterTile tile = cluster_tile(size, sizeof(T));
     using Product = ClusterProduct<T, tile, a, b>;
@@ -318,7 +321,7 @@ trace::KernelHandle cluster_kernel(const TensorKernel& is) {
 }
 
 template <class T, TileSize size, MatrixOrder a, MatrixOrder b>
-trace::KernelHandle of_orders(const TensorKernel& is) {
+KernelHandle of_orders(const TensorKernel& is) {
     constexpr bool has_clusters =
         size != TileSize::small &&
         (sizeof(T) == 2 || (a == MatrixOrder::Rows && b == MatrixOrder::Columns && size == TileSize::medium));
@@ -328,7 +331,7 @@ trace::KernelHandle of_orders(const TensorKernel& is) {
     return product_kernel<T, tensor_tile(size), a, b>(is);
 }
 template <class T, TileSize size>
-trace::KernelHandle of_tile(const TensorKernel& is) {
+KernelHandle of_tile(const TensorKernel& is) {
     using enum MatrixOrder;
     if (is.a == Rows && is.b == Rows) return of_orders<T, size, Rows, Rows>(is);
     if (is.a == Rows) return of_orders<T, size, Rows, Columns>(is);
@@ -336,7 +339,7 @@ trace::KernelHandle of_tile(const TensorKernel& is) {
     return of_orders<T, size, Columns, Columns>(is);
 }
 template <class T>
-trace::KernelHandle of_type(const TensorKernel& is) {
+KernelHandle of_type(const TensorKernel& is) {
     if (is.step == Step::Finish || is.step == Step::Join || is.step == Step::Scale) return second_kernel<T>(is);
     if (is.tile == TileSize::small) return of_tile<T, TileSize::small>(is);
     if (is.tile == TileSize::large) return of_tile<T, TileSize::large>(is);

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "dsl/threads/simt.hpp"
-#include "stdlib/families.hpp"
+#include "stdlib/spec/families.hpp"
 #include "stdlib/tile/vectors.hpp"
 
 namespace ikat::stdlib {

@@ -2,7 +2,7 @@
 // Copies between matrices of different pitches: a part of a matrix, a matrix with padded rows.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
-#include "stdlib/recipe.hpp"
+#include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 

@@ -4,8 +4,8 @@
 #include <numbers>
 
 #include "codegen/support/diagnostic.hpp"
-#include "stdlib/families.hpp"
 #include "stdlib/math/math.hpp"
+#include "stdlib/spec/families.hpp"
 #include "stdlib/tile/vectors.hpp"
 
 namespace ikat::stdlib {

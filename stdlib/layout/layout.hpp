@@ -2,7 +2,7 @@
 // Kernels that move elements: transposition, rotary position embedding, writing rows to a cache. f32, f16 or bf16.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
-#include "stdlib/recipe.hpp"
+#include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 

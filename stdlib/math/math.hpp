@@ -10,6 +10,7 @@
 // methods. Nothing in them is contracted, in any kernel. Compute f16 in f32: cast<f16>(exp(cast<f32>(x))).
 #pragma once
 #include "dsl/lanes/algebra.hpp"
+#include "dsl/threads/control.hpp"
 
 namespace ikat::stdlib {
 namespace detail {
@@ -51,8 +52,7 @@ Leaf<float> pow(const Leaf<float>& x, const Leaf<float>& y);
         static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,                      \
                       #name "() is for f32 and f64: compute f16 in f32, and convert the result"); \
         const Leaf<T> argument = value(x);                                                        \
-        const trace::Contraction exact(false);                                                    \
-        return detail::name(argument);                                                            \
+        return exact([&] { return detail::name(argument); });                                     \
     }                                                                                             \
     IKAT_LANES(name)
 #define IKAT_SINGLE(name)                                                            \
@@ -61,8 +61,7 @@ Leaf<float> pow(const Leaf<float>& x, const Leaf<float>& y);
         static_assert(std::is_same_v<DeviceTypeOf<V>, float>,                        \
                       #name "() is for f32: convert the argument with cast<f32>()"); \
         const Leaf<float> argument = value(x);                                       \
-        const trace::Contraction exact(false);                                       \
-        return detail::name(argument);                                               \
+        return exact([&] { return detail::name(argument); });                        \
     }                                                                                \
     IKAT_LANES(name)
 /// e to the power of x. f32 and f64: 1 ulp.
@@ -101,8 +100,7 @@ template <class X, class Y>
 requires(DeviceValue<X> || DeviceValue<Y>) auto pow(const X& x, const Y& y) {
     static_assert(std::is_same_v<CommonType<X, Y>, float>, "pow() is for f32: convert the arguments with cast<f32>()");
     const Leaf<float> base(Incoming<float>(x).value()), exponent(Incoming<float>(y).value());
-    const trace::Contraction exact(false);
-    return detail::pow(base, exponent);
+    return exact([&] { return detail::pow(base, exponent); });
 }
 template <class X, class Y>
 requires(Lanewise<X> || Lanewise<Y>) auto pow(X&& x, Y&& y) {

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "stdlib/families.hpp"
+#include "stdlib/spec/families.hpp"
 #include "stdlib/tile/rows.hpp"
 
 namespace ikat::stdlib {

@@ -55,7 +55,7 @@ struct Unit {
             return minimum ? F(value(scaled - *minimum)) : scaled;
         };
         Lanes<4> out;
-        for (std::uint32_t lane = 0; lane < 4; ++lane) out.set(lane, trace::settled(weight(lane).recorded()));
+        for (std::uint32_t lane = 0; lane < 4; ++lane) out.set(lane, value(weight(lane)).recorded());
         return out;
     }
 

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "codegen/support/diagnostic.hpp"
-#include "stdlib/families.hpp"
 #include "stdlib/quantised/blocks.hpp"
+#include "stdlib/spec/families.hpp"
 #include "stdlib/tile/stage.hpp"
 
 namespace ikat::stdlib {
@@ -199,6 +199,49 @@ const PackedGemvKernel& gemv_q8_1_kernel(Quantised format) {
     return made[number_of(format)];
 }
 
+// ---- functions of views
+
+namespace {
+
+/// Quantised weights as the kernels take them.
+struct Weights {
+    TensorView bytes;
+    Quantised format;
+    std::uint32_t rows, columns;
+};
+Weights weights_in(std::string_view function, const Queue& queue, const TensorView& W) {
+    if (!W.format)
+        throw Error(
+            Diagnostic{.where = queue.where(),
+                       .message = fmt::format("{}: W has elements of {}", function, W.type_name()),
+                       .hint = "it has quantised weights: quantised_view(buffer, Quantised::Q4_K, {rows, columns})"});
+    std::uint64_t rows = 1;
+    for (std::size_t d = 0; d + 1 < W.rank; ++d) rows *= W.extents[d];
+    const SizeCheck check{function, queue.where()};
+    const std::uint64_t columns = W.extents[W.rank - 1], bytes = W.part.bytes;
+    return {TensorView(ir::Type::U8, W.part, {&bytes, 1}), *W.format, check.reached("rows of W", rows),
+            check.reached("columns of W", columns)};
+}
+template <class X>
+void run_gemv(const Queue& queue, const Recipe& recipe, const TensorView& W, const Buffer<X>& x, Buffer<float>& y) {
+    const Weights w = weights_in("gemv", queue, W);
+    run<float>(queue, recipe, {w.bytes, x, y, w.rows, w.columns}, {.kernel = std::size_t(w.format)});
+}
+
+}  // namespace
+
+void dequantise(const Queue& queue, const TensorView& W, Buffer<float>& y) {
+    const Weights w = weights_in("dequantise", queue, W);
+    const std::uint32_t n = common_size(queue, dequantise_recipe, 1, {w.bytes.part.bytes}) / bytes_of(w.format);
+    run<float>(queue, dequantise_recipe, {w.bytes, y, n}, {.kernel = std::size_t(w.format)});
+}
+void gemv(const Queue& queue, const TensorView& W, const Buffer<float>& x, Buffer<float>& y) {
+    run_gemv(queue, quantised_gemv_recipe, W, x, y);
+}
+void gemv(const Queue& queue, const TensorView& W, const Buffer<std::uint32_t>& x, Buffer<float>& y) {
+    run_gemv(queue, packed_gemv_recipe, W, x, y);
+}
+
 // ---- the recipes
 
 void dequantise(const Queue& queue, Quantised format, const Buffer<std::uint8_t>& w, Buffer<float>& y) {
@@ -207,6 +250,7 @@ void dequantise(const Queue& queue, Quantised format, const Buffer<std::uint8_t>
     const std::uint32_t n = common_size(queue, dequantise_recipe, 1, {w.size()}) / bytes_of(format);
     run<float>(queue, dequantise_recipe, {w, y, n}, {.kernel = std::size_t(format)});
 }
+
 void quantise_q8_1(const Queue& queue, const Buffer<float>& x, Buffer<std::uint32_t>& q) {
     const std::uint32_t n = common_size(queue, quantise_q8_1_recipe, 0, {x.size()});
     if (n % 32 != 0)

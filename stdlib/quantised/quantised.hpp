@@ -2,7 +2,8 @@
 // Weights in GGML's block formats, bit for bit: decoded to f32, and multiplied with a vector without being decoded
 // first.
 //
-//     stdlib::gemv(device, Quantised::Q4_K, weights, x, y, rows, columns);    // y = W x; a Buffer<std::uint8_t>
+//     const auto W = quantised_view(weights, Quantised::Q4_K, {rows, columns});    // of a Buffer<std::uint8_t>
+//     stdlib::gemv(device, W, x, y);                                               // y = W x
 //
 // A matrix is row-major; a row is columns / weights_of(format) blocks one after the other, so columns is a multiple of
 // that. Weights have fewer than 2^32 elements and bytes and begin at a multiple of 16 bytes.
@@ -15,23 +16,22 @@
 //     Q6_K     256      210    128 bytes of 4 bits, 64 of 2 bits, 16 signed scales, f16 d: d sc (q - 32)
 #pragma once
 #include "dsl/kernel/kernel.hpp"
-#include "stdlib/recipe.hpp"
+#include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 
-enum class Quantised : std::uint8_t { Q4_0, Q8_0, Q4_K, Q5_K, Q6_K };
+using runtime::Quantised;
+using runtime::quantised_view;
 
 /// Its number. Throws Error for one that no format has.
 constexpr std::uint32_t number_of(Quantised format) {
-    if (format > Quantised::Q6_K) SizeCheck{"Quantised"}.enumerator("format", std::size_t(format), 5);
+    if (!runtime::find_info(format))
+        SizeCheck{"Quantised"}.enumerator("format", std::size_t(format), std::size(runtime::quantised_formats));
     return std::uint32_t(format);
 }
 /// The weights and the bytes of one block.
-constexpr std::uint32_t weights_of(Quantised format) { return number_of(format) <= 1 ? 32 : 256; }
-constexpr std::uint32_t bytes_of(Quantised format) {
-    constexpr std::uint32_t bytes[] = {18, 34, 144, 176, 210};
-    return bytes[number_of(format)];
-}
+constexpr std::uint32_t weights_of(Quantised format) { return runtime::quantised_formats[number_of(format)].weights; }
+constexpr std::uint32_t bytes_of(Quantised format) { return runtime::quantised_formats[number_of(format)].bytes; }
 
 /// Parameters w, y, n: y[i] = weight i, for all weights of n blocks. The same bits as GGML's own decoder.
 using DequantiseKernel = Kernel<In<std::uint8_t>, Out<float>, u32>;
@@ -57,6 +57,12 @@ extern const Recipe dequantise_recipe, quantised_gemv_recipe, packed_gemv_recipe
 // The functions on buffers. They throw Error if a buffer is too small, or if columns is not a multiple of
 // weights_of(format).
 void dequantise(const Queue& queue, Quantised format, const Buffer<std::uint8_t>& w, Buffer<float>& y);
+/// All weights of W, row after row.
+void dequantise(const Queue& queue, const TensorView& W, Buffer<float>& y);
+/// W has rows x columns weights, x has `columns` elements, y has `rows`. Throws Error if W is not quantised.
+void gemv(const Queue& queue, const TensorView& W, const Buffer<float>& x, Buffer<float>& y);
+/// The same with x in blocks of Q8_1: columns / 32 times 9 words.
+void gemv(const Queue& queue, const TensorView& W, const Buffer<std::uint32_t>& x, Buffer<float>& y);
 inline void gemv(const Queue& queue, Quantised format, const Buffer<std::uint8_t>& w, const Buffer<float>& x,
                  Buffer<float>& y, std::uint32_t rows, std::uint32_t columns) {
     run<float>(queue, quantised_gemv_recipe, {w, x, y, rows, columns}, {.kernel = std::size_t(format)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stdlib/reference/expected.hpp"
+#include "stdlib/spec/expected.hpp"
 
 #include <algorithm>
 #include <cmath>

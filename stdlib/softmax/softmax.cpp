@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/softmax/softmax.hpp"
 
-#include "stdlib/families.hpp"
 #include "stdlib/math/math.hpp"
+#include "stdlib/spec/families.hpp"
 #include "stdlib/tile/rows.hpp"
 
 namespace ikat::stdlib {

@@ -9,7 +9,7 @@
 // or +infinity, or nothing but -infinity, gives NaN.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
-#include "stdlib/recipe.hpp"
+#include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 

@@ -61,7 +61,7 @@ public:
     /// empty. By all threads of the block, tile.threads(). A and B are as they are stored: k x m and n x k by columns.
     /// A block that goes on to another tile, in a loop, meets at a sync_block() before that.
     BlockProduct(const In<T, 2>& A, const In<T, 2>& B, const Word& row, const Word& column, const ProductAccess& access,
-                 const std::optional<PartOfK>& part = {}, const trace::Where& where = trace::Where::current())
+                 const std::optional<PartOfK>& part = {}, const Where& where = Where::current())
         : row_(word(row)), column_(word(column)) {
         require_linear_blocks();
         require_threads(threads);

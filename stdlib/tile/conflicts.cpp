@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dsl/record/complaint.hpp"
+#include "dsl/kernel/expect.hpp"
 #include "stdlib/tile/shared_tile.hpp"
 
 namespace ikat::stdlib {
@@ -25,7 +25,7 @@ std::uint32_t wavefronts(std::span<const std::uint64_t> places, std::uint32_t by
     return out;
 }
 
-void require_no_conflicts(const SwizzledLayout& tile, std::uint32_t element_bytes, const trace::Where& where) {
+void require_no_conflicts(const SwizzledLayout& tile, std::uint32_t element_bytes, const Where& where) {
     const std::uint64_t columns = tile.layout.extent(1), per_piece = 16 / element_bytes;
     std::uint32_t most = 1;
     for (std::uint64_t column = 0; column < columns; column += per_piece) {
@@ -35,20 +35,20 @@ void require_no_conflicts(const SwizzledLayout& tile, std::uint32_t element_byte
     }
     if (most == 1) return;
     const std::uint32_t swizzle = swizzle_of_rows(columns * element_bytes);
-    trace::complain("eight rows of a matrix of this SharedTile, " + tile.text() + ", are read in " +
-                        std::to_string(most) + " accesses to shared memory instead of one: they share banks",
-                    "swizzle " + std::to_string(swizzle) + " bytes: SharedTile<T, stages, rows, columns, " +
-                        std::to_string(swizzle) + ">, the default; or say tile.conflicts_allowed()",
-                    where);
+    complain("eight rows of a matrix of this SharedTile, " + tile.text() + ", are read in " + std::to_string(most) +
+                 " accesses to shared memory instead of one: they share banks",
+             "swizzle " + std::to_string(swizzle) + " bytes: SharedTile<T, stages, rows, columns, " +
+                 std::to_string(swizzle) + ">, the default; or say tile.conflicts_allowed()",
+             where);
 }
 
-void check_stages(std::uint32_t stages, const StageNumber& given, const trace::Where& where) {
+void check_stages(std::uint32_t stages, const StageNumber& given, const Where& where) {
     const auto numbered = [](std::uint32_t count) {
         return std::to_string(count) + (count == 1 ? " stage" : " stages");
     };
-    trace::complain("a SharedTile of " + numbered(stages) + " in a " + given.what + " of " + numbered(given.count),
-                    "both have the same number: SharedTile<T, " + std::to_string(given.count) + ", rows, columns>",
-                    where, {{Location::of(given.where), std::string("the ") + given.what + " is here"}});
+    complain("a SharedTile of " + numbered(stages) + " in a " + given.what + " of " + numbered(given.count),
+             "both have the same number: SharedTile<T, " + std::to_string(given.count) + ", rows, columns>", where,
+             {{Location::of(given.where), std::string("the ") + given.what + " is here"}});
 }
 
 }  // namespace ikat::stdlib

@@ -15,6 +15,6 @@ namespace ikat::stdlib {
 std::uint32_t wavefronts(std::span<const std::uint64_t> places, std::uint32_t bytes);
 
 /// An error at capture if 16 bytes each of eight rows of this tile, one below the other, meet in a bank.
-void require_no_conflicts(const SwizzledLayout& tile, std::uint32_t element_bytes, const trace::Where& where);
+void require_no_conflicts(const SwizzledLayout& tile, std::uint32_t element_bytes, const Where& where);
 
 }  // namespace ikat::stdlib

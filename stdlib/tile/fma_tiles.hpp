@@ -144,7 +144,7 @@ public:
     using product = FmaProduct;
     using Sum = float;
     static constexpr std::uint32_t m = m_, n = n_, rows = m / 16, columns = n / 8;
-    explicit WarpTiles(float start, const trace::Where& where = trace::Where::current()) {
+    explicit WarpTiles(float start, const Where& where = Where::current()) {
         for (auto& fragment : sums_) fragment = typename Regs<f32, 4>::Incoming(start, where);
     }
 

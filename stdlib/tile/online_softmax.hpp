@@ -19,15 +19,7 @@
 
 namespace ikat::stdlib {
 
-/// 2 to the power of x, as approx::exp2 in one instruction of the hardware: subnormal arguments and results are 0.
-template <DeviceValue V>
-auto exp2_or_zero(V&& x) {
-    static_assert(std::is_same_v<DeviceTypeOf<V>, float>, "exp2_or_zero() is for f32");
-    const trace::Recorded operand = ikat::detail::operand<float>(std::forward<V>(x));
-    return Expr<float>(trace::operation(
-        {.op = ir::Op::Exp2, .type = ir::Type::F32, .operand_type = ir::Type::F32, .fp = {.ftz = true, .approx = true}},
-        {&operand, 1}));
-}
+using approx::exp2_or_zero;
 
 /// f of the four lanes that share a row of a fragment.
 auto over_row(const auto& v, auto&& f) {

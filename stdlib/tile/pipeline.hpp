@@ -21,7 +21,7 @@ namespace ikat::stdlib {
 /// of the block. The copies of a slice are one group of copy_async; slices from `count` on may be asked for, too: a
 /// TileSource fills them with zeros. At the end none is in flight, and all threads are done.
 template <std::uint32_t stages>
-void pipeline(const Word& count, auto&& ask, auto&& work, const trace::Where& where = trace::Where::current()) {
+void pipeline(const Word& count, auto&& ask, auto&& work, const Where& where = Where::current()) {
     static_assert(stages >= 2, "pipeline: one stage is worked on while others are filled: there are at least two");
     const auto slices = word(count);
     const auto number = [&](const auto& stage) { return StageNumber(stage, stages, "pipeline", where); };

@@ -28,7 +28,7 @@ namespace ikat::stdlib {
 template <std::uint32_t stages>
 class RingPlace {
 public:
-    explicit RingPlace(const trace::Where& where = trace::Where::current()) : where_(where) {}
+    explicit RingPlace(const Where& where = Where::current()) : where_(where) {}
 
     StageNumber stage() const { return {value(stage_), stages, "ring", where_}; }
     Leaf<std::uint32_t> parity() const { return value(parity_); }
@@ -39,7 +39,7 @@ public:
     }
 
 private:
-    trace::Where where_;
+    Where where_;
     u32 stage_ = 0, parity_ = 0;
 };
 

@@ -44,7 +44,7 @@ struct BlockGroup {
 namespace detail {
 
 /// y[i] = f(v, more[column] ...), lane by lane.
-template <int N, class E, trace::Direction direction>
+template <int N, class E, Direction direction>
 void store_mapped(const Indexable<E, direction>& y, const Lanes<N>& v, const auto& i, const auto& column, auto&& f,
                   const auto&... more) {
     const auto apply = [&](const auto&... others) { return each_lane(f, v, others...); };

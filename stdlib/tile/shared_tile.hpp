@@ -24,7 +24,7 @@
 namespace ikat::stdlib {
 
 /// Addresses in shared memory, by bytes.
-using SharedBytes = Indexable<std::uint8_t, trace::Direction::ReadWrite>;
+using SharedBytes = Indexable<std::uint8_t, Direction::ReadWrite>;
 
 /// A u32 that is recorded here.
 inline Leaf<std::uint32_t> word(const Incoming<std::uint32_t>& v) { return value(Leaf<std::uint32_t>(v.value())); }
@@ -32,7 +32,7 @@ using Word = Incoming<std::uint32_t>;  // an argument: a u32 or a host number
 
 struct StageNumber;
 /// An error at capture: a tile, declared at `where`, has fewer stages than a pipeline or a ring gives it.
-void check_stages(std::uint32_t stages, const StageNumber& given, const trace::Where& where);
+void check_stages(std::uint32_t stages, const StageNumber& given, const Where& where);
 
 /// How many bytes of a row a SharedTile swizzles: 128, 64 or 32, or 0 where rows are odd multiples of 16 bytes, which
 /// need it not.
@@ -44,11 +44,11 @@ constexpr std::uint32_t swizzle_of_rows(std::uint64_t row_bytes) {
 
 /// The number of a stage as a pipeline or a ring of `count` stages gives it; it knows where that is.
 struct StageNumber : Leaf<std::uint32_t> {
-    StageNumber(const Leaf<std::uint32_t>& number, std::uint32_t count, const char* what, const trace::Where& where)
+    StageNumber(const Leaf<std::uint32_t>& number, std::uint32_t count, const char* what, const Where& where)
         : Leaf(number), count(count), what(what), where(where) {}
     std::uint32_t count;
     const char* what;  // "pipeline"
-    trace::Where where;
+    Where where;
 };
 
 /// A row of a tile, and a unit of it.
@@ -107,7 +107,7 @@ public:
                   "SharedTile: 0, 32, 64 or 128 bytes are swizzled");
     static_assert(swizzle == 0 || row_bytes % swizzle == 0, "SharedTile: a row is a whole number of swizzled panels");
 
-    explicit SharedTile(const trace::Where& where = trace::Where::current())
+    explicit SharedTile(const Where& where = Where::current())
         : bytes_(Shared<std::uint8_t, std::size_t{stages} * stage_bytes>(where).flat()), where_(where) {}
 
     static SwizzledLayout layout() { return shape.layout(); }
@@ -132,13 +132,13 @@ public:
     static auto turn(const auto& row) { return shape.turn(row); }
 
     /// An error at capture if eight rows of 16 bytes, as load_matrix reads them at once, meet in a bank.
-    void check_matrices(const trace::Where& where) const {
+    void check_matrices(const Where& where) const {
         if (!conflicts_) require_no_conflicts(layout(), sizeof(T), where);
     }
 
 private:
     SharedBytes bytes_;
-    trace::Where where_;
+    Where where_;
     bool conflicts_ = false;
 };
 
@@ -151,10 +151,8 @@ struct StageBytes {
     /// Element (i, j), to read or to store.
     template <class T>
     auto element(const Word& i, const Word& j) const {
-        const auto out = bytes.as<T>()[(first + tile.place(i, j)) / std::uint32_t(sizeof(T))];
-        trace::Slot slot = out.slot();
-        slot.rows = {.bytes = tile.panel_row(), .swizzle = tile.swizzle};
-        return Subscript<T, trace::Direction::ReadWrite>(slot);
+        return bytes.as<T>()[(first + tile.place(i, j)) / std::uint32_t(sizeof(T))].in_rows(tile.panel_row(),
+                                                                                            tile.swizzle);
     }
 };
 

@@ -94,7 +94,7 @@ public:
     }
 
 private:
-    Indexable<std::uint32_t, trace::Direction::ReadWrite> memory_;
+    Indexable<std::uint32_t, Direction::ReadWrite> memory_;
     Regs<Vec<std::uint32_t, 4>, loads> words_;
     u16 rest_;
     u32 quad_, end_;  // of the array: the first that this thread loads, and the first that nobody does

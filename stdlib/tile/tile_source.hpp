@@ -20,9 +20,9 @@
 #include <string>
 #include <vector>
 
+#include "dsl/kernel/expect.hpp"
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/memory/async.hpp"
-#include "dsl/record/complaint.hpp"
 #include "dsl/threads/simt.hpp"
 #include "stdlib/tile/shared_tile.hpp"
 
@@ -56,7 +56,7 @@ public:
 
 protected:
     TileCopies(const TileShape& tile, std::uint32_t threads, Along along, const In<T, 2>& x, const Word& first,
-               const TileAccess& access, const trace::Where& where)
+               const TileAccess& access, const Where& where)
         : tile_(tile), threads_(threads), along_(along), x_(x), first_(word(first)), access_(access), start_(start()) {
         if (is_by_elements()) return;
         const std::uint32_t width = access.bytes / sizeof(T);
@@ -89,7 +89,7 @@ protected:
         }
     }
 
-    void load(const StageBytes& to, const Word& slice, const trace::Where& where) const {
+    void load(const StageBytes& to, const Word& slice, const Where& where) const {
         if (is_by_elements()) return load_elements(to, word(slice));
         const auto number = word(slice);
         const bool is_for_all = rows_of_pass() * units_of_row() == threads_;
@@ -103,15 +103,15 @@ protected:
 private:
     bool is_along_rows() const { return along_ == Along::Rows; }
     /// An error of a launch whose matrix cannot be accessed by so many bytes.
-    void expect_access(const trace::Where& where) const {
-        trace::Expected expected{
+    void expect_access(const Where& where) const {
+        Expected expected{
             .multiple = access_.bytes,
             .what = "a TileSource copies " + std::to_string(access_.bytes) + " bytes of a row at once",
             .hint = "rows begin at such multiples, and are as long: otherwise copy by fewer bytes, or, 0, by elements"};
-        trace::expect_aligned(x_.array(), expected, where);
+        expect_aligned(x_, expected, where);
         expected.multiple /= sizeof(T);
-        trace::expect_multiple(x_.pitch().recorded(), expected, where);
-        trace::expect_multiple(x_.extent(1).recorded(), expected, where);
+        expect_multiple(x_.pitch(), expected, where);
+        expect_multiple(x_.extent(1), expected, where);
     }
 
     UnitOfRow start() const {
@@ -132,7 +132,7 @@ private:
 
     bool is_stepped() const { return is_along_rows() && access_.saves_registers; }
 
-    void copy_passes(const StageBytes& to, const U32& number, const trace::Where& where) const {
+    void copy_passes(const StageBytes& to, const U32& number, const Where& where) const {
         const auto row = value(number * tile_.rows + start_.row);
         const auto step = value(mul_wide(x_.pitch(), rows_of_pass() * std::uint32_t(sizeof(T))));
         std::vector<Leaf<std::uint64_t>> further{offset(number)};
@@ -205,7 +205,7 @@ private:
     UnitOfRow start_;  // what the thread copies first of a tile
     std::vector<U32> places_, slices_;
     std::vector<U32> steps_;  // Along::Rows: their product is a slice's distance in bytes
-    std::vector<Indexable<std::uint8_t, trace::Direction::Read>> pointers_;
+    std::vector<Indexable<std::uint8_t, Direction::Read>> pointers_;
 };
 
 }  // namespace detail
@@ -218,13 +218,12 @@ class TileSource : public detail::TileCopies<typename Tile::element_type> {
 
 public:
     /// The tiles begin at row `first` of x, or, Along::Rows, at column `first`. x is not empty.
-    TileSource(const In<T, 2>& x, const Word& first, const TileAccess& access,
-               const trace::Where& where = trace::Where::current())
+    TileSource(const In<T, 2>& x, const Word& first, const TileAccess& access, const Where& where = Where::current())
         : detail::TileCopies<T>(Tile::shape, threads, along, x, first, access, where) {}
 
     /// Begins to copy a slice; beyond the last one are zeros. Threads see it behind copy_commit(), copy_wait() and
     /// sync_block().
-    void load(const TileStage<Tile>& to, const Word& slice, const trace::Where& where = trace::Where::current()) const {
+    void load(const TileStage<Tile>& to, const Word& slice, const Where& where = Where::current()) const {
         detail::TileCopies<T>::load(to, slice, where);
     }
 };

@@ -29,7 +29,7 @@ using Lanes = LaneValues<float, LaneShape<std::size_t(N)>>;
 inline Lanes<1> one_lane(const Leaf<float>& v) { return IncomingLanes<float, LaneShape<1>>(v).values(); }
 
 /// Elements N * i ... N * i + N - 1.
-template <int N, class E, trace::Direction direction>
+template <int N, class E, Direction direction>
 Lanes<N> load_lanes(const Indexable<E, direction>& x, const auto& i) {
     if constexpr (N == 1) {
         return one_lane(value(cast<f32>(x[i])));
@@ -39,7 +39,7 @@ Lanes<N> load_lanes(const Indexable<E, direction>& x, const auto& i) {
 }
 
 /// The same where the condition is true, and `other` where it is not.
-template <int N, class E, trace::Direction direction>
+template <int N, class E, Direction direction>
 Lanes<N> load_lanes_if(const auto& condition, const Indexable<E, direction>& x, const auto& i, float other) {
     if constexpr (N == 1) {
         return one_lane(value(cast<f32>(x.load_if(condition, i, other))));
@@ -49,7 +49,7 @@ Lanes<N> load_lanes_if(const auto& condition, const Indexable<E, direction>& x, 
 }
 
 /// Each rounded to the array's type, to nearest.
-template <class E, trace::Direction direction, Lanewise<float> V>
+template <class E, Direction direction, Lanewise<float> V>
 void store_lanes(const Indexable<E, direction>& y, const auto& i, const V& v) {
     constexpr int N = V::lane_shape::lanes;
     if constexpr (N == 1)
@@ -57,7 +57,7 @@ void store_lanes(const Indexable<E, direction>& y, const auto& i, const V& v) {
     else
         y.template vec<N>(i) = cast<E>(v);
 }
-template <class E, trace::Direction direction, Lanewise<float> V>
+template <class E, Direction direction, Lanewise<float> V>
 void store_lanes_if(const auto& condition, const Indexable<E, direction>& y, const auto& i, const V& v) {
     if constexpr (V::lane_shape::lanes == 1)
         y.store_if(condition, i, cast<E>(v[0]));

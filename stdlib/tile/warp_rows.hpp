@@ -34,8 +34,7 @@ class WarpCopies {
     using U64 = Leaf<std::uint64_t>;
 
 protected:
-    WarpCopies(const TileShape& tile, const Indexable<T, trace::Direction::Read>& from, const Word& pitch,
-               std::uint32_t bytes)
+    WarpCopies(const TileShape& tile, const Indexable<T, Direction::Read>& from, const Word& pitch, std::uint32_t bytes)
         : tile_(tile), elements_(from), pitch_(word(pitch)), bytes_(bytes) {}
 
     void load(const StageBytes& stage, const U64& first, const U32& to, const std::optional<U32>& from) const {
@@ -86,7 +85,7 @@ private:
     }
 
     TileShape tile_;
-    Indexable<T, trace::Direction::Read> elements_;
+    Indexable<T, Direction::Read> elements_;
     U32 pitch_;
     std::uint32_t bytes_;
     // What the lane copies in the first pass.
@@ -109,7 +108,7 @@ class WarpRows : detail::WarpCopies<typename Tile::element_type> {
 public:
     /// Rows are `pitch` elements apart. They, and what is loaded first, begin at multiples of `bytes` bytes, 16, 8 or
     /// 4, which are copied at once; 0: elements are loaded and stored.
-    WarpRows(const Indexable<T, trace::Direction::Read>& from, const Word& pitch, std::uint32_t bytes)
+    WarpRows(const Indexable<T, Direction::Read>& from, const Word& pitch, std::uint32_t bytes)
         : detail::WarpCopies<T>(Tile::shape, from, pitch, bytes) {}
 
     /// Begins to copy the rows from element `first` on, of which those before `to` are there, or from `from` to there;

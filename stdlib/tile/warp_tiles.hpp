@@ -28,8 +28,7 @@ protected:
     static_assert(major == Major::K || sizeof(T) == 2, "only 16-bit elements are transposed on the way to registers");
     static constexpr std::uint32_t k_of_step = 32 / sizeof(T);
 
-    Factor(const Tile& tile, const Word& row, const Word& piece, const trace::Where& where)
-        : pieces_(tile, row, piece) {
+    Factor(const Tile& tile, const Word& row, const Word& piece, const Where& where) : pieces_(tile, row, piece) {
         tile.check_matrices(where);
     }
     /// N matrices: `tiles` of 16 rows or columns of the factor further, `step` steps along k.
@@ -38,11 +37,10 @@ protected:
         constexpr bool transposed = major == Major::MN;
         const auto place =
             transposed ? pieces_.at(stage, k_of_step * step, 2 * tiles) : pieces_.at(stage, 16 * tiles, 2 * step);
-        trace::Recorded words[N];
-        trace::load_matrix(place.slot(), {.count = N, .transposed = transposed}, words, trace::Where::current());
-        LaneValues<std::uint32_t, LaneShape<N>> out;
-        for (int r = 0; r < N; ++r) out.set(std::size_t(r), words[r]);
-        return out;
+        if constexpr (transposed)
+            return load_matrix_transposed<N>(place);
+        else
+            return load_matrix<N>(place);
     }
 
 private:
@@ -58,7 +56,7 @@ class LeftFactor : detail::Factor<typename M::A, Tile, major> {
 
 public:
     static constexpr std::uint32_t k = major == Major::K ? Tile::columns : Tile::rows;
-    LeftFactor(const Tile& tile, const Word& first, const trace::Where& where = trace::Where::current())
+    LeftFactor(const Tile& tile, const Word& first, const Where& where = Where::current())
         : Base(tile,
                major == Major::K ? value(word(first) + lane_id() % 16u) : value(lane_id() / 16u * 8u + lane_id() % 8u),
                major == Major::K
@@ -92,7 +90,7 @@ class RightFactor : detail::Factor<typename M::B, Tile, major> {
 
 public:
     static constexpr std::uint32_t k = major == Major::K ? Tile::columns : Tile::rows;
-    RightFactor(const Tile& tile, const Word& first, const trace::Where& where = trace::Where::current())
+    RightFactor(const Tile& tile, const Word& first, const Where& where = Where::current())
         : Base(tile,
                major == Major::K ? value(word(first) + lane_id() / 16u * 8u + lane_id() % 8u) : value(lane_id() % 16u),
                major == Major::K ? value(lane_id() / 8u % 2u)
@@ -124,7 +122,7 @@ public:
     using product = M;
     static constexpr std::uint32_t m = m_, n = n_, rows = m / 16, columns = n / 8;
     using Sum = typename M::C::element_type;
-    explicit WarpTiles(Sum start, const trace::Where& where = trace::Where::current()) {
+    explicit WarpTiles(Sum start, const Where& where = Where::current()) {
         for (auto& fragment : sums_) fragment = typename M::C::Incoming(start, where);
     }
 

@@ -63,7 +63,7 @@ public:
     static constexpr std::uint32_t count = count_, m = 64 * count, n = W::n;
     using Sum = typename W::C::element_type;
 
-    explicit WarpgroupTiles(Sum start, const trace::Where& where = trace::Where::current()) {
+    explicit WarpgroupTiles(Sum start, const Where& where = Where::current()) {
         for (auto& fragment : sums_) fragment = typename W::C::Incoming(start, where);
     }
 

@@ -2,7 +2,7 @@
 // clang-format off
 // What a struct parameter may be.
 // expect: a kernel takes a struct as Struct<Params>, and reads its fields as p[&Params::scale]
-// expect: Struct<Params> is a parameter if BOOST_HANA_DEFINE_STRUCT defines Params, with integers, floats, bool, and structs of these
+// expect: Struct<Params> is a parameter if BOOST_HANA_DEFINE_STRUCT defines Params, with integers, floats, bool, slices and views of buffers, and structs of these
 // expect: the fields of a struct parameter, and of a name for an element, are read-only: copy one to a variable, f32 scale = p[&Params::scale], or all of them, Var<Params> mine = p
 // expect: this name refers to a struct that was read from memory: declare it as Var<Body> to change it, or write bodies[i] = ... to store
 // expect: a struct is assigned from a struct of the same type: a variable, an element, a parameter, or a host struct

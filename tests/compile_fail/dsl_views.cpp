@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // What a view allows.
-// expect: a parameter has rank 1, 2 or 3: In<float>, In<float, 2>, In<float, 3>
+// expect: a parameter has rank 1 to 5: In<float>, In<float, 2>, In<float, 3>
 // expect: In<T> and Constant<T> are read-only: declare the parameter as InOut<T> or Out<T> to store
 // expect: Out<T> is write-only: declare the parameter as InOut<T>
 // expect: an index is a u32 or a u64: convert it with cast<u32>()
@@ -25,5 +25,5 @@ void misuse(In<float, 2> A, Out<float, 2> B, InOut<half, 3> T, In<float> x, u32 
     a = x[1, 2];
     T.vec<3>(0, 1, 2);
 }
-void deep(In<float, 4>& x) { x.pitch(); }
+void deep(In<float, 6>& x) { x.pitch(); }
 void device_elements(In<f32, 2>& x) { x.pitch(); }

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "codegen/report/report.hpp"
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/registry.hpp"
 #include "tools/testing/golden.hpp"
 
 namespace ikat {
@@ -13,7 +13,7 @@ namespace {
 
 KernelReport report_of(const std::string& name, const std::string& target) {
     const stdlib::Entry* entry = stdlib::find(name);
-    if (!entry) throw Error("no kernel called " + name, "stdlib/registry.cpp lists them");
+    if (!entry) throw Error("no kernel called " + name, "stdlib/catalogue/registry.cpp lists them");
     return report(compile(entry->handle().ast(), {.target = target, .pressure = true}));
 }
 

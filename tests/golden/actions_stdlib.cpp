@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "codegen/pipeline/compile.hpp"
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/registry.hpp"
 #include "tools/testing/golden.hpp"
 
 namespace ikat {
@@ -15,7 +15,7 @@ namespace {
 
 const ast::KernelTree& kernel_of(const std::string& name) {
     const stdlib::Entry* entry = stdlib::find(name);
-    if (!entry) throw Error("no kernel called " + name, "stdlib/registry.cpp lists them");
+    if (!entry) throw Error("no kernel called " + name, "stdlib/catalogue/registry.cpp lists them");
     return entry->handle().ast();
 }
 

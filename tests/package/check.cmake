@@ -45,6 +45,18 @@ file(WRITE ${scratch}/alone/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)
 add_library(alone OBJECT row_sum.cpp)\ntarget_link_libraries(alone PRIVATE ikat::ikat)\n")
 run(${CMAKE_COMMAND} -S ${scratch}/alone -B ${scratch}/alone/build -DCMAKE_PREFIX_PATH=${scratch}/parts -DCMAKE_CXX_COMPILER=${COMPILER})
 
+# The compiler alone: neither the runtime nor the kernels are linked.
+file(WRITE ${scratch}/compiler/compiler.cpp "#include <cstdio>\n#include <ikat/compile.hpp>\n#include <ikat/dsl.hpp>\nusing namespace ikat;\n\
+int main() {\n    const auto twice = kernel(\"twice\", params(\"x\"), [](InOut<float> x) { x[global_id().x] *= 2; });\n\
+    std::puts(compile(twice.ast()).ptx.c_str());\n}\n")
+file(WRITE ${scratch}/compiler/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)\nproject(compiler CXX)\nfind_package(ikat REQUIRED)\n\
+add_executable(compiler compiler.cpp)\ntarget_link_libraries(compiler PRIVATE ikat::core)\n")
+run(${CMAKE_COMMAND} -S ${scratch}/compiler -B ${scratch}/compiler/build -DCMAKE_PREFIX_PATH=${scratch}/parts -DCMAKE_BUILD_TYPE=Debug
+  -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} "-DCMAKE_CXX_FLAGS_DEBUG=${FLAGS}")
+run(${CMAKE_COMMAND} --build ${scratch}/compiler/build)
+run(${scratch}/compiler/build/compiler)
+expect(".visible .entry twice(")
+
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${scratch}/installed)
 file(RENAME ${scratch}/installed ${prefix})
 

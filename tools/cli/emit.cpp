@@ -17,7 +17,7 @@
 #include "codegen/ptx/text/module.hpp"
 #include "codegen/support/digest.hpp"
 #include "runtime/device.hpp"
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/registry.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/files.hpp"
 #include "tools/cli/function_call.hpp"

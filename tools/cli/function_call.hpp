@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/exec/recorder.hpp"
-#include "stdlib/functions.hpp"
+#include "stdlib/spec/functions.hpp"
 #include "tools/cli/run_arguments.hpp"
 
 namespace ikat::cli {

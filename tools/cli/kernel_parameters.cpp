@@ -18,7 +18,12 @@ std::vector<KernelParameter> parameters_of(const KernelInfo& kernel) {
 }
 
 std::string signature(const KernelInfo& kernel) {
-    constexpr std::string_view extents[] = {"", "", "rows x columns", "planes x rows x columns"};
+    constexpr std::string_view extents[] = {"",
+                                            "",
+                                            "rows x columns",
+                                            "planes x rows x columns",
+                                            "volumes x planes x rows x columns",
+                                            "sets x volumes x planes x rows x columns"};
     std::string out = kernel.name + "(";
     for (const KernelParameter& of : parameters_of(kernel)) {
         const ir::Parameter& parameter = kernel.parameters[of.number];
@@ -43,8 +48,9 @@ void append_shape(const KernelParameter& parameter, const std::string& text, con
     if (shape.size() != parameter.view->rank)
         throw Error(fmt::format("argument '{}' has a shape of rank {}, but parameter '{}' is of rank {}", text,
                                 shape.size(), parameter.name, parameter.view->rank),
-                    parameter.view->rank == 2 ? "give the buffer rows and columns: f32[300x250]"
-                                              : "give the buffer planes, rows and columns: f32[4x300x250]");
+                    parameter.view->rank == 2   ? "give the buffer rows and columns: f32[300x250]"
+                    : parameter.view->rank == 3 ? "give the buffer planes, rows and columns: f32[4x300x250]"
+                                                : "give the buffer all its extents: f32[2x4x300x250]");
     for (const std::uint64_t extent : shape) out.push_back({.type = ir::Type::U32, .bits = extent});
     for (std::size_t d = 1; d < shape.size(); ++d) {
         std::uint64_t pitch = 1;

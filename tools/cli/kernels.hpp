@@ -3,8 +3,8 @@
 #pragma once
 #include <string>
 
-#include "stdlib/aliases.hpp"
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/aliases.hpp"
+#include "stdlib/catalogue/registry.hpp"
 
 namespace ikat::cli {
 

@@ -11,7 +11,7 @@
 #include "codegen/ptx/text/module.hpp"
 #include "runtime/device.hpp"
 #include "runtime/emulator/core/checks/suppressions.hpp"
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/registry.hpp"
 #include "tools/cli/check.hpp"
 #include "tools/cli/entry.hpp"
 #include "tools/cli/files.hpp"

@@ -8,8 +8,8 @@
 
 #include "runtime/emulator/core/checks/checks.hpp"
 #include "runtime/emulator/core/schedule.hpp"
-#include "stdlib/functions.hpp"
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/registry.hpp"
+#include "stdlib/spec/functions.hpp"
 #include "tools/cli/check.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/kernels.hpp"

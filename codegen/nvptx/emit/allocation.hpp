@@ -6,8 +6,7 @@
 #pragma once
 #include <string_view>
 
-#include "codegen/ir/function.hpp"
-#include "regalloc/regalloc.hpp"
+#include "codegen/target.hpp"
 
 namespace ikat::nvptx {
 
@@ -39,15 +38,6 @@ constexpr regalloc::Class pool_of(ir::Type type) {
 
 /// Whether the instruction is written as an operand of its users: it has no register and is not emitted itself.
 constexpr bool is_immediate(ir::Op op) { return op == ir::Op::Const || op == ir::Op::Symbol; }
-
-/// A function's registers. Its instructions and the problem's are numbered alike, block by block.
-struct Registers {
-    regalloc::Problem problem;
-    std::vector<regalloc::LiveRange> ranges;  // by ir::Value; no_id for a value without a register
-    regalloc::Allocation allocation;
-
-    regalloc::Register of(ir::Value value) const { return allocation.registers[index(ranges[index(value)])]; }
-};
 
 Registers allocate(const ir::Function& fn, const regalloc::Options& options);
 

@@ -20,4 +20,8 @@ struct Emitted {
 Emitted emit(const ir::Module& module, std::span<const Registers> registers, const ptx::Target& target,
              bool line_info = false);
 
+/// Its text.
+TargetText emit_text(const ir::Module& module, std::span<const Registers> registers, const ptx::Target& target,
+                     bool line_info);
+
 }  // namespace ikat::nvptx

@@ -5,10 +5,11 @@
 namespace ikat::ir {
 class Function;
 }
+namespace ikat {
+struct Registers;
+}
 
 namespace ikat::nvptx {
-
-struct Registers;
 
 SourcePressure pressure_of(const ir::Function& fn, const Registers& registers);
 

@@ -12,7 +12,7 @@
 //     - No unreachable blocks, blocks in the order in which they are emitted, loops contiguous; an edge with arguments
 //       leaves a block with one successor or enters one with one predecessor.
 //
-// These are its steps, one per file, in the order of the table in pipeline/stages.cpp, which has those of
+// These are its steps, one per file, in the order of the table in nvptx/target.cpp, which has those of
 // legalise/legalise.hpp between them. Each returns what it has changed.
 #pragma once
 #include <cstdint>
@@ -26,25 +26,12 @@ namespace ikat::nvptx {
 
 using analysis::Changed;
 
-inline constexpr unsigned most_elements = 4;  // of a vector in memory
-
-/// shared.cpp. Shared arrays that exceed what a block has without asking become one dynamic array. Throws Error if the
-/// target does not have as much.
-Changed merge_shared(ir::Function& fn, const ptx::Target& target);
-
-/// copies.cpp. Copies that go on behind their instruction, and stores of matrices, if the target has none, become loads
-/// and stores.
-Changed expand_copies(ir::Function& fn, analysis::Context& context, const ptx::Target& target);
-
 /// indices.cpp. Addresses become sums and products.
 Changed expand_addresses(ir::Function& fn, analysis::Context& context);
 
 /// address.cpp. Constants move from address arithmetic into the memory access; loads of what the kernel only
 /// reads take the read-only path.
 Changed fold_addresses(ir::Function& fn, analysis::Context& context);
-
-/// atomics.cpp. Atomics that the target does not have become loops.
-Changed expand_atomics(ir::Function& fn, const ptx::Target& target);
 
 /// print.cpp. Prepares prints for vprintf: format and promoted values.
 Changed expand_prints(ir::Function& fn);

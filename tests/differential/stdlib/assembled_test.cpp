@@ -6,7 +6,7 @@
 #include "codegen/kernel/section.hpp"
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/ptx/text/module.hpp"
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/registry.hpp"
 #include "tests/catch.hpp"
 #include "tests/ptxas.hpp"
 #include "tests/targets.hpp"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/registry.hpp"
 #include "tests/catch.hpp"
 
 namespace ikat::test {

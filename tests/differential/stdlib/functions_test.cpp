@@ -6,8 +6,8 @@
 #include <cstring>
 #include <random>
 
-#include "stdlib/functions.hpp"
 #include "stdlib/gemm/tensor_kernels.hpp"
+#include "stdlib/spec/functions.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
 #include "tests/message.hpp"

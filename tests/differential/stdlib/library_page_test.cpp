@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "dsl/record/capture.hpp"
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/registry.hpp"
 #include "tests/catch.hpp"
 #include "tools/testing/golden.hpp"
 

@@ -8,7 +8,7 @@
 #include "stdlib/conv/conv2d.hpp"
 #include "stdlib/gemm/gemv.hpp"
 #include "stdlib/layout/layout.hpp"
-#include "stdlib/reduce/dot.hpp"
+#include "stdlib/reduction/dot.hpp"
 #include "stdlib/reference/reference.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"

@@ -2,9 +2,11 @@
 // Quantised weights with special scales, bit for bit; activations with special values; the functions on buffers.
 #include "stdlib/quantised/quantised.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
+#include "stdlib/gemm/tensor_core.hpp"
 #include "stdlib/reference/quantised.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
@@ -82,4 +84,65 @@ TEST_CASE("quantised products on buffers") {
                       Catch::Contains("but x has fewer than 2^32 bytes"));
     CHECK_THROWS_WITH(stdlib::dequantise(device, Quantised::Q8_0, w, y),
                       Catch::Contains("'y' has 1 elements, 32 are needed"));
+}
+
+TEST_CASE("quantised weights as a view: format, rows and columns go with it") {
+    const runtime::Device device = test::open_device();
+    for (const Quantised format : formats) {
+        INFO("format " << int(format));
+        const std::uint32_t columns = 2 * stdlib::weights_of(format), rows = 6;
+        const auto blocks = test::random_blocks(format, 2 * rows, 7, false);
+        const auto w = device.upload(blocks, "w");
+        const auto W = stdlib::quantised_view(w, format, {rows, columns});
+        CHECK(W.type_name() == runtime::find_info(format)->name);
+        const auto numbers = test::random_elements<float>(columns, 1, -1, 1);
+        const auto x = device.upload(numbers, "x");
+        auto y = device.buffer<float>(rows, "y"), same = device.buffer<float>(rows, "same");
+        stdlib::gemv(device, W, x, y);
+        stdlib::gemv(device, format, w, x, same, rows, columns);
+        CHECK(y.download() == same.download());
+
+        auto q = device.buffer<std::uint32_t>(columns / 32 * 9, "q");
+        stdlib::quantise_q8_1(device, x, q);
+        stdlib::gemv(device, W, q, y);
+        stdlib::gemv(device, format, w, q, same, rows, columns);
+        CHECK(y.download() == same.download());
+
+        auto all = device.buffer<float>(rows * columns, "all");
+        stdlib::dequantise(device, W, all);
+        const auto want = stdlib::reference::dequantise(format, blocks), got = all.download();
+        CHECK(std::ranges::equal(got, want, {}, std::bit_cast<std::uint32_t, float>,
+                                 std::bit_cast<std::uint32_t, float>));
+        // The last rows alone: a part begins at a multiple of 16 bytes.
+        const auto last = w.slice(8 * stdlib::bytes_of(format), 4 * stdlib::bytes_of(format));
+        stdlib::gemv(device, stdlib::quantised_view(last, format, {2, columns}), x, y);
+        stdlib::gemv(device, format, w, x, same, rows, columns);
+        const auto part = y.download(), whole = same.download();
+        CHECK(std::equal(part.begin(), part.begin() + 2, whole.begin() + 4));
+        // A copy takes the blocks as they are.
+        auto copy = device.buffer<std::uint8_t>(blocks.size(), "copy");
+        runtime::Queue(device).copy(runtime::MutableTensorView(stdlib::quantised_view(copy, format, {rows, columns})),
+                                    W);
+        CHECK(copy.download() == blocks);
+    }
+}
+
+TEST_CASE("views of quantised weights that there cannot be, and that a function does not take") {
+    const runtime::Device device = test::open_device();
+    const auto w = device.buffer<std::uint8_t>(2 * 144, "w");
+    auto x = device.buffer<float>(256, "x"), y = device.buffer<float>(2, "y");
+    CHECK_THROWS_WITH(stdlib::quantised_view(w, Quantised::Q4_K, {2, 128}),
+                      Catch::Contains("a row of 128 weights is not whole blocks of q4_k"));
+    CHECK_THROWS_WITH(stdlib::quantised_view(w, Quantised::Q4_K, {3, 256}), Catch::Contains("432"));
+    CHECK_THROWS_WITH(stdlib::quantised_view(w, Quantised(77), {1, 256}), Catch::Contains("there is no format 77"));
+    const auto W = stdlib::quantised_view(w, Quantised::Q4_K, {2, 256});
+    CHECK_THROWS_WITH(stdlib::gemv(device, x.view(1, 256), x, y),
+                      Catch::Contains("gemv: W has elements of f32") && Catch::Contains("quantised_view"));
+    CHECK_THROWS_WITH(stdlib::gemv(device, W, y, y), Catch::Contains("'x' has 2 elements, 256 are needed"));
+    CHECK_THROWS_WITH(stdlib::gemm_tensor_core(device, W, x.view(256, 1), y.view(2, 1)),
+                      Catch::Contains("A has elements of q4_k"));
+    CHECK_THROWS_WITH(
+        runtime::Queue(device).copy(runtime::MutableTensorView(stdlib::quantised_view(w, Quantised::Q5_K, {1, 256})),
+                                    stdlib::quantised_view(w, Quantised::Q4_K, {1, 256})),
+        Catch::Contains("different types"));
 }

@@ -25,6 +25,7 @@ double small(std::size_t i) { return double((i * 2654435761u >> 7) % 129) / 64 -
 struct Ragged {
     std::vector<std::uint32_t> queries, keys;  // where sequences begin and end
     std::uint32_t heads = 4, kv_heads = 2, d = 64, block = 64;
+    std::uint32_t bias_heads = 0;  // 0: there is no bias
     AttentionOptions options{};
 };
 
@@ -57,8 +58,21 @@ void check_ragged(const Device& device, const Ragged& is) {
     const auto part_of_sums = [&](auto& buffer, std::uint32_t first, std::uint32_t last) {
         return buffer.slice(first, buffer.size() - first).view(1, is.heads, last - first).pitched(of_log_sum, all);
     };
+    // A row for each query, with an element for each key of the longest sequence, and some more.
+    std::uint32_t columns = 3;
+    for (std::size_t s = 0; s + 1 < is.keys.size(); ++s) columns = std::max(columns, is.keys[s + 1] - is.keys[s] + 3);
+    std::vector<T> biases;
+    for (std::size_t n = 0; n < std::max(is.bias_heads, 1u) * std::size_t(all) * columns; ++n)
+        biases.push_back(T(float(small(n + 3))));
+    const auto bias = device.upload(biases, "bias");
+    const auto bias_of = [&](std::uint32_t first, std::uint32_t last, std::uint32_t keys) {
+        return bias.slice(std::uint64_t(first) * columns, bias.size() - std::uint64_t(first) * columns)
+            .view(1, is.bias_heads, last - first, keys)
+            .pitched(bias.size(), std::uint64_t(all) * columns, columns);
+    };
     AttentionOptions options = is.options;
     options.queries_of_block = is.block;
+    if (is.bias_heads) options.bias = bias_of(0, all, columns);
     options.query_offsets = query_offsets, options.key_offsets = key_offsets;
     options.log_sum = part_of_sums(log_sum, 0, all);
     flash_attention(device, part(q, is.heads, 0, all), part(k, is.kv_heads, 0, is.keys.back() + 2),
@@ -67,6 +81,7 @@ void check_ragged(const Device& device, const Ragged& is) {
     for (std::size_t s = 0; s + 1 < is.queries.size(); ++s) {
         const std::uint32_t first = is.queries[s], last = is.queries[s + 1], key = is.keys[s], end = is.keys[s + 1];
         options.log_sum = part_of_sums(log_sum_one_by_one, first, last);
+        if (is.bias_heads) options.bias = bias_of(first, last, end - key);
         flash_attention(device, part(q, is.heads, first, last), part(k, is.kv_heads, key, end),
                         part(v, is.kv_heads, key, end), part(o_one_by_one, is.heads, first, last), options);
     }
@@ -102,6 +117,8 @@ TEMPLATE_TEST_CASE("ragged attention: sequences of different lengths give what c
         {.queries = {0, 130, 390}, .keys = {0, 100, 300}, .heads = 1, .kv_heads = 1, .block = 128},
         {.queries = {0, 40, 80}, .keys = {2, 100, 300}, .d = 80, .options = {.behind = 30, .soft_cap = 3}},
         {.queries = {0, 127, 128, 300}, .keys = {0, 90, 91, 92}, .d = 256},
+        {.queries = {3, 8, 8, 138, 202}, .keys = {1, 71, 74, 203, 203}, .bias_heads = 4},
+        {.queries = {0, 40, 110}, .keys = {0, 100, 300}, .bias_heads = 1, .options = {.causal = true, .soft_cap = 3}},
     };
     std::size_t number = 0;
     for (Ragged is : cases) {
@@ -181,8 +198,8 @@ TEST_CASE("ragged attention: calls that do not fit together") {
         run(x.view(2, 1, 4, 64), x.view(2, 1, 5, 64), x.view(2, 1, 5, 64), y.view(2, 1, 4, 64), with(words, words)),
         Contains("Q is 2 x 1 x 4 x 64, with offsets"));
     AttentionOptions biased = with(words, words);
-    biased.bias = x.view(4, 5);
-    CHECK_THAT(run(q, k, k, o, biased), Contains("a bias, with offsets"));
+    biased.bias = x.view(5, 5);  // not a row for each query
+    CHECK_THAT(run(q, k, k, o, biased), Contains("the bias is 1 x 1 x 5 x 5, not 1 x 1 x 4 x 5"));
     auto freed = std::optional(device.buffer<std::uint32_t>(64, "freed"));
     const TensorView gone = *freed;
     freed.reset();

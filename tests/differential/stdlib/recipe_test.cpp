@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every kernel of the library, in each of its types, against the reference of its recipe, at all the sizes of
 // samples.cpp; and what recipes have to say.
-#include "stdlib/recipe.hpp"
+#include "stdlib/spec/recipe.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "codegen/ast/ast.hpp"
 #include "codegen/support/half.hpp"
 #include "dsl/record/capture.hpp"
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/registry.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
 #include "tests/differential/stdlib/samples.hpp"

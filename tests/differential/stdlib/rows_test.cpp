@@ -7,9 +7,9 @@
 #include <span>
 #include <string>
 
+#include "stdlib/catalogue/registry.hpp"
 #include "stdlib/norm/norm.hpp"
 #include "stdlib/reference/reference.hpp"
-#include "stdlib/registry.hpp"
 #include "stdlib/softmax/softmax.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"

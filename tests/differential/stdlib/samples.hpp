@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "stdlib/example.hpp"
+#include "stdlib/catalogue/registry.hpp"
 #include "stdlib/quantised/quantised.hpp"
-#include "stdlib/registry.hpp"
+#include "stdlib/spec/example.hpp"
 
 namespace ikat::test {
 

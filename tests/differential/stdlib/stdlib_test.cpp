@@ -7,7 +7,7 @@
 #include "stdlib/elementwise/saxpy.hpp"
 #include "stdlib/gemm/gemm.hpp"
 #include "stdlib/reduce/reduce.hpp"
-#include "stdlib/reduce/reduction.hpp"
+#include "stdlib/reduction/reduction.hpp"
 #include "stdlib/reference/reference.hpp"
 #include "stdlib/tile/vectors.hpp"
 #include "tests/catch.hpp"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/registry.hpp"
 
 namespace ikat::test {
 

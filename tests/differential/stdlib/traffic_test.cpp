@@ -9,7 +9,7 @@
 
 #include "codegen/ast/ast.hpp"
 #include "runtime/device.hpp"
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/registry.hpp"
 #include "tests/catch.hpp"
 #include "tests/differential/stdlib/traffic_table.hpp"
 

@@ -9,6 +9,7 @@
 #include "codegen/analysis/context.hpp"
 #include "codegen/ir/edit/split.hpp"
 #include "codegen/ir/text/parse.hpp"
+#include "codegen/nvptx/target.hpp"
 #include "codegen/pipeline/stages.hpp"
 #include "tests/catch.hpp"
 
@@ -58,19 +59,19 @@ std::string said_when_aborting(auto&& f) {
 }
 
 // Passes that say less than they do.
-Changed splits_and_says_nothing(ir::Function& fn, Context&, const ptx::Target*) {
+Changed splits_and_says_nothing(ir::Function& fn, Context&, const Target*) {
     ir::split_edge(fn, fn.entry(), 0);
     return Changed::Nothing;
 }
-Changed splits_and_says_instructions(ir::Function& fn, Context&, const ptx::Target*) {
+Changed splits_and_says_instructions(ir::Function& fn, Context&, const Target*) {
     ir::split_edge(fn, fn.entry(), 0);
     return Changed::Instructions;
 }
-Changed forgets_to_say(ir::Function& fn, Context&, const ptx::Target*) {
+Changed forgets_to_say(ir::Function& fn, Context&, const Target*) {
     fn[fn.entry()].instructions.pop_back();
     return Changed::Nothing;
 }
-Changed says_all(ir::Function& fn, Context&, const ptx::Target*) {
+Changed says_all(ir::Function& fn, Context&, const Target*) {
     ir::split_edge(fn, fn.entry(), 0);
     return Changed::ControlFlow;
 }
@@ -90,7 +91,7 @@ ir::Function meeting() {
   return
 })");
 }
-Changed moves_the_barrier(ir::Function& fn, Context&, const ptx::Target*) {
+Changed moves_the_barrier(ir::Function& fn, Context&, const Target*) {
     auto& from = fn[fn.entry()].instructions;
     const auto barrier = std::ranges::find_if(from, [&](ir::Inst inst) { return fn[inst].op == ir::Op::Barrier; });
     fn[ir::Block(1)].instructions.push_back(*barrier);
@@ -104,7 +105,7 @@ std::string said_of(decltype(pipeline::Stage::run) pass, ir::Function fn) {
         const pipeline::Stage stage{.name = "liar", .run = pass};
         const pipeline::Stage* const list[] = {&stage};
         pipeline::run(
-            list, {&fn, 1}, &ptx::target("sm_80"), [](auto&&...) {}, true);
+            list, {&fn, 1}, &nvptx::target("sm_80"), [](auto&&...) {}, true);
     });
 }
 
@@ -150,7 +151,7 @@ TEST_CASE("the steps of selection say what they change, and where they change no
     const auto that_change = [](ir::Function fn) {
         std::string out;
         pipeline::run(
-            pipeline::selection(), {&fn, 1}, &ptx::target("sm_80"),
+            pipeline::selection(nvptx::target("sm_80")), {&fn, 1}, &nvptx::target("sm_80"),
             [&](const pipeline::Stage& stage, auto&&, bool changed) {
                 if (changed) (out += stage.name) += ' ';
             },
@@ -167,5 +168,5 @@ TEST_CASE("a stage that moves a barrier to where only some threads come is found
     INFO(said);
     CHECK(said.find("after liar: ") != said.npos);
     CHECK(said.find("only some threads of a block can come to barrier 0") != said.npos);
-    CHECK(said_of([](ir::Function&, Context&, const ptx::Target*) { return Changed::Nothing; }, meeting()) == "");
+    CHECK(said_of([](ir::Function&, Context&, const Target*) { return Changed::Nothing; }, meeting()) == "");
 }

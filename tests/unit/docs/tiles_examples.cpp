@@ -186,6 +186,12 @@ TEST_CASE("docs/tiles.md: gemm_tensor_core") {
     gemm_tensor_core(device, A.view(m, k), B.view(n, k), C.view(m, n),                   // C = relu(A B + bias)
                      {.b = MatrixOrder::Columns, .activation = Activation::relu, .bias = bias});
     CHECK(C.download()[7] == bfloat16(0.0f));
+    const auto gate = device.upload(std::vector<bfloat16>(m * n, bfloat16(0.5f)), "gate");
+    gemm_tensor_core(device, A.view(m, k), B.view(k, n), C.view(m, n),                   // C = silu(A B + bias) * gate
+                     epilogue("silu_gated",
+                              [](auto sum, auto at, auto bias, auto gate) { return silu(sum + bias[at.column]) * gate[at]; },
+                              bias, gate.view(m, n)));
+    CHECK(std::abs(float(C.download()[7])) < 1e-6f);
     const GemmOptions halves{.parts = 2};
     const auto bytes = gemm_workspace(stream, A.view(m, k), B.view(k, n), C.view(m, n), halves);
     auto workspace = device.buffer<std::uint8_t>(bytes);

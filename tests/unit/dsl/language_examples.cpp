@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of docs/language.md, compiled and captured; those of threads that work together are in
-// threads_examples.cpp. tests/unit/docs compares the page with these files.
+// The examples of docs/language.md and the pages of docs/language, compiled and captured; those of threads that work
+// together are in threads_examples.cpp. tests/unit/docs compares the pages with these files.
 #include <ikat/ikat.hpp>
 #include <ikat/layout.hpp>
 
@@ -280,6 +280,14 @@ const auto functions = kernel("functions", [](In<float> x, Out<float> y) {
     y[0] = lerp(x[0], x[1], 0.5) + relu(x[2] * 2);
 });
 
+auto with_bias(bool has_bias) {
+    return kernel("with_bias", params("x", only_if(has_bias, "bias"), "y"), [](In<float> x, Optional<In<float>> bias, Out<float> y) {
+        u32 i = global_id().x;
+        f32 v = x[i];
+        if (bias) v += (*bias)[i];
+        y[i] = v;
+    });
+}
 const auto use_map = kernel("use_map", params("map", "y"), [](Bytes<128, 64> map, Out<float> y) {
     y[0] = map.read<float>(12) * cast<f32>(map.read<std::uint8_t>(127));
     u32 word;
@@ -294,7 +302,7 @@ const auto scale = kernel("scale", params("x", "n"), [](InOut<float> x, u32 n) {
                        .launch_bounds(256, 2)
                        .max_registers(64);
 
-TEST_CASE("the layouts of docs/language.md are right") {
+TEST_CASE("the layouts of docs/language are right") {
     const Layout tile({8, 8}, {8, 1});                         // (8,8):(8,1), by rows
     const auto swizzled = compose(Swizzle(3, 0, 3), tile);     // Sw<3,0,3> o (8,8):(8,1)
     const Layout left = compose(tile, Layout({8, 4}, {1, 8})); // columns 0 to 3: (8,4):(8,1)
@@ -307,7 +315,7 @@ TEST_CASE("the layouts of docs/language.md are right") {
     CHECK(table.substr(0, 48) == " 0  1  2  3  4  5  6  7\n 9  8 11 10 13 12 15 14\n");
 }
 
-TEST_CASE("the layout algebra of docs/language.md is right") {
+TEST_CASE("the layout algebra of docs/language is right") {
     const Layout pairs(4, 2);                                  // (4):(2): 0, 2, 4, 6
     const Layout between = complement(pairs, 24);              // (2,3):(1,8): 0 or 1, and 0, 8 or 16, further
     const Layout tiled = logical_divide(Layout(24), pairs);    // (4,(2,3)):(2,(1,8)): six tiles
@@ -320,7 +328,7 @@ TEST_CASE("the layout algebra of docs/language.md is right") {
     CHECK(second.coalesced() == pairs);
 }
 
-TEST_CASE("the examples of docs/language.md are right") {
+TEST_CASE("the examples of docs/language are right") {
     CHECK_NOTHROW(saxpy.check());
     CHECK_NOTHROW(bytes.check());
     CHECK_NOTHROW(small_floats.check());
@@ -350,6 +358,8 @@ TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(functions.check());
     CHECK_NOTHROW(scale.check());
     CHECK_NOTHROW(use_map.check());
+    CHECK_NOTHROW(with_bias(true).check());
+    CHECK_NOTHROW(with_bias(false).check());
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of approximations in docs/language.md agrees with the op table.
+// The pages of the language, docs/language.md and docs/language: the index lists each page, their table of
+// approximations agrees with the op table, and they have all enumerators that calls take.
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -26,9 +28,38 @@ Lines lines_of(const std::string& path) {
     return out;
 }
 
-TEST_CASE("docs/language.md gives the errors of approximations of the op table") {
+/// The index, then the pages below it in the order of their names.
+std::vector<std::string> pages() {
+    std::vector<std::string> out{"docs/language.md"};
+    for (const auto& entry : std::filesystem::directory_iterator(IKAT_SOURCE_DIR "/docs/language"))
+        out.push_back("docs/language/" + entry.path().filename().string());
+    std::sort(out.begin() + 1, out.end());
+    return out;
+}
+
+Lines lines_of_pages() {
+    Lines out;
+    for (const std::string& page : pages())
+        for (const std::string& line : lines_of(page)) out.push_back(line);
+    return out;
+}
+
+TEST_CASE("docs/language.md lists each page of docs/language") {
+    const Lines index = lines_of("docs/language.md");
+    const std::vector<std::string> names = pages();
+    for (auto page = names.begin() + 1; page != names.end(); ++page) {
+        const std::string name = page->substr(std::string("docs/language/").size());
+        INFO(name);
+        CHECK(std::ranges::count_if(index, [&](const std::string& line) {
+                  return line.starts_with("| [" + name + "](language/" + name + ") |");
+              }) == 1);
+    }
+    CHECK(names.size() > 1);
+}
+
+TEST_CASE("the pages of the language give the errors of approximations of the op table") {
     std::string page;
-    for (const std::string& line : lines_of("docs/language.md")) page += line + '\n';
+    for (const std::string& line : lines_of_pages()) page += line + '\n';
     const auto row = [&](const char* name, ir::Op op) {
         const std::size_t at = page.find(std::string("`approx::") + name);
         REQUIRE(at != page.npos);
@@ -45,8 +76,8 @@ TEST_CASE("docs/language.md gives the errors of approximations of the op table")
     row("tanh", ir::Op::Tanh);
 }
 
-TEST_CASE("docs/language.md lists the enumerators that calls take") {
-    const Lines page = lines_of("docs/language.md");
+TEST_CASE("the pages of the language list the enumerators that calls take") {
+    const Lines page = lines_of_pages();
     for (const auto& [file, name] : {std::pair("codegen/ir/op/memory.hpp", "Order"),
                                      {"codegen/ir/op/memory.hpp", "Scope"},
                                      {"codegen/ir/op/forms/barriers.hpp", "FenceOrder"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of docs/language.md in which threads work together: copies in flight, clusters, roles, products of
+// The examples of docs/language in which threads work together: copies in flight, clusters, roles, products of
 // matrices.
 #include <ikat/async.hpp>
 #include <ikat/cluster.hpp>
@@ -173,7 +173,7 @@ const auto tile_product = kernel("tile_product", params("a", "b", "C", "k"), [](
     }
 });
 
-TEST_CASE("the examples of docs/language.md for threads are right") {
+TEST_CASE("the examples of docs/language for threads are right") {
     CHECK_NOTHROW(reversed_tiles.check());
     CHECK_NOTHROW(sums_of_tiles.check());
     CHECK_NOTHROW(transposed.check());

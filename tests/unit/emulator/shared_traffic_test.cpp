@@ -136,14 +136,15 @@ TEST_CASE("shared memory: wavefronts are those that tiles are checked with") {
         std::vector<std::uint64_t> addresses;
         for (unsigned lane = 0; lane < 32; ++lane)
             addresses.push_back((random() % 4 ? lane * step : random() % 4096) / bytes * bytes);
-        const auto counted = emulator::wavefronts_of(addresses, ~0u, bytes, Direction::Read);
+        const auto counted = emulator::wavefronts_of(addresses, ~0u, bytes, emulator::Direction::Read);
         REQUIRE(counted.taken == stdlib::wavefronts(addresses, bytes));
         REQUIRE(counted.possible == std::max(1u, bytes / 4));
         REQUIRE(counted.possible <= counted.taken);
         // Lanes that take no part are as if they were not there; all atomics are apart.
         const std::uint32_t mask = std::uint32_t(random());
-        REQUIRE(emulator::wavefronts_of(addresses, mask, bytes, Direction::Read).taken <= counted.taken);
-        REQUIRE(emulator::wavefronts_of(addresses, ~0u, bytes, Direction::Atomic).taken >= counted.taken);
+        REQUIRE(emulator::wavefronts_of(addresses, mask, bytes, emulator::Direction::Read).taken <= counted.taken);
+        REQUIRE(emulator::wavefronts_of(addresses, ~0u, bytes, emulator::Direction::Atomic).taken >= counted.taken);
     }
-    CHECK(emulator::wavefronts_of(std::vector<std::uint64_t>(32), 0, 4, Direction::Read) == emulator::Wavefronts{});
+    CHECK(emulator::wavefronts_of(std::vector<std::uint64_t>(32), 0, 4, emulator::Direction::Read) ==
+          emulator::Wavefronts{});
 }

@@ -48,7 +48,7 @@ public:
     bool access(const emulator::AgentAccess& access) override {
         std::uint64_t bytes = 0;
         for (const auto& range : access.ranges) bytes += range.bytes;
-        told_[access.direction == Direction::Read ? "copies read" : "copies write"] += bytes;
+        told_[access.direction == emulator::Direction::Read ? "copies read" : "copies write"] += bytes;
         return true;
     }
     void await(const Warp&, std::uint32_t lanes, std::uint64_t, bool) override {
@@ -76,7 +76,7 @@ public:
     void before_op(emulator::Lowering& code, emulator::Micro& op) const override {
         ++told_["ops"];
         const auto& access = op.info.access;
-        if (access.bytes && access.direction == Direction::Write && access.space == emulator::Space::Shared)
+        if (access.bytes && access.direction == emulator::Direction::Write && access.space == emulator::Space::Shared)
             code.put({.run = count_lanes, .fields = {code.asked, 0, 0, 0, 1}});
         if (op.info.synchronises.exchanges_in_warp) code.put({.run = count_lanes, .fields = {code.asked, 0, 0, 0, 2}});
     }

@@ -4,7 +4,7 @@
 
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/support/notes.hpp"
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/registry.hpp"
 #include "tests/catch.hpp"
 
 namespace ikat {

@@ -5,7 +5,7 @@
 #include "codegen/ir/text/parse.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/pipeline/compile.hpp"
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/registry.hpp"
 #include "tests/catch.hpp"
 #include "tests/message.hpp"
 

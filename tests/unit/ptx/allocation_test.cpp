@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "codegen/ir/text/parse.hpp"
+#include "codegen/nvptx/target.hpp"
 #include "codegen/pipeline/stages.hpp"
-#include "codegen/ptx/table/target.hpp"
 #include "tests/catch.hpp"
 
 using namespace ikat;
@@ -28,7 +28,7 @@ ir::Function selected() {
 }
 )",
                                          "twice.ir");
-    pipeline::select(fn, ptx::target("sm_80"));
+    pipeline::select(fn, nvptx::target("sm_80"));
     return fn;
 }
 
@@ -37,7 +37,7 @@ ir::Function selected() {
 TEST_CASE("an allocation that gives two live values one register is reported with the function") {
     const ir::Function fn = selected();
     for (regalloc::Method method : {regalloc::Method::Simplest, regalloc::Method::Colouring}) {
-        nvptx::Registers registers = nvptx::allocate(fn, {.method = method});
+        Registers registers = nvptx::allocate(fn, {.method = method});
         CHECK(nvptx::complaint(fn, registers).empty());
         registers.allocation.registers[1] =
             registers.allocation.registers[0];  // tid.x overwrites n, which is still to be added
@@ -71,9 +71,9 @@ TEST_CASE("behind a fence nothing but products uses the registers of their sums"
 }
 )",
                                          "overwrites.ir");
-    pipeline::select(fn, ptx::target("sm_90a"));
+    pipeline::select(fn, nvptx::target("sm_90a"));
     for (const regalloc::Method method : {regalloc::Method::Simplest, regalloc::Method::Colouring}) {
-        const nvptx::Registers registers = nvptx::allocate(fn, {.method = method});
+        const Registers registers = nvptx::allocate(fn, {.method = method});
         CHECK(nvptx::complaint(fn, registers).empty());
         std::vector<regalloc::Register> others, sums;
         bool is_behind = false;

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "codegen/report/mix.hpp"
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/registry.hpp"
 #include "tests/catch.hpp"
 #include "tests/ptxas.hpp"
 

@@ -32,6 +32,7 @@ KernelInfo everything(const std::string& folder = {}) {
                        {.name = "y_pitch", .type = ir::Type::U32},
                        {.name = "map", .type = ir::Type::U8, .alignment = 64, .bytes = 128},
                        {.name = "n", .type = ir::Type::I64, .multiple = 1ull << 40}},
+        .absent = {{"bias", 1}, {"last", 7}},
         .views = {{.pointer = 1, .rank = 2}},
         .maps = {{.parameter = 5,
                   .element = ir::Type::F16,
@@ -120,9 +121,9 @@ TEST_CASE("kernel info: a section that cannot be read is an error with its line"
     const std::string whole = section_of(everything());
     CHECK(malformed(whole).empty());
     CHECK_THAT(
-        malformed("\n\n.section .ikat\n{\n    .b64 0x2\n}\n"),
+        malformed("\n\n.section .ikat\n{\n    .b64 0x3\n}\n"),
         contains("k.ptx:4:1: error: the section .ikat, which tells what a launch has to know of a kernel, cannot be "
-                 "read: it is of format 2, and this is ikat with format 1"));
+                 "read: it is of format 3, and this is ikat with format 2"));
     CHECK_THAT(malformed(".section .ikat { }"), contains("it ends too soon"));
     CHECK_THAT(malformed(".section .ikat { .b64 0x1 }"), contains("cannot be read"));
     CHECK_THAT(malformed(".section .ikat { .b32 1 }"), contains("it has '.b32 1 ' where a word stands"));

@@ -7,7 +7,7 @@
 #include "runtime/exec/recorder.hpp"
 #include "stdlib/elementwise/elementwise.hpp"
 #include "stdlib/elementwise/saxpy.hpp"
-#include "stdlib/reduce/dot.hpp"
+#include "stdlib/reduction/dot.hpp"
 #include "stdlib/softmax/softmax.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/runtime/cuda_fixture.hpp"

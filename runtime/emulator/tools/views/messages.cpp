@@ -25,13 +25,17 @@ std::string place_in(const LaunchView& view, std::uint64_t address) {
     std::uint64_t offset = (address - view.address) / view.element_bytes;
     const std::size_t rank = view.extents.size();
     if (rank == 1) return fmt::format("element {} of", offset);
-    constexpr std::string_view names[] = {"column", "row", "plane"};
-    std::string text;
-    for (std::size_t d = 0; d < rank; ++d) {
-        const std::uint64_t pitch = d + 1 < rank ? view.pitches[d] : 1;
-        text = fmt::format("{} {} of {}", names[rank - 1 - d], pitch ? offset / pitch : 0, text);
+    constexpr std::string_view names[] = {"column", "row", "plane", "volume", "set"};
+    std::vector<std::uint64_t> places(rank);
+    const std::vector<std::size_t> dimensions = outwards(view.pitches);
+    for (auto d = dimensions.rbegin(); d != dimensions.rend(); ++d) {
+        const std::uint64_t pitch = view.pitches[*d];
+        places[*d] = pitch ? offset / pitch : 0;
         if (pitch) offset %= pitch;
     }
+    places[rank - 1] = offset;
+    std::string text;
+    for (std::size_t d = 0; d < rank; ++d) text = fmt::format("{} {} of {}", names[rank - 1 - d], places[d], text);
     text.pop_back();
     return text;
 }

@@ -11,7 +11,7 @@ Region::Region(const LaunchView& view, bool with_halo) : view_(&view), begin_(vi
     row_bytes_ = (view.extents[rank - 1] + 2 * halo(rank - 1)) * element;
     begin_ -= halo(rank - 1) * element;
     std::uint64_t inner = row_bytes_;  // from the first byte of an index to the last
-    for (std::size_t d = rank - 1; d-- > 0;) {
+    for (const std::size_t d : outwards(view.pitches)) {
         const std::uint64_t count = view.extents[d] + 2 * halo(d);
         const std::uint64_t pitch = std::max(view.pitches[d] * element, view.extents[d] == 1 ? inner : 0);
         begin_ -= halo(d) * pitch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stdlib/aliases.hpp"
+#include "stdlib/catalogue/aliases.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stdlib/reduce/reduction.hpp"
+#include "stdlib/reduction/reduction.hpp"
 
 #include <algorithm>
 
 #include "stdlib/reduce/reduce.hpp"
-#include "stdlib/reduce/shares.hpp"
+#include "stdlib/reduction/shares.hpp"
 #include "stdlib/tile/vectors.hpp"
 
 namespace ikat::stdlib {

@@ -27,10 +27,11 @@
 #include <vector>
 
 #include "codegen/support/half.hpp"
+#include "dsl/record/capture.hpp"
 #include "runtime/device.hpp"
 #include "runtime/tensor_view.hpp"
-#include "stdlib/size.hpp"
-#include "stdlib/workspace.hpp"
+#include "stdlib/spec/size.hpp"
+#include "stdlib/spec/workspace.hpp"
 
 namespace ikat::stdlib {
 
@@ -55,7 +56,7 @@ inline constexpr std::size_t type_number = std::same_as<T, half>       ? 1
                                                                        : 0;
 
 /// A kernel for each of its element types, by type_number.
-using Instances = std::array<const trace::KernelHandle& (*)(), 3>;
+using Instances = std::array<const KernelHandle& (*)(), 3>;
 
 /// The arguments of a launch by the names of the kernel's parameters.
 class Call {
@@ -154,6 +155,7 @@ public:
     FunctionOperand(const Buffer<T>& buffer) : array_(buffer), type_(array_->type) {}
     template <runtime::Element T>
     FunctionOperand(const BufferSlice<T>& slice) : array_(slice), type_(array_->type) {}
+    FunctionOperand(const TensorView& array) : array_(array), type_(array.type) {}
     FunctionOperand(std::uint32_t number) : type_(ir::Type::U32), bits_(number) {}
     FunctionOperand(std::int32_t number) : type_(ir::Type::I32), bits_(std::uint32_t(number)) {}
     FunctionOperand(float number) : type_(ir::Type::F32), bits_(std::bit_cast<std::uint32_t>(number)) {}
@@ -170,13 +172,13 @@ private:
 /// For a function with several launches: the launches.
 class Steps : public Call {
 public:
-    Steps(const Queue& queue, const Recipe& recipe, const Call& call, const trace::KernelHandle& handle,
+    Steps(const Queue& queue, const Recipe& recipe, const Call& call, const KernelHandle& handle,
           const WorkspaceSlice& workspace)
         : Call(call), queue_(queue), recipe_(recipe), handle_(handle), given_(workspace) {}
 
     /// The function's own kernel, with its arguments or with others in their place.
     void launch(const Grid& grid, std::initializer_list<std::pair<std::string_view, FunctionOperand>> instead = {});
-    void launch(const trace::KernelHandle& kernel, const Grid& grid, std::initializer_list<FunctionOperand> operands);
+    void launch(const KernelHandle& kernel, const Grid& grid, std::initializer_list<FunctionOperand> operands);
     /// An argument of the call.
     BufferSlice<float> floats(std::string_view name) const { return slice<float>(name); }
     BufferSlice<std::uint32_t> words(std::string_view name) const { return slice<std::uint32_t>(name); }
@@ -190,11 +192,11 @@ private:
     template <class T>
     BufferSlice<T> slice(std::string_view name) const;
     Workspace& workspace();
-    void launch(const trace::KernelHandle& kernel, const Grid& grid, std::span<const runtime::Argument> arguments);
+    void launch(const KernelHandle& kernel, const Grid& grid, std::span<const runtime::Argument> arguments);
 
     const Queue& queue_;
     const Recipe& recipe_;
-    const trace::KernelHandle& handle_;
+    const KernelHandle& handle_;
     WorkspaceSlice given_;
     std::optional<Workspace> workspace_{};
 };

@@ -6,7 +6,7 @@
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/threads/simt.hpp"
-#include "stdlib/recipe.hpp"
+#include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 

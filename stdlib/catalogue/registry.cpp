@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/registry.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -14,8 +14,8 @@
 #include "stdlib/layout/layout.hpp"
 #include "stdlib/norm/norm.hpp"
 #include "stdlib/quantised/quantised.hpp"
-#include "stdlib/reduce/dot.hpp"
-#include "stdlib/reduce/reduction.hpp"
+#include "stdlib/reduction/dot.hpp"
+#include "stdlib/reduction/reduction.hpp"
 #include "stdlib/softmax/softmax.hpp"
 
 namespace ikat::stdlib {

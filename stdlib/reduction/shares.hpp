@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the recipes of reductions share.
 #pragma once
-#include "stdlib/families.hpp"
-#include "stdlib/reduce/reduction.hpp"
+#include "stdlib/reduction/reduction.hpp"
+#include "stdlib/spec/families.hpp"
 
 namespace ikat::stdlib {
 

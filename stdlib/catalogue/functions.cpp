@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stdlib/functions.hpp"
+#include "stdlib/spec/functions.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <set>
 
 #include "codegen/support/diagnostic.hpp"
-#include "stdlib/aliases.hpp"
+#include "stdlib/catalogue/aliases.hpp"
 
 namespace ikat::stdlib {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "dsl/kernel/kernel.hpp"
-#include "stdlib/example.hpp"
-#include "stdlib/recipe.hpp"
-#include "stdlib/reference/expected.hpp"
+#include "stdlib/spec/example.hpp"
+#include "stdlib/spec/expected.hpp"
+#include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -28,7 +28,7 @@ KernelName name_of(std::string_view name, std::string_view of_single = "") {
 namespace detail {
 
 template <class Make, class T>
-const trace::KernelHandle& handle_of() {
+const KernelHandle& handle_of() {
     return Make{}.template operator()<T>().handle();
 }
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stdlib/registry.hpp"
+#include "stdlib/catalogue/registry.hpp"
 
 namespace ikat::stdlib {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stdlib/size.hpp"
+#include "stdlib/spec/size.hpp"
 
 #include <fmt/format.h>
 

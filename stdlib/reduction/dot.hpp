@@ -4,8 +4,8 @@
 // are the same in every run.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
-#include "stdlib/recipe.hpp"
-#include "stdlib/reduce/reduction.hpp"
+#include "stdlib/reduction/reduction.hpp"
+#include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 

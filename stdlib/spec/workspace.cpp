@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stdlib/workspace.hpp"
+#include "stdlib/spec/workspace.hpp"
 
 #include <fmt/format.h>
 
-#include "stdlib/size.hpp"
+#include "stdlib/spec/size.hpp"
 
 namespace ikat::stdlib {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "dsl/record/capture.hpp"
-#include "stdlib/recipe.hpp"
+#include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -17,7 +17,7 @@ struct Entry {
     std::string_view document;
     const Recipe* recipe;
     const Variant* variant;
-    const trace::KernelHandle& (*handle)();
+    const KernelHandle& (*handle)();
 
     /// What a launch has to know of the kernel. Throws Error for mistakes in it.
     const KernelInfo& info() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stdlib/example.hpp"
+#include "stdlib/spec/example.hpp"
 
 #include <algorithm>
 #include <bit>

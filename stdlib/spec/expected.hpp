@@ -2,7 +2,7 @@
 // The references of recipes: what a kernel's outputs must be for the arguments of one launch, by the plain loops of
 // reference.hpp, and how large their errors may be. The bounds are for elements between -1 and 1.
 #pragma once
-#include "stdlib/example.hpp"
+#include "stdlib/spec/example.hpp"
 
 namespace ikat::stdlib::reference {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stdlib/recipe.hpp"
+#include "stdlib/spec/recipe.hpp"
 
 #include <fmt/format.h>
 
@@ -147,7 +147,7 @@ Workspace& Steps::workspace() {
     return *workspace_;
 }
 
-void Steps::launch(const trace::KernelHandle& kernel, const Grid& grid, std::span<const runtime::Argument> arguments) {
+void Steps::launch(const KernelHandle& kernel, const Grid& grid, std::span<const runtime::Argument> arguments) {
     queue_.launch(kernel, {grid, queue_.where()}, arguments);
 }
 
@@ -160,8 +160,7 @@ void Steps::launch(const Grid& grid, std::initializer_list<std::pair<std::string
     launch(handle_, grid, list);
 }
 
-void Steps::launch(const trace::KernelHandle& kernel, const Grid& grid,
-                   std::initializer_list<FunctionOperand> operands) {
+void Steps::launch(const KernelHandle& kernel, const Grid& grid, std::initializer_list<FunctionOperand> operands) {
     std::vector<runtime::Argument> list;
     for (const FunctionOperand& operand : operands)
         list.push_back(operand.as_argument(kernel.info(), list.size(), queue_.where()));
@@ -174,7 +173,7 @@ void run(const Queue& queue, const Recipe& recipe, std::size_t type, std::initia
     // What chooses a kernel by its number is an enumerator, and the first argument.
     SizeCheck{recipe.function(), where}.enumerator(recipe.argument(0), options.kernel, recipe.variants().size());
     const Variant& variant = options.columns ? recipe.kernel_for(options.columns) : recipe.kernels[options.kernel];
-    const trace::KernelHandle& handle = variant.instances[type]();
+    const KernelHandle& handle = variant.instances[type]();
     std::vector<runtime::Argument> arguments;
     for (const FunctionOperand& operand : operands)
         arguments.push_back(operand.as_argument(handle.info(), arguments.size(), where));
