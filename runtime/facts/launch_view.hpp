@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a buffer that a launch was given as an argument: consecutive elements, or a row-major array.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace ikat::emulator {
 
 /// The dimensions of an array that have these pitches, all but its last, from the one with the smallest pitch on; of
 /// equal ones the inner one comes first.
-inline std::vector<std::size_t> outwards(std::span<const std::uint64_t> pitches) {
-    std::vector<std::size_t> out;
-    for (std::size_t d = pitches.size(); d-- > 0;) out.push_back(d);
-    std::ranges::sort(out, {}, [&](std::size_t d) { return std::pair(pitches[d], pitches.size() - d); });
-    return out;
-}
+std::vector<std::size_t> outwards(std::span<const std::uint64_t> pitches);
 
 struct LaunchView {
     std::string argument;       // its name

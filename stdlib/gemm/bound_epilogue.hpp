@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/support/digest.hpp"
 #include "dsl/kernel/more.hpp"
 #include "stdlib/gemm/epilogue.hpp"
 

@@ -96,9 +96,9 @@ bool with_element(ir::Type type, F&& f) {
 }
 
 EpilogueNumber next_number(ir::Type type, More& more) {
-    if (type == ir::Type::U32) return value(more.next<u32>());
-    if (type == ir::Type::I32) return value(more.next<i32>());
-    return value(more.next<f32>());
+    if (type == ir::Type::U32) return {.u = value(more.next<u32>())};
+    if (type == ir::Type::I32) return {.i = value(more.next<i32>())};
+    return {.f = value(more.next<f32>())};
 }
 /// Adds the parameter for a number.
 void add_number(ir::Type type, const std::string& name, MoreParameters& to) {
@@ -167,7 +167,7 @@ private:
 BoundEpilogue::BoundEpilogue(const EpilogueCode& code, More& more) : code_(code) {
     for (const EpilogueParameter& parameter : code.parameters()) {
         arrays_.push_back(parameter.is_array ? Array::make(parameter, more) : nullptr);
-        numbers_.push_back(parameter.is_array ? value(f32(0.0f)) : next_number(parameter.type, more));
+        numbers_.push_back(parameter.is_array ? EpilogueNumber{} : next_number(parameter.type, more));
     }
 }
 BoundEpilogue::~BoundEpilogue() = default;
@@ -199,11 +199,11 @@ public:
     EpilogueNumber number(std::size_t argument) const override { return numbers_[argument]; }
     Leaf<float> along(std::size_t argument, Axis axis) const override {
         (axis == Axis::Row ? parameters_[argument].is_by_row : parameters_[argument].is_by_column) = true;
-        return std::get<Leaf<float>>(numbers_[argument]);
+        return numbers_[argument].as<float>();
     }
     Leaf<float> at_place(std::size_t argument) const override {
         parameters_[argument].is_by_place = true;
-        return std::get<Leaf<float>>(numbers_[argument]);
+        return numbers_[argument].as<float>();
     }
 
 private:

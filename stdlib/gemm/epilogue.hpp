@@ -24,10 +24,8 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "codegen/support/digest.hpp"
 #include "dsl/values/math.hpp"
 #include "runtime/tensor_view.hpp"
 
@@ -49,8 +47,22 @@ struct EpiloguePlace {
     EpilogueIndex row, column;
 };
 
-/// A number among its arguments.
-using EpilogueNumber = std::variant<Leaf<float>, Leaf<std::uint32_t>, Leaf<std::int32_t>>;
+/// A number among its arguments: the one of its type.
+struct EpilogueNumber {
+    std::optional<Leaf<float>> f{};
+    std::optional<Leaf<std::uint32_t>> u{};
+    std::optional<Leaf<std::int32_t>> i{};
+
+    template <class T>
+    const Leaf<T>& as() const {
+        if constexpr (std::is_same_v<T, float>)
+            return *f;
+        else if constexpr (std::is_same_v<T, std::uint32_t>)
+            return *u;
+        else
+            return *i;
+    }
+};
 
 /// What an epilogue's arguments are read from while its kernel is captured: by their numbers, in order.
 class EpilogueSource {
@@ -115,7 +127,7 @@ EpilogueArgument epilogue_argument(const A& given) {
 template <class A>
 auto epilogue_operand(const EpilogueSource& source, std::size_t number) {
     if constexpr (std::is_arithmetic_v<A>)
-        return std::get<Leaf<A>>(source.number(number));
+        return source.number(number).template as<A>();
     else
         return EpilogueArray(source, number);
 }

@@ -8,6 +8,7 @@
 
 #include "codegen/pipeline/compile.hpp"
 #include "runtime/launch/roles.hpp"
+#include "stdlib/gemm/tensor_kernels.hpp"
 #include "stdlib/spec/kernel_arguments.hpp"
 
 namespace ikat::stdlib {

@@ -4,6 +4,7 @@
 
 #include "codegen/support/diagnostic.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
+#include "stdlib/gemm/tensor_kernels.hpp"
 #include "stdlib/spec/functions.hpp"
 
 namespace ikat::stdlib {

@@ -7,16 +7,13 @@
 
 #include "dsl/record/capture.hpp"
 #include "stdlib/gemm/bound_epilogue.hpp"
+#include "stdlib/gemm/choices.hpp"
 #include "stdlib/math/activation.hpp"
 #include "stdlib/tile/cluster_product.hpp"
 
 namespace ikat::stdlib {
 
-/// By mma.sync, on any device from sm_80 on, or by wgmma on sm_90a.
-enum class GemmPath : std::uint8_t { chosen, mma_sync, wgmma };
-
-/// What a block makes of C by mma.sync: 64 x 64, 128 x 128 or 256 x 128 elements.
-enum class TileSize : std::uint8_t { chosen, small, medium, large };
+/// Those of mma.sync.
 constexpr TensorTile tensor_tile(TileSize size) {
     if (size == TileSize::small) return {.m = 64, .n = 64, .warp_m = 32, .warp_n = 32, .stages = 4};
     if (size == TileSize::large) return {.m = 256, .n = 128, .warp_m = 64, .warp_n = 64, .stages = 3};

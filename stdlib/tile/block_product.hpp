@@ -9,6 +9,7 @@
 #include <compare>
 #include <optional>
 
+#include "stdlib/tile/matrix_order.hpp"
 #include "stdlib/tile/pipeline.hpp"
 #include "stdlib/tile/schedule.hpp"
 #include "stdlib/tile/tile_rows.hpp"
@@ -16,9 +17,6 @@
 #include "stdlib/tile/warp_tiles.hpp"
 
 namespace ikat::stdlib {
-
-/// How a matrix is stored: by rows, one after the other, or by columns, as its transpose is by rows.
-enum class MatrixOrder : std::uint8_t { Rows, Columns };
 
 /// A block makes m x n of C, its warps warp_m x warp_n each; slices of k are 128 bytes, of which `stages` are in shared
 /// memory.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stdlib/gemm/tensor_core.hpp"
+#include "stdlib/gemm/tensor_kernels.hpp"
 #include "stdlib/reference/reference.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"

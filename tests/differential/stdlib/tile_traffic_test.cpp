@@ -11,6 +11,7 @@
 #include "stdlib/attention/attention.hpp"
 #include "stdlib/attention/decode.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
+#include "stdlib/gemm/tensor_kernels.hpp"
 #include "tests/catch.hpp"
 
 #include <ikat/ikat.hpp>

@@ -7,6 +7,7 @@
 
 #include "stdlib/gemm/gemm.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
+#include "stdlib/gemm/tensor_kernels.hpp"
 #include "tests/catch.hpp"
 
 #include <ikat/ikat.hpp>
