@@ -1,40 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The known name that a misspelt one was most likely meant to be.
 #pragma once
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace ikat {
 
-/// How many letters to insert, drop or change, to make one of the other (Levenshtein).
-inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t changed = diagonal + (a[i] != b[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
-        }
-    }
-    return row[b.size()];
-}
+/// How many characters to insert, remove or replace, to make one of the other (Levenshtein).
+std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The nearest of the known names, the first of equally near ones; "" if none is near: at most a third of its letters
-/// are wrong, or two.
-inline std::string_view nearest(std::string_view wanted, std::span<const std::string> known) {
-    std::string_view best;
-    std::size_t least = std::max<std::size_t>(2, wanted.size() / 3) + 1;
-    for (const std::string& name : known)
-        if (const std::size_t distance = edit_distance(wanted, name); distance < least && distance < name.size())
-            best = name, least = distance;
-    return best;
-}
+/// The nearest of the known names, the first of equally near ones; "" if none is near: at most a third of its
+/// characters are wrong, or two.
+std::string_view nearest(std::string_view wanted, std::span<const std::string> known);
 
 }  // namespace ikat

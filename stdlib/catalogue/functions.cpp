@@ -9,6 +9,7 @@
 #include <set>
 
 #include "codegen/support/diagnostic.hpp"
+#include "codegen/support/nearest.hpp"
 #include "stdlib/catalogue/aliases.hpp"
 
 namespace ikat::stdlib {
@@ -45,22 +46,6 @@ std::vector<std::string> words_of(std::string_view name) {
     return out;
 }
 
-/// How many characters to insert, remove or replace.
-std::size_t distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t replaced = diagonal + (a[i] != b[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-        }
-    }
-    return row[b.size()];
-}
-
 /// How much the words of two names differ, in whatever order they stand.
 std::size_t distance_of_words(std::string_view a, std::string_view b) {
     std::vector<std::string> left = words_of(a), right = words_of(b);
@@ -72,10 +57,10 @@ std::size_t distance_of_words(std::string_view a, std::string_view b) {
     });
     std::size_t out = 0;
     for (const std::string& word : left) {
-        const auto closest = std::ranges::min_element(right, {}, [&](const auto& x) { return distance(word, x); });
+        const auto closest = std::ranges::min_element(right, {}, [&](const auto& x) { return edit_distance(word, x); });
         const bool is_alike =
-            closest != right.end() && distance(word, *closest) < std::max(word.size(), closest->size());
-        out += is_alike ? distance(word, *closest) : word.size() + 1;
+            closest != right.end() && edit_distance(word, *closest) < std::max(word.size(), closest->size());
+        out += is_alike ? edit_distance(word, *closest) : word.size() + 1;
         if (is_alike) right.erase(closest);
     }
     for (const std::string& word : right) out += word.size() + 1;
@@ -255,7 +240,7 @@ std::string nearest_name(std::string_view name) {
     std::string out;
     std::size_t least = 3;  // of other kernels, only what is a slip of the keyboard
     const auto compare = [&](std::string_view other, std::string_view asked) {
-        const std::size_t at = std::min(distance_of_words(asked, other), distance(asked, other));
+        const std::size_t at = std::min(distance_of_words(asked, other), edit_distance(asked, other));
         if (at < least) least = at, out = other;
     };
     for (const Entry& entry : registry()) compare(entry.name, name);
