@@ -173,6 +173,39 @@ TEST_CASE("arguments by name, in any order, and behind those in order") {
                contains("parameter 'to' is written, and the buffer is const"));
 }
 
+// ---- further parameters
+
+/// y = x by the factors, of which the host says how many there are, plus an array if there is one.
+auto by_factors(std::size_t count, bool has_more) {
+    MoreParameters more;
+    for (std::size_t i = 0; i < count; ++i) more.add<f32>("factor" + std::to_string(i));
+    if (has_more) more.add<In<float, 2>>("plus");
+    return kernel("by_factors", params("x", "y", more), [=](In<float> x, Out<float> y, More rest) {
+        u32 i = global_id().x;
+        f32 v = x[i];
+        for (std::size_t k = 0; k < count; ++k) v *= rest.next<f32>();
+        if (has_more) v += rest.next<In<float, 2>>()[1, i];
+        y[i] = v;
+    });
+}
+
+TEST_CASE("further parameters: their number and types are data") {
+    CHECK_THAT(
+        compile(by_factors(2, true).ast()).ptx,
+        contains("(\n    .param .u64 x,\n    .param .u64 y,\n    .param .f32 factor0,\n    .param .f32 factor1,\n"
+                 "    .param .u64 plus,\n    .param .u32 plus_extent0,"));
+    const Device device = emulator();
+    const Buffer<float> x = device.upload(from_one(4), "x");
+    Buffer<float> y = device.buffer<float>(2, "y");
+    device.launch(by_factors(0, false), grid(2, 2), arg("x", x), arg("y", y));
+    CHECK(y.download() == std::vector<float>{1, 2});
+    device.launch(by_factors(2, true), grid(2, 2), x, y, arg("plus", x.view(2, 2)), arg("factor1", 5),
+                  arg("factor0", 2));
+    CHECK(y.download() == std::vector<float>{13, 24});
+    CHECK_THAT(message_of([&] { device.launch(by_factors(1, false), grid(2, 2), x, y, arg("factor1", 5)); }),
+               contains("there is no parameter 'factor1'") && contains("did you mean 'factor0'?"));
+}
+
 // ---- structs with views
 
 struct ScaledRows {

@@ -90,6 +90,28 @@ TEST_CASE("views: rank 3, planes and windows") {
     CHECK(y.download() == expected);
 }
 
+TEST_CASE("views: pitches in any order, such as heads that follow each other within a row") {
+    // Two heads of three rows of four elements: rows are 8 apart, and heads 4.
+    const auto heads = kernel("heads", params("T", "y"), [](In<float, 3> T, Out<float> y) {
+        u32 i = thread_id().x;
+        y[i] = T[1, i, 0] * 100 + T[0][i, 3];
+    });
+    const auto beyond = kernel("beyond", params("T", "y"), [](In<float, 3> T, Out<float> y) { y[0] = T[1, 1, 3]; });
+    const Device device = emulator();
+    const Buffer<float> x = device.upload(counting(24), "x");
+    Buffer<float> y = device.buffer<float>(3);
+    device.launch(heads, Grid{{1}, {3}}, x.view(2, 3, 4).pitched(4, 8), y);
+    CHECK(y.download() == std::vector<float>{403, 1211, 2019});
+    // Rows overlap: those of a head begin before the other head's end.
+    CHECK_THAT(message_of([&] { (void)x.view(2, 3, 4).pitched(4, 7); }),
+               contains("a view of 2 x 3 x 4 elements with a pitch of 7, which is less than 8"));
+    // A finding says the place by its dimensions, whatever their order.
+    CHECK_THAT(message_of([&] {
+                   device.launch(beyond, Grid{{1}, {1}}, x.slice(0, 23).view(2, 3, 3).pitched(4, 8), y);
+               }),
+               contains("column 3 of row 1 of plane 1"));
+}
+
 TEST_CASE("views: the product of row and pitch is 64 bits wide") {
     // Element [65536, 0] of a view with rows of 65536 elements is element 2^32: out of this buffer, and reported.
     const auto far = kernel("far", params("A", "i"), [](Out<float, 2> A, u32 i) { A[i * i, 0] = 1; });
