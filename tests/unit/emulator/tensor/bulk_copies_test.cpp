@@ -258,6 +258,11 @@ TEST_CASE("what is in flight may neither be read nor written") {
                    contains("of 'tile' in shared memory (512 bytes), to which a copy is in flight") &&
                    contains("the copy, by block (0,0,0) thread (0,0,0): @%p1 cp.async.bulk.shared::cluster.global") &&
                    contains("wait for the phase of the barrier that counts the bytes"));
+    // A second copy: to wait for the phase of the first is not to wait for it, even if its bytes have long arrived.
+    const std::string expect_more = "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 1024;\n";
+    CHECK_THAT(
+        finding(expect + load + "$wait; ld.shared.u32 %r21, [%r4]; bar.sync 0;" + expect_more + load + "$wait;" + take),
+        contains("copy-not-awaited: "));
     CHECK_THAT(
         finding(expect + load + "@%p1 st.shared.u32 [%r4], 1; $wait;"),
         contains("copy-overwritten: ") && contains("512 bytes at offset 0 of 'tile'") && contains("the copy, by"));
