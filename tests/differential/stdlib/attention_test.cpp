@@ -145,14 +145,16 @@ struct Problem {
         out[d] = {-INFINITY, 0};
         if (most == -INFINITY) return out;
         double total = 0;
-        for (const double score : scores) total += std::exp(score - most);
+        std::vector<double> weights;
+        for (const double score : scores) total += weights.emplace_back(std::exp(score - most));
+        for (double& weight : weights) weight /= total;
         // Exponentials, their sum, sums of products with V in f32; the exponentials rounded once; those that are
         // subnormal.
         const double relative = 2 * std::expm1(2 * off) + (2 * shape.keys + 16) * f32_step + step;
         for (std::uint32_t e = 0; e < d; ++e) {
             double sum = 0, size = 0, all = 0;
             for (std::uint32_t j = 0; j < shape.keys; ++j) {
-                const double weight = std::exp(scores[j] - most) / total, v = V(b, kv, j, e);
+                const double weight = weights[j], v = V(b, kv, j, e);
                 sum += weight * v, size += weight * std::abs(v);
                 if (scores[j] > -INFINITY) all += std::abs(v);
             }

@@ -129,7 +129,9 @@ struct Problem {
         out[is.d] = {-INFINITY, 0};
         if (most == -INFINITY) return out;
         double total = 0;
-        for (const double score : scores) total += std::exp(score - most);
+        std::vector<double> weights;
+        for (const double score : scores) total += weights.emplace_back(std::exp(score - most));
+        for (double& weight : weights) weight /= total;
         // Exponentials, their sum, sums of products with V in f32, what warps and parts have put together; the
         // exponentials rounded once; those that are subnormal.
         const double relative = 2 * std::expm1(2 * off) + (2 * length + 8 * is.parts + 48) * f32_step + step;
@@ -137,7 +139,7 @@ struct Problem {
             double sum = 0, size = 0, all = 0;
             for (std::uint32_t j = 0; j < length; ++j) {
                 if (scores[j] == -INFINITY) continue;
-                const double weight = std::exp(scores[j] - most) / total, x = number(v[key_at(s, kv, j) + e]);
+                const double weight = weights[j], x = number(v[key_at(s, kv, j) + e]);
                 sum += weight * x, size += weight * std::abs(x), all += std::abs(x);
             }
             const double error = relative * size + 0x1p-25 * all / total;
