@@ -25,21 +25,32 @@ detail::ArgumentList::ArgumentList(const KernelInfo& kernel, const Location& whe
     list_.reserve(kernel.parameters.size());
 }
 
+bool detail::ArgumentList::is_complete() const {
+    return list_.size() == kernel_->parameters.size() && absent_ == kernel_->absent.size();
+}
+
+bool detail::ArgumentList::is_absent_next() const {
+    return absent_ < kernel_->absent.size() && kernel_->absent[absent_].before == list_.size();
+}
+
 bool detail::ArgumentList::passes_absent(bool is_given) {
-    const bool is_absent = absent_ < kernel_->absent.size() && kernel_->absent[absent_].before == list_.size();
-    if (is_absent == !is_given) {
-        absent_ += is_absent;
-        return is_absent;
-    }
-    const std::string& name = is_absent ? kernel_->absent[absent_].name : kernel_->parameters[list_.size()].name;
+    const bool is_absent = is_absent_next();
+    if (is_absent && is_given) refuse_absent(kernel_->absent[absent_].name);
+    if (!is_absent && !is_given)
+        throw Error(
+            Diagnostic{.where = *where_,
+                       .message = fmt::format("launch of '{}': '{}' is not given, and the kernel is made with it",
+                                              kernel_->name, kernel_->parameters[list_.size()].name),
+                       .hint = "pass it, or make the kernel without it: only_if(false, ...)"});
+    absent_ += is_absent;
+    return is_absent;
+}
+
+void detail::ArgumentList::refuse_absent(std::string_view name) const {
     throw Error(Diagnostic{
         .where = *where_,
-        .message =
-            is_absent
-                ? fmt::format("launch of '{}': the kernel is made without '{}', which is given", kernel_->name, name)
-                : fmt::format("launch of '{}': '{}' is not given, and the kernel is made with it", kernel_->name, name),
-        .hint = is_absent ? "pass std::nullopt, or make the kernel with it: only_if(true, ...)"
-                          : "pass it, or make the kernel without it: only_if(false, ...)"});
+        .message = fmt::format("launch of '{}': the kernel is made without '{}', which is given", kernel_->name, name),
+        .hint = "pass std::nullopt, or make the kernel with it: only_if(true, ...)"});
 }
 
 Grid grid(std::uint64_t elements, std::uint32_t threads_per_block) {

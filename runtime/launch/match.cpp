@@ -25,25 +25,19 @@ public:
             return list_.take();
         }
         for (const Given& each : given) {
-            if (is_complete()) refuse_count(given.size());
+            if (list_.is_complete()) refuse_count(given.size());
             add_or_pass(each);
         }
-        if (!is_complete()) refuse_count(given.size());
+        if (!list_.is_complete()) refuse_count(given.size());
         return list_.take();
     }
 
 private:
     using Kind = Given::Kind;
 
-    bool is_complete() const { return list_.size() == kernel_.parameters.size() && absent_ == kernel_.absent.size(); }
-    /// Whether the next parameter is one that the kernel is made without.
-    bool is_absent_next() const {
-        return absent_ < kernel_.absent.size() && kernel_.absent[absent_].before == list_.size();
-    }
-
     void add_or_pass(const Given& given) {
-        if (is_absent_next() || given.kind == Kind::Nothing)
-            absent_ += list_.passes_absent(given.kind != Kind::Nothing);
+        if (list_.is_absent_next() || given.kind == Kind::Nothing)
+            list_.passes_absent(given.kind != Kind::Nothing);
         else
             add(given);
     }
@@ -51,7 +45,7 @@ private:
     /// The rest by name, behind those in order.
     void add_by_name(std::span<const Given> in_order, std::span<const Given> named) {
         for (const Given& each : in_order) {
-            if (is_complete()) refuse_count(in_order.size() + named.size());
+            if (list_.is_complete()) refuse_count(in_order.size() + named.size());
             add_or_pass(each);
         }
         std::vector<const Given*> given(kernel_.parameters.size());
@@ -61,9 +55,9 @@ private:
             if (*at < list_.size() || given[*at]) refuse_name(each.name, "is given twice", "give each argument once");
             given[*at] = &each;
         }
-        while (!is_complete()) {
-            if (is_absent_next()) {
-                absent_ += list_.passes_absent(false);
+        while (!list_.is_complete()) {
+            if (list_.is_absent_next()) {
+                list_.passes_absent(false);
                 continue;
             }
             const ir::Parameter& parameter = kernel_.parameters[list_.size()];
@@ -82,8 +76,7 @@ private:
             if (kernel_.parameters[position].name == given.name) return position;
         if (std::ranges::find(kernel_.absent, given.name, &KernelInfo::Absent::name) != kernel_.absent.end()) {
             if (given.kind == Kind::Nothing) return {};
-            fail(fmt::format("the kernel is made without '{}', which is given", given.name),
-                 "pass std::nullopt, or make the kernel with it: only_if(true, ...)");
+            list_.refuse_absent(given.name);
         }
         std::vector<std::string> known;
         for (const std::uint32_t position : positions) known.push_back(kernel_.parameters[position].name);
@@ -183,7 +176,6 @@ private:
     const KernelInfo& kernel_;
     const Location& where_;
     detail::ArgumentList list_{kernel_, where_};
-    std::size_t absent_ = 0;  // those that are passed over
 };
 
 }  // namespace

@@ -52,7 +52,7 @@ struct NamedArgument {
     std::string_view name;
     A& value;
 };
-/// Arguments by name come behind those in order, if there are any, and in any order themselves.
+/// Arguments by name come after those in order, if there are any, and in any order themselves.
 template <class A>
 NamedArgument<std::remove_reference_t<A>> arg(std::string_view name, A&& value) {
     return {name, value};
@@ -71,9 +71,14 @@ public:
     void push_back(Argument argument) { list_.push_back(std::move(argument)); }
     std::vector<Argument> take() { return std::move(list_); }
 
-    /// Whether the kernel is made without the optional parameter that is next; passes over it. Throws Error if it is
-    /// given and not there, or there and not given.
+    /// Whether each parameter has its argument, and all that the kernel is made without are passed over.
+    bool is_complete() const;
+    /// Whether the kernel is made without the parameter that is next.
+    bool is_absent_next() const;
+    /// The same; passes over it. Throws Error if it is given and not there, or there and not given.
     bool passes_absent(bool is_given);
+    /// Throws Error: a parameter that the kernel is made without is given.
+    [[noreturn]] void refuse_absent(std::string_view name) const;
 
 private:
     const KernelInfo* kernel_;
