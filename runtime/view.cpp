@@ -80,6 +80,19 @@ void write(const BufferPart& part, std::span<const std::byte> from) {
     device.synchronize(default_stream);
 }
 
+void check_columns(std::uint64_t first, std::uint64_t count, std::uint64_t of) {
+    if (first <= of && count <= of - first) return;
+    throw Error("columns from " + std::to_string(first) + " on, " + std::to_string(count) + " of them, of rows of " +
+                    std::to_string(of) + " elements",
+                "columns(first, count) takes a part of each row");
+}
+
+void check_pieces(std::uint64_t length, std::uint64_t of) {
+    if (length != 0 && of % length == 0) return;
+    throw Error("rows of " + std::to_string(of) + " elements in pieces of " + std::to_string(length),
+                "split(length) needs rows that are whole pieces");
+}
+
 void check_view(const BufferPart& part, std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches,
                 std::size_t element_bytes) {
     const MemoryBlock& memory = memory_of(part);

@@ -8,6 +8,7 @@
 //     device.launch(k, grid, x.view(rows, columns).pitched(p)); p elements from one row to the next
 //     device.launch(k, grid, x.view(planes, rows, columns));
 #pragma once
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -45,6 +46,9 @@ void read(const BufferPart& part, std::span<std::byte> to);
 void write(const BufferPart& part, std::span<const std::byte> from);
 void check_view(const BufferPart& part, std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches,
                 std::size_t element_bytes);
+/// Throws Error for columns that rows of so many do not have, and for pieces that they are not made of.
+void check_columns(std::uint64_t first, std::uint64_t count, std::uint64_t of);
+void check_pieces(std::uint64_t length, std::uint64_t of);
 
 }  // namespace detail
 
@@ -69,6 +73,26 @@ public:
     template <std::integral... N>
     requires(sizeof...(N) == rank - 1) BufferView pitched(N... pitches)
     const { return BufferView(part_, extents_, {std::uint64_t(pitches)...}); }
+
+    /// Columns first ... first + count - 1 of each row. Throws Error if there are not that many.
+    BufferView columns(std::uint64_t first, std::uint64_t count) const {
+        detail::check_columns(first, count, extents_.back());
+        auto extents = extents_;
+        extents.back() = count;
+        return BufferView(part_.from(first * sizeof(T)), extents, pitches_);
+    }
+    /// Each row in pieces of `length` elements, such as heads: one dimension more. Throws Error if rows are not whole
+    /// pieces.
+    BufferView<T, rank + 1> split(std::uint64_t length) const requires(rank < 5) {
+        detail::check_pieces(length, extents_.back());
+        std::array<std::uint64_t, rank + 1> extents;
+        std::array<std::uint64_t, rank> pitches;
+        std::copy(extents_.begin(), extents_.end(), extents.begin());
+        std::copy(pitches_.begin(), pitches_.end(), pitches.begin());
+        extents[rank - 1] = extents_.back() / length;
+        extents[rank] = pitches[rank - 1] = length;
+        return BufferView<T, rank + 1>(part_, extents, pitches);
+    }
 
     /// From the first element to the last.
     BufferPart part() const { return {part_.memory, part_.offset, view_size(extents_, pitches_) * sizeof(T)}; }

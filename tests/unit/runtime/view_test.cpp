@@ -58,6 +58,24 @@ TEST_CASE("views: rows of a matrix, with and without gaps between them") {
     CHECK(y.download() == std::vector<float>{1, 9, 6, 21});
 }
 
+TEST_CASE("views: columns of each row, and rows in pieces") {
+    const Device device = emulator();
+    const Buffer<float> x = device.upload(counting(24));
+    Buffer<float> y = device.buffer<float>(4);
+    const auto matrix = x.view(4, 6);
+    device.launch(row_sums, grid(4, 32), matrix.columns(1, 2), y);
+    CHECK(y.download() == std::vector<float>{3, 15, 27, 39});
+    const auto pieces = matrix.columns(2, 4).split(2);
+    CHECK(pieces.extents() == std::array<std::uint64_t, 3>{4, 2, 2});
+    CHECK(pieces.pitches() == std::array<std::uint64_t, 2>{6, 2});
+    CHECK(pieces.part().offset == 8);
+    CHECK(matrix.columns(6, 0).part().bytes == 0);
+    CHECK_THROWS_WITH(matrix.columns(5, 2), contains("columns from 5 on, 2 of them, of rows of 6 elements"));
+    CHECK_THROWS_WITH(matrix.columns(1, ~0ull), contains("of rows of 6 elements"));
+    CHECK_THROWS_WITH(matrix.split(4), contains("rows of 6 elements in pieces of 4"));
+    CHECK_THROWS_WITH(matrix.split(0), contains("rows of 6 elements in pieces of 0"));
+}
+
 TEST_CASE("views: a transpose between matrices of different pitches") {
     const Device device = emulator();
     const Buffer<float> a = device.upload(counting(70 * 40));
