@@ -30,7 +30,7 @@ int main() try {
     const auto x = device.upload(std::vector<float>(rows * columns, 1.0f), "x");
     auto y = device.buffer<float>(rows * columns, "y");
     device.launch(transpose, grid(rows * columns, 256), x, y, rows, columns);
-    stdlib::transpose(device, x, y, 1, rows, columns);
+    stdlib::transpose(device, x.view(rows, columns), y.view(columns, rows));
     for (const LaunchTraffic& launch : traffic) print(launch);
     return traffic[1].buffers[1].written.moved == rows * columns * sizeof(float) ? 0 : 1;
 } catch (const Error& error) {

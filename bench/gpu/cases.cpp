@@ -129,7 +129,9 @@ Case gemm(const Device& device, Words& words) {
     words.end();
     auto data = std::make_shared<Matrices<float, float>>(device, m, n, k, false, false);
     Case out = data->as_case(device, data, false);
-    out.launch = [=](const Queue& queue) { stdlib::gemm(queue, data->a.buffer, data->b.buffer, data->c, m, n, k); };
+    out.launch = [=](const Queue& queue) {
+        stdlib::gemm(queue, data->a.buffer.view(m, k), data->b.buffer.view(k, n), data->c.view(m, n));
+    };
     return out;
 }
 
@@ -145,7 +147,7 @@ Case gemv(const Device& device, Words& words) {
                                                 random<T>(device, columns, 2, "x"), results<T>(device, rows, "y")});
     Case out;
     out.launch = [=](const Queue& queue) {
-        stdlib::gemv(queue, data->a.buffer, data->x.buffer, data->y, rows, columns);
+        stdlib::gemv(queue, data->a.buffer.view(rows, columns), data->x.buffer, data->y);
     };
     out.error = [=] {
         const std::vector<T> host = data->y.download();
@@ -195,14 +197,15 @@ Case rows_case(const Device& device, Words& words, Rows what) {
     data->ones.fill(T(1.0f)), data->zeros.fill(T(0.0f));
     Case out;
     out.launch = [=](const Queue& queue) {
-        const Buffer<T>& x = data->x.buffer;
+        const Buffer<T>& of_x = data->x.buffer;
+        const auto x = of_x.view(rows, columns);
+        const auto y = data->y.view(rows, columns);
         switch (what) {
-            case Rows::softmax: return stdlib::softmax(queue, x, data->y, rows, columns);
-            case Rows::log_softmax: return stdlib::log_softmax(queue, x, data->y, rows, columns);
-            case Rows::rmsnorm: return stdlib::rmsnorm(queue, x, data->ones, data->y, rows, columns, 1e-5f);
-            case Rows::layernorm:
-                return stdlib::layernorm(queue, x, data->ones, data->zeros, data->y, rows, columns, 1e-5f);
-            case Rows::transpose: return stdlib::transpose(queue, x, data->y, 1, rows, columns);
+            case Rows::softmax: return stdlib::softmax(queue, x, y);
+            case Rows::log_softmax: return stdlib::log_softmax(queue, x, y);
+            case Rows::rmsnorm: return stdlib::rmsnorm(queue, x, data->ones, y, 1e-5f);
+            case Rows::layernorm: return stdlib::layernorm(queue, x, data->ones, data->zeros, y, 1e-5f);
+            case Rows::transpose: return stdlib::transpose(queue, x, data->y.view(columns, rows));
         }
     };
     out.error = [=] {

@@ -17,10 +17,11 @@
 
 namespace ikat::stdlib {
 
-/// Heads that follow each other in a row, as a layer makes them: a view (sequences, rows, heads, elements).
-template <class T>
-auto heads_in_rows(const runtime::BufferView<T, 4>& view) {
-    const TensorView heads = TensorView(view).permuted({0, 2, 1, 3});
+/// Heads that follow each other in a row, as a layer makes them: a view (sequences, rows, heads, elements), or (rows,
+/// heads, elements).
+template <class T, int rank>
+requires(rank == 3 || rank == 4) auto heads_in_rows(const runtime::BufferView<T, rank>& view) {
+    const TensorView heads = rank == 4 ? TensorView(view).permuted({0, 2, 1, 3}) : TensorView(view).permuted({1, 0, 2});
     if constexpr (std::is_const_v<T>)
         return heads;
     else

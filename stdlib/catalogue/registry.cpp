@@ -28,7 +28,8 @@ std::vector<const Recipe*> all_recipes() {
         for (const Recipe& recipe : table) out.push_back(&recipe);
     out.insert(out.end(), {&saxpy_recipe, &residual_add_recipe, &cast_recipe, &bias_activation_recipe});
     out.insert(out.end(), {&softmax_recipe, &log_softmax_recipe});
-    out.insert(out.end(), {&layernorm_recipe, &rmsnorm_recipe, &fused_residual_rmsnorm_recipe});
+    out.insert(out.end(),
+               {&layernorm_recipe, &layernorm_plain_recipe, &rmsnorm_recipe, &fused_residual_rmsnorm_recipe});
     out.insert(out.end(), {&sum_recipe, &max_recipe, &dot_recipe, &norm2_recipe, &argmax_recipe, &argmax_final_recipe});
     out.insert(out.end(), {&gemm_recipe, &gemm_naive_recipe, &gemv_recipe, &gemv_transposed_recipe, &conv2d_recipe});
     out.insert(out.end(), {&copy_matrix_recipe, &transpose_recipe, &rope_recipe, &kv_scatter_recipe});

@@ -6,6 +6,7 @@
 #include "codegen/support/diagnostic.hpp"
 #include "dsl/threads/simt.hpp"
 #include "stdlib/spec/families.hpp"
+#include "stdlib/spec/view_call.hpp"
 
 namespace ikat::stdlib {
 constexpr std::uint32_t threads = 256;
@@ -49,6 +50,37 @@ const Conv2dKernel<T>& conv2d_kernel() {
     return made;
 }
 
+void conv2d(const Queue& queue, const TensorView& x, const TensorView& w, const MutableTensorView& y,
+            const ConvolutionOptions& options) {
+    const ViewCall call(queue, conv2d_recipe, {x, w, y});
+    for (std::size_t i = 0; i < call.views().size(); ++i)
+        if (!is_packed(call.views()[i], 1))
+            call.fail(fmt::format("'{}' has gaps between its elements", conv2d_recipe.operands.all()[i].name),
+                      "copy it to an array without gaps");
+    const auto& o = options;
+    const std::uint32_t channels = call.extent("channels"), depth = call.extent("depth");
+    if (std::uint64_t(depth) * o.groups != channels)
+        call.fail(fmt::format("'groups' is {}, and 'w' is for {} channels of the {} of 'x'", o.groups, depth, channels),
+                  "w has channels / groups");
+    run_kernel(call, conv2d_recipe.kernels[0], conv2d_recipe.kernels[0].instances[call.type()](),
+               {{"batch", call.extent("batch")},
+                {"channels", channels},
+                {"height", call.extent("height")},
+                {"width", call.extent("width")},
+                {"filters", call.extent("filters")},
+                {"kernel_h", call.extent("kernel_h")},
+                {"kernel_w", call.extent("kernel_w")},
+                {"stride_h", o.stride_h},
+                {"stride_w", o.stride_w},
+                {"pad_h", o.pad_h},
+                {"pad_w", o.pad_w},
+                {"dilation_h", o.dilation_h},
+                {"dilation_w", o.dilation_w},
+                {"groups", o.groups},
+                {"out_h", call.extent("out_h")},
+                {"out_w", call.extent("out_w")}});
+}
+
 // ---- the recipe
 
 IKAT_INSTANTIATE(conv2d_kernel)
@@ -66,12 +98,15 @@ static void check_convolution(const Call& a) {
 }
 
 constexpr Recipe conv2d_recipe{
-    .call = "conv2d(queue, x, w, y, Convolution{…})",
+    .call = "conv2d(queue, x, w, y, options)",
     .kernels = {{"convolution of images with stride, padding, dilation and groups", IKAT_FLOATS(conv2d_kernel<T>()),
                  [](const Call& a) {
                      const std::uint64_t n = std::uint64_t(a["batch"]) * a["filters"] * a["out_h"] * a["out_w"];
                      return runtime::grid(std::max<std::uint64_t>(n, 1), a.threads(threads));
                  }}},
+    .operands = {{"x", "batch channels height width"},
+                 {"w", "filters depth kernel_h kernel_w"},
+                 {"y", "batch filters out_h out_w", Access::InOut}},
     .document =
         "x is batch x channels x height x width, w is filters x (channels / groups) x kernel_h x kernel_w, y\n"
         "is batch x filters x out_h x out_w, row-major, with fewer than 2^32 elements each. Outside the image\n"

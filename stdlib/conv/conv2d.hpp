@@ -45,13 +45,13 @@ template <class T>
 const Conv2dKernel<T>& conv2d_kernel();
 
 extern const Recipe conv2d_recipe;
-/// y = x convolved with w. Throws Error where a buffer is too small, a stride or dilation is 0, or the groups do not
-/// divide channels and filters.
-template <Real T>
-void conv2d(const Queue& queue, const Buffer<T>& x, const Buffer<T>& w, Buffer<T>& y, const Convolution& c) {
-    run<T>(queue, conv2d_recipe,
-           {x, w, y, c.batch, c.channels, c.height, c.width, c.filters, c.kernel_h, c.kernel_w, c.stride_h, c.stride_w,
-            c.pad_h, c.pad_w, c.dilation_h, c.dilation_w, c.groups, c.out_h(), c.out_w()});
-}
+struct ConvolutionOptions {
+    std::uint32_t stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0, dilation_h = 1, dilation_w = 1, groups = 1;
+};
+/// y = x convolved with w: x is batch×channels×height×width, w is filters×(channels / groups)×kernel_h×kernel_w, y is
+/// batch×filters×out_h×out_w, of elements that follow each other. Throws Error for shapes and types that do not fit, a
+/// stride or dilation of 0, and groups that do not divide channels and filters.
+void conv2d(const Queue& queue, const TensorView& x, const TensorView& w, const MutableTensorView& y,
+            const ConvolutionOptions& options = {});
 
 }  // namespace ikat::stdlib

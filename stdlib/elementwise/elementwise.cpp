@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/elementwise/elementwise.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "stdlib/spec/families.hpp"
+#include "stdlib/spec/view_call.hpp"
+#include "stdlib/tile/row_places.hpp"
 #include "stdlib/tile/vectors.hpp"
 
 namespace ikat::stdlib {
@@ -22,6 +27,19 @@ void map(const auto& y, const u32& n, auto&& f, const auto&... x) {
     for_each_vec<E>(n, [&]<int N>(Width<N>, const auto& i) {
         const auto apply = [&](const auto&... lanes) { return each_lane(f, lanes...); };
         store_lanes(y, i, std::apply(apply, std::tuple{load_lanes<N>(x, i)...}));
+    });
+}
+
+/// The same for the elements of rows at pitches.
+template <class E>
+void map(const RowPlaces& places, const auto& y, auto&& f, const auto&... x) {
+    require_linear_grid();
+    for_each_of_rows<E>(places, [&]<int N>(Width<N>, const auto& at, const auto&, const auto&) {
+        const auto loaded = [&]<std::size_t... n>(std::index_sequence<n...>) {
+            return std::tuple{load_lanes<N>(x, at[n])...};
+        };
+        const auto apply = [&](const auto&... lanes) { return each_lane(f, lanes...); };
+        store_lanes(y, at[RowPlaces::Y], std::apply(apply, loaded(std::index_sequence_for<decltype(x)...>())));
     });
 }
 
@@ -99,6 +117,41 @@ BinaryKernel<T> make(const BinaryRow& row, const char* name) {
         .require(aligned<16>(2), at_least(2, "n"));
 }
 
+// ... and for rows at pitches.
+template <class T>
+auto make_pitched(const UnaryRow& row, const char* name) {
+    return kernel(name, params("x", "y", "rows", "columns", "pitches"),
+                  [f = row.function](In<T> x, Out<T> y, u32 rows, u32 columns, Struct<RowPitches> pitches) {
+                      map<T>(RowPlaces(rows, columns, pitches), y, f, x);
+                  });
+}
+template <class T>
+auto make_pitched(const Unary1Row& row, const char* name) {
+    return kernel(name, params("x", "y", row.first, "rows", "columns", "pitches"),
+                  [f = row.function](In<T> x, Out<T> y, f32 p, u32 rows, u32 columns, Struct<RowPitches> pitches) {
+                      const F first = value(p);
+                      map<T>(
+                          RowPlaces(rows, columns, pitches), y, [&](const F& v) { return f(v, first); }, x);
+                  });
+}
+template <class T>
+auto make_pitched(const Unary2Row& row, const char* name) {
+    return kernel(
+        name, params("x", "y", row.first, row.second, "rows", "columns", "pitches"),
+        [f = row.function](In<T> x, Out<T> y, f32 p, f32 q, u32 rows, u32 columns, Struct<RowPitches> pitches) {
+            const F first = value(p), second = value(q);
+            map<T>(
+                RowPlaces(rows, columns, pitches), y, [&](const F& v) { return f(v, first, second); }, x);
+        });
+}
+template <class T>
+auto make_pitched(const BinaryRow& row, const char* name) {
+    return kernel(name, params(row.first, row.second, "y", "rows", "columns", "pitches"),
+                  [f = row.function](In<T> a, In<T> b, Out<T> y, u32 rows, u32 columns, Struct<RowPitches> pitches) {
+                      map<T>(RowPlaces(rows, columns, pitches), y, f, a, b);
+                  });
+}
+
 /// The kernels of one table, in its order.
 template <class T, class Rows>
 const auto& kernels_of(const Rows& rows) {
@@ -106,6 +159,17 @@ const auto& kernels_of(const Rows& rows) {
     static const auto made = [&] {
         std::vector<K> out;
         for (const auto& row : rows) out.push_back(make<T>(row, name_of<T>(row.name)));
+        return out;
+    }();
+    return made;
+}
+template <class T, class Rows>
+const auto& pitched_kernels_of(const Rows& rows) {
+    using K = decltype(make_pitched<T>(rows[0], ""));
+    static const auto made = [&] {
+        std::vector<K> out;
+        for (const auto& row : rows)
+            out.push_back(make_pitched<T>(row, name_of<T>(std::string(row.name) + "_pitched")).launch_bounds(threads));
         return out;
     }();
     return made;
@@ -121,6 +185,11 @@ const auto& kernel_of(auto what) {
     const auto& kernels = kernels_of<T>(rows_of(what));
     SizeCheck{"elementwise_kernel"}.enumerator("what", std::size_t(what), kernels.size());
     return kernels[std::size_t(what)];
+}
+
+template <class T>
+const auto& pitched_kernel_of(auto what) {
+    return pitched_kernels_of<T>(rows_of(what))[std::size_t(what)];
 }
 
 // ---- biases
@@ -151,7 +220,63 @@ BiasActivationKernel<T> make_bias_activation(Activation activation) {
         .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"));
 }
 
+template <class T>
+auto make_pitched_bias_activation(Activation activation) {
+    return kernel(
+               name_of<T>(activation_names[std::size_t(activation)] + std::string("_pitched")),
+               params("x", "bias", "y", "rows", "columns", "pitches"),
+               [=](In<T> x, In<T> bias, Out<T> y, u32 rows, u32 columns, Struct<RowPitches> pitches) {
+                   require_linear_grid();
+                   const RowPlaces places(rows, columns, pitches);
+                   for_each_of_rows<T>(places, [&]<int N>(Width<N>, const auto& at, const auto& column, const auto&) {
+                       const auto apply = [&](const F& v, const F& b) {
+                           return activated<float>(activation, value(v + b));
+                       };
+                       store_lanes(y, at[RowPlaces::Y],
+                                   each_lane(apply, load_lanes<N>(x, at[RowPlaces::X]), load_lanes<N>(bias, column)));
+                   });
+               })
+        .launch_bounds(threads);
+}
+template <class T>
+const auto& pitched_bias_activation(Activation activation) {
+    static const auto made = [] {
+        std::vector<decltype(make_pitched_bias_activation<T>(activation))> out;
+        for (std::size_t i = 0; i < std::size(activation_names); ++i)
+            out.push_back(make_pitched_bias_activation<T>(Activation(i)));
+        return out;
+    }();
+    return made[std::size_t(activation)];
+}
+
+// ---- others, for rows at pitches
+
+template <class T>
+void residual_add_of(const RowPlaces& places, const In<T>& x, const InOut<T>& y) {
+    require_linear_grid();
+    for_each_of_rows<T>(places, [&]<int N>(Width<N>, const auto& at, const auto&, const auto&) {
+        const auto& i = at[RowPlaces::Y];
+        const auto old = load_lanes<N>(y, i), more = load_lanes<N>(x, at[RowPlaces::X]);
+        store_lanes(y, i, old + more);
+    });
+}
+template <class From, class To>
+void cast_of(const RowPlaces& places, const In<From>& x, const Out<To>& y) {
+    map<float>(
+        places, y, [](const F& v) { return v; }, x);
+}
+
 constexpr const char* cast_names[2][2] = {{"cast_f16_f32", "cast_bf16_f32"}, {"cast_f32_f16", "cast_f32_bf16"}};
+template <class From, class To>
+constexpr const char* cast_name() {
+    return std::is_same_v<To, float> ? cast_names[0][std::is_same_v<From, bfloat16>]
+                                     : cast_names[1][std::is_same_v<To, bfloat16>];
+}
+template <class From, class To>
+const auto& pitched_cast() {
+    const std::string name = cast_name<From, To>() + std::string("_pitched");
+    return pitched_kernel<cast_of<From, To>>(name.c_str(), threads, 0, "x", "y");
+}
 
 }  // namespace
 
@@ -182,12 +307,11 @@ const ResidualAddKernel<T>& residual_add() {
 }
 template <class From, class To>
 const CastKernel<From, To>& cast_kernel() {
-    static const auto made = of_n(kernel(std::is_same_v<To, float> ? cast_names[0][std::is_same_v<From, bfloat16>]
-                                                                   : cast_names[1][std::is_same_v<To, bfloat16>],
-                                         params("x", "y", "n"), [](In<From> x, Out<To> y, u32 n) {
-                                             map<std::conditional_t<(sizeof(From) > sizeof(To)), From, To>>(
-                                                 y, n, [](const F& v) { return v; }, x);
-                                         }));
+    static const auto made =
+        of_n(kernel(cast_name<From, To>(), params("x", "y", "n"), [](In<From> x, Out<To> y, u32 n) {
+            map<std::conditional_t<(sizeof(From) > sizeof(To)), From, To>>(
+                y, n, [](const F& v) { return v; }, x);
+        }));
     return made;
 }
 template <class T>
@@ -207,6 +331,50 @@ Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes, std::uint32_t 
     return runtime::grid(std::max<std::uint64_t>((n + lanes - 1) / lanes, 1), threads);
 }
 
+namespace {
+
+/// The recipe of an enumerator. Throws Error for a number that is none.
+const Recipe& recipe_of(const Queue& queue, auto what) {
+    const std::span<const Recipe> all = recipes(what);
+    SizeCheck{"elementwise", queue.where()}.enumerator("what", std::size_t(what), all.size());
+    return all[std::size_t(what)];
+}
+
+}  // namespace
+
+void elementwise(const Queue& queue, Unary what, const TensorView& x, const MutableTensorView& y) {
+    run_rows({queue, recipe_of(queue, what), {x, y}}, {});
+}
+void elementwise(const Queue& queue, Unary1 what, const TensorView& x, const MutableTensorView& y, float p) {
+    run_rows({queue, recipe_of(queue, what), {x, y}}, {p});
+}
+void elementwise(const Queue& queue, Unary2 what, const TensorView& x, const MutableTensorView& y, float p, float q) {
+    run_rows({queue, recipe_of(queue, what), {x, y}}, {p, q});
+}
+void elementwise(const Queue& queue, Binary what, const TensorView& a, const TensorView& b,
+                 const MutableTensorView& y) {
+    run_rows({queue, recipe_of(queue, what), {a, b, y}}, {});
+}
+void residual_add(const Queue& queue, const TensorView& x, const MutableTensorView& y) {
+    run_rows({queue, residual_add_recipe, {x, y}}, {});
+}
+void cast(const Queue& queue, const TensorView& x, const MutableTensorView& y) {
+    const ViewCall call(queue, cast_recipe, {x, y});
+    const auto is_short = [](const TensorView& view) {
+        return view.type == ir::Type::F16 || view.type == ir::Type::BF16;
+    };
+    const bool to_single = is_short(x) && y.type == ir::Type::F32;
+    if (!to_single && !(x.type == ir::Type::F32 && is_short(y)))
+        call.fail(fmt::format("'x' has elements of {}, and 'y' of {}", x.type_name(), y.type_name()),
+                  "one of them is f32, and the other f16 or bf16");
+    const bool brain = x.type == ir::Type::BF16 || y.type == ir::Type::BF16;
+    run_rows(call, {}, 2 * brain + !to_single);
+}
+void bias_activation(const Queue& queue, Activation activation, const TensorView& x, const TensorView& bias,
+                     const MutableTensorView& y) {
+    run_rows({queue, bias_activation_recipe, {x, bias, y}}, {}, std::size_t(activation));
+}
+
 // ---- the recipes
 
 IKAT_INSTANTIATE(elementwise_kernel, Unary)
@@ -218,50 +386,54 @@ IKAT_INSTANTIATE(bias_activation_kernel, Activation)
 
 namespace {
 
-Grid grid_of_n(const Call& call) { return elementwise_grid(call["n"], call.widest(), call.threads(threads)); }
-Grid grid_of_matrix(const Call& call) {
-    return elementwise_grid(std::uint64_t(call["rows"]) * call["columns"], call.widest(), call.threads(threads));
-}
+Grid grid_of_elements(const Call& call) { return elementwise_grid(call.count(), call.widest(), call.threads(threads)); }
 
 constexpr std::string_view document =
     "All arrays have at least n elements. Computed in f32 and rounded once. 16 bytes at a time; the arrays begin at\n"
     "multiples of 16 bytes. Any n; a NaN gives a NaN.";
 
 /// A row of the table, which computes `host` on the host.
-constexpr Recipe row(std::string_view call, std::string_view summary, Instances instances, std::string_view shapes,
-                     std::string_view traffic, void (*reference)(Example&)) {
+constexpr Recipe row(std::string_view call, std::string_view summary, Instances instances, Instances pitched,
+                     Operands operands, std::string_view shapes, std::string_view traffic,
+                     void (*reference)(Example&)) {
     return {.call = call,
-            .kernels = {{summary, instances, grid_of_n}},
+            .kernels = {{.summary = summary, .instances = instances, .grid = grid_of_elements, .pitched = pitched}},
+            .operands = operands,
             .document = document,
             .shapes = shapes,
             .reference = reference,
             .magnitude = 8,
             .traffic = traffic};
 }
-#define IKAT_ROW(Table, id, arguments, summary, shapes, traffic, host)                           \
-    row("elementwise(queue, " #Table "::" #id ", " arguments ")", summary,                       \
-        IKAT_FLOATS(elementwise_kernel<T>(Table::id)), shapes, traffic, [](Example& e) {         \
-            reference::elementwise(e, []([[maybe_unused]] double x, [[maybe_unused]] double b,   \
-                                         [[maybe_unused]] double p, [[maybe_unused]] double q) { \
-                [[maybe_unused]] const double a = x;                                             \
-                return double(host);                                                             \
-            });                                                                                  \
+constexpr Operands unary_operands{{"x", "..."}, {"y", "...", Access::Out}};
+#define IKAT_ROW(Table, id, arguments, summary, operands, shapes, traffic, host)                                       \
+    row("elementwise(queue, " #Table "::" #id ", " arguments ")", summary,                                             \
+        IKAT_FLOATS(elementwise_kernel<T>(Table::id)), IKAT_FLOATS(pitched_kernel_of<T>(Table::id)), operands, shapes, \
+        traffic, [](Example& e) {                                                                                      \
+            reference::elementwise(e, []([[maybe_unused]] double x, [[maybe_unused]] double b,                         \
+                                         [[maybe_unused]] double p, [[maybe_unused]] double q) {                       \
+                [[maybe_unused]] const double a = x;                                                                   \
+                return double(host);                                                                                   \
+            });                                                                                                        \
         }),
-#define IKAT_UNARY(id, text, device, host) IKAT_ROW(Unary, id, "x, y", text, "x: n, y: n", "2 E s", host)
+#define IKAT_UNARY(id, text, device, host) \
+    IKAT_ROW(Unary, id, "x, y", text, unary_operands, "x: n, y: n", "2 E s", host)
 constexpr Recipe unary_recipes[] = {
 #include "stdlib/elementwise/elementwise.def"
 };
-#define IKAT_UNARY_1(id, p, text, device, host) IKAT_ROW(Unary1, id, "x, y, " #p, text, "x: n, y: n", "2 E s", host)
+#define IKAT_UNARY_1(id, p, text, device, host) \
+    IKAT_ROW(Unary1, id, "x, y, " #p, text, unary_operands, "x: n, y: n", "2 E s", host)
 constexpr Recipe unary_1_recipes[] = {
 #include "stdlib/elementwise/elementwise.def"
 };
 #define IKAT_UNARY_2(id, p, q, text, device, host) \
-    IKAT_ROW(Unary2, id, "x, y, " #p ", " #q, text, "x: n, y: n", "2 E s", host)
+    IKAT_ROW(Unary2, id, "x, y, " #p ", " #q, text, unary_operands, "x: n, y: n", "2 E s", host)
 constexpr Recipe unary_2_recipes[] = {
 #include "stdlib/elementwise/elementwise.def"
 };
-#define IKAT_BINARY(id, a, b, text, device, host) \
-    IKAT_ROW(Binary, id, #a ", " #b ", y", text, #a ": n, " #b ": n, y: n", "3 E s", host)
+#define IKAT_BINARY(id, a, b, text, device, host)                                                                 \
+    IKAT_ROW(Binary, id, #a ", " #b ", y", text, (Operands{{#a, "..."}, {#b, "..."}, {"y", "...", Access::Out}}), \
+             #a ": n, " #b ": n, y: n", "3 E s", host)
 constexpr Recipe binary_recipes[] = {
 #include "stdlib/elementwise/elementwise.def"
 };
@@ -273,31 +445,42 @@ std::span<const Recipe> recipes(Unary1) { return unary_1_recipes; }
 std::span<const Recipe> recipes(Unary2) { return unary_2_recipes; }
 std::span<const Recipe> recipes(Binary) { return binary_recipes; }
 
-constexpr Recipe residual_add_recipe{.call = "residual_add(queue, x, y)",
-                                     .kernels = {{"y += x", IKAT_FLOATS(residual_add<T>()), grid_of_n}},
-                                     .document = document,
-                                     .shapes = "x: n, y: n",
-                                     .reference = reference::residual_add,
-                                     .traffic = "3 E s",
-                                     .note = "y += x"};
-#define IKAT_CAST(From, To) \
-    { "y = x, in another type, rounded to nearest", IKAT_KERNEL(cast_kernel<From, To>()), grid_of_n }
+constexpr Recipe residual_add_recipe{
+    .call = "residual_add(queue, x, y)",
+    .kernels = {{.summary = "y += x",
+                 .instances = IKAT_FLOATS(residual_add<T>()),
+                 .grid = grid_of_elements,
+                 .pitched = IKAT_PITCHED("residual_add", (residual_add_of<T>), threads, 0, "x", "y")}},
+    .operands = {{"x", "..."}, {"y", "...", Access::InOut}},
+    .document = document,
+    .shapes = "x: n, y: n",
+    .reference = reference::residual_add,
+    .traffic = "3 E s",
+    .note = "y += x"};
+#define IKAT_CAST(From, To)                                                                                         \
+    {                                                                                                               \
+        .summary = "y = x, in another type, rounded to nearest", .instances = IKAT_KERNEL(cast_kernel<From, To>()), \
+        .grid = grid_of_elements, .pitched = IKAT_KERNEL(pitched_cast<From, To>())                                  \
+    }
 constexpr Recipe cast_recipe{
     .call = "cast(queue, x, y)",
     .kernels = {IKAT_CAST(half, float), IKAT_CAST(float, half), IKAT_CAST(bfloat16, float), IKAT_CAST(float, bfloat16)},
+    .operands = {{"x", "...", Access::In, ir::Type::Void, true}, {"y", "...", Access::Out, ir::Type::Void, true}},
     .document = document,
     .shapes = "x: n, y: n",
     .reference = reference::cast,
     .traffic = "6 s",
     .note = "f32 to f16 or bf16 and back"};
-#define IKAT_BIAS(id)                                                                                      \
-    {                                                                                                      \
-        "y = " #id "(x + a bias for each column)", IKAT_FLOATS(bias_activation_kernel<T>(Activation::id)), \
-            grid_of_matrix                                                                                 \
+#define IKAT_BIAS(id)                                                                                  \
+    {                                                                                                  \
+        .summary = "y = " #id "(x + a bias for each column)",                                          \
+        .instances = IKAT_FLOATS(bias_activation_kernel<T>(Activation::id)), .grid = grid_of_elements, \
+        .pitched = IKAT_FLOATS(pitched_bias_activation<T>(Activation::id))                             \
     }
 constexpr Recipe bias_activation_recipe{
-    .call = "bias_activation(queue, activation, x, bias, y, rows, columns)",
+    .call = "bias_activation(queue, activation, x, bias, y)",
     .kernels = {IKAT_BIAS(none), IKAT_BIAS(relu), IKAT_BIAS(gelu), IKAT_BIAS(gelu_tanh), IKAT_BIAS(silu)},
+    .operands = {{"x", "... columns"}, {"bias", "columns"}, {"y", "... columns", Access::Out}},
     .document =
         "y[row, column] = f(x[row, column] + bias[column]). x and y are row-major, rows x columns, with fewer\n"
         "than 2^32 elements; bias has `columns`. Computed in f32 and rounded once. The arrays begin at\n"

@@ -2,13 +2,14 @@
 // Kernels that treat each element by itself: activations, sums and products, conversions. Their table is
 // elementwise.def.
 //
-//     stdlib::elementwise(device, Unary::relu, x, y);              // y[i] = max(x[i], 0), buffers of f32, f16 or bf16
+//     stdlib::elementwise(device, Unary::relu, x, y);              // y = max(x, 0), arrays of f32, f16 or bf16
 //     stdlib::elementwise(device, Unary1::leaky_relu, x, y, 0.1f);
 //     queue.launch(stdlib::elementwise_kernel<float>(Binary::add), stdlib::elementwise_grid(n), a, b, y, n);
 //
-// All compute in f32 and round once to the type in memory, T: float, half or bfloat16. They move 16 bytes at a time,
-// and the rest of n element by element; arrays begin at multiples of 16 bytes. What is read must not overlap what is
-// written.
+// All compute in f32 and round once to the type in memory, T: float, half or bfloat16. The functions take arrays of one
+// shape, of one to five dimensions, whose rows may begin anywhere. The kernels take n elements one after the other,
+// from multiples of 16 bytes on; they move 16 bytes at a time, and the rest of n element by element. What is read must
+// not overlap what is written.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "stdlib/math/activation.hpp"
@@ -82,53 +83,18 @@ std::span<const Recipe> recipes(Unary2);
 std::span<const Recipe> recipes(Binary);
 extern const Recipe residual_add_recipe, cast_recipe, bias_activation_recipe;
 
-/// The recipe of an enumerator. Throws Error for a number that is none.
-template <class What>
-const Recipe& recipe_of(const Queue& queue, What what) {
-    const std::span<const Recipe> all = recipes(what);
-    SizeCheck{"elementwise", queue.where()}.enumerator("what", std::size_t(what), all.size());
-    return all[std::size_t(what)];
-}
-
-// Functions on whole buffers, which wait on a device and only enqueue on a stream. Throw Error unless all have equally
-// many elements, at most 2^32 - 1.
-template <Real T>
-void elementwise(const Queue& queue, Unary what, const Buffer<T>& x, Buffer<T>& y) {
-    const Recipe& recipe = recipe_of(queue, what);
-    run<T>(queue, recipe, {x, y, common_size(queue, recipe, 1, {x.size(), y.size()})});
-}
-template <Real T>
-void elementwise(const Queue& queue, Unary1 what, const Buffer<T>& x, Buffer<T>& y, float p) {
-    const Recipe& recipe = recipe_of(queue, what);
-    run<T>(queue, recipe, {x, y, p, common_size(queue, recipe, 1, {x.size(), y.size()})});
-}
-template <Real T>
-void elementwise(const Queue& queue, Unary2 what, const Buffer<T>& x, Buffer<T>& y, float p, float q) {
-    const Recipe& recipe = recipe_of(queue, what);
-    run<T>(queue, recipe, {x, y, p, q, common_size(queue, recipe, 1, {x.size(), y.size()})});
-}
-template <Real T>
-void elementwise(const Queue& queue, Binary what, const Buffer<T>& a, const Buffer<T>& b, Buffer<T>& y) {
-    const Recipe& recipe = recipe_of(queue, what);
-    run<T>(queue, recipe, {a, b, y, common_size(queue, recipe, 1, {a.size(), b.size(), y.size()})});
-}
-template <Real T>
-void residual_add(const Queue& queue, const Buffer<T>& x, Buffer<T>& y) {
-    run<T>(queue, residual_add_recipe, {x, y, common_size(queue, residual_add_recipe, 0, {x.size(), y.size()})});
-}
-template <Real From, Real To>
-requires(std::same_as<From, float> != std::same_as<To, float>) void cast(const Queue& queue, const Buffer<From>& x,
-                                                                         Buffer<To>& y) {
-    constexpr bool to_single = std::same_as<To, float>,
-                   brain = std::same_as<From, bfloat16> || std::same_as<To, bfloat16>;
-    run<float>(queue, cast_recipe, {x, y, common_size(queue, cast_recipe, 0, {x.size(), y.size()})},
-               {.kernel = 2 * brain + !to_single});
-}
-/// y = activation(x + bias), see BiasActivationKernel. Throws Error where a buffer is too small for rows and columns.
-template <Real T>
-void bias_activation(const Queue& queue, Activation activation, const Buffer<T>& x, const Buffer<T>& bias, Buffer<T>& y,
-                     std::uint32_t rows, std::uint32_t columns) {
-    run<T>(queue, bias_activation_recipe, {x, bias, y, rows, columns}, {.kernel = std::size_t(activation)});
-}
+// Functions, which wait on a device and only enqueue on a stream. Throw Error unless all arrays have the same shape and
+// type.
+void elementwise(const Queue& queue, Unary what, const TensorView& x, const MutableTensorView& y);
+void elementwise(const Queue& queue, Unary1 what, const TensorView& x, const MutableTensorView& y, float p);
+void elementwise(const Queue& queue, Unary2 what, const TensorView& x, const MutableTensorView& y, float p, float q);
+void elementwise(const Queue& queue, Binary what, const TensorView& a, const TensorView& b, const MutableTensorView& y);
+/// y += x.
+void residual_add(const Queue& queue, const TensorView& x, const MutableTensorView& y);
+/// y = x, rounded to nearest, from f32 to f16 or bf16, or from these to f32.
+void cast(const Queue& queue, const TensorView& x, const MutableTensorView& y);
+/// y = activation(x + bias), where bias has an element for each column, the last dimension.
+void bias_activation(const Queue& queue, Activation activation, const TensorView& x, const TensorView& bias,
+                     const MutableTensorView& y);
 
 }  // namespace ikat::stdlib

@@ -15,10 +15,7 @@ const Kernel<f32, In<float>, InOut<float>, u32>& saxpy();
 Grid saxpy_grid(std::uint64_t n, std::uint32_t threads = 256);
 
 extern const Recipe saxpy_recipe;
-/// y = a x + y for all elements. Throws Error unless x and y have equally many.
-inline void saxpy(const Queue& queue, float a, const Buffer<float>& x, Buffer<float>& y) {
-    const std::uint32_t n = common_size(queue, saxpy_recipe, 1, {x.size(), y.size()});
-    run<float>(queue, saxpy_recipe, {a, x, y, n});
-}
+/// y = a x + y for all elements, of f32. Throws Error unless x and y have the same shape.
+void saxpy(const Queue& queue, float a, const TensorView& x, const MutableTensorView& y);
 
 }  // namespace ikat::stdlib

@@ -25,6 +25,63 @@ struct GemmTile {
     constexpr std::uint32_t threads() const { return (m / thread_m) * (n / thread_n); }
 };
 
+namespace detail {
+
+/// How far apart the rows of A, B and C are, in elements.
+struct GemmPitches {
+    const u32 &a, &b, &c;
+};
+
+template <GemmTile tile>
+void tiled_product(const In<float>& A, const In<float>& B, const Out<float>& C, const u32& m, const u32& n,
+                   const u32& k, const GemmPitches& pitches) {
+    constexpr std::uint32_t threads = tile.threads(), threads_n = tile.n / tile.thread_n;
+    require_linear_blocks();
+    require_threads(threads);
+    Shared<float, tile.k, tile.m> As;  // transposed
+    Shared<float, tile.k, tile.n> Bs;
+    Regs<Regs<Vec<float, 4>, tile.thread_n / 4>, tile.thread_m> sum(0);
+
+    u32 thread = thread_id().x;
+    u32 first_row = (block_id().z * grid_dim().y + block_id().y) * tile.m;  // of the block's tile
+    u32 first_column = block_id().x * tile.n;
+    u32 row_group = thread / threads_n * (tile.thread_m / 4);  // of the thread's tile, in fours
+    u32 column_group = thread % threads_n * (tile.thread_n / 4);
+
+    for (auto depth : range(0u, k, tile.k)) {
+        for (std::uint32_t element = 0; element < tile.m * tile.k; element += threads) {
+            u32 r = (thread + element) / tile.k, c = (thread + element) % tile.k;
+            u32 row = first_row + r, column = depth + c;
+            As[c, r] = A.load_if((row < m) & (column < k), row * pitches.a + column, 0.0f);
+        }
+        for (std::uint32_t element = 0; element < tile.k * tile.n; element += threads) {
+            u32 r = (thread + element) / tile.n, c = (thread + element) % tile.n;
+            u32 row = depth + r, column = first_column + c;
+            Bs[r, c] = B.load_if((row < k) & (column < n), row * pitches.b + column, 0.0f);
+        }
+        sync_block();
+        for (std::uint32_t slice = 0; slice < tile.k; ++slice) {
+            Regs<Vec<float, 4>, tile.thread_m / 4> a;
+            Regs<Vec<float, 4>, tile.thread_n / 4> b;
+            for (std::uint32_t i = 0; i < tile.thread_m / 4; ++i)
+                a[i] = As.flat().template vec<4>(row_group + slice * tile.m / 4 + i);
+            for (std::uint32_t j = 0; j < tile.thread_n / 4; ++j)
+                b[j] = Bs.flat().template vec<4>(column_group + slice * tile.n / 4 + j);
+            for (std::uint32_t i = 0; i < tile.thread_m; ++i) sum[i] = fma(a[i / 4][i % 4], b, sum[i]);
+        }
+        sync_block();
+    }
+    for (std::uint32_t i = 0; i < tile.thread_m; ++i) {
+        u32 row = first_row + row_group * 4 + i;
+        for (std::uint32_t j = 0; j < tile.thread_n; ++j) {
+            u32 column = first_column + column_group * 4 + j;
+            C.store_if((row < m) & (column < n), row * pitches.c + column, sum[i][j / 4][j % 4]);
+        }
+    }
+}
+
+}  // namespace detail
+
 using GemmKernel = Kernel<In<float>, In<float>, Out<float>, u32, u32, u32>;
 
 /// C[m×n] = A[m×k] · B[k×n], f32, row-major, without gaps between rows. m·k, k·n and m·n must be below 2^32. k = 0
@@ -37,52 +94,10 @@ GemmKernel make_gemm_tiled(const char* name) {
                   "a slice is a whole number of elements per thread");
     static_assert(tile.thread_m % 4 == 0 && tile.thread_n % 4 == 0,
                   "a thread reads its rows and columns four at a time");
-    const auto body = [](In<float> A, In<float> B, Out<float> C, u32 m, u32 n, u32 k) {
-        constexpr std::uint32_t threads = tile.threads(), threads_n = tile.n / tile.thread_n;
-        require_linear_blocks();
-        require_threads(threads);
-        Shared<float, tile.k, tile.m> As;  // transposed
-        Shared<float, tile.k, tile.n> Bs;
-        Regs<Regs<Vec<float, 4>, tile.thread_n / 4>, tile.thread_m> sum(0);
-
-        u32 thread = thread_id().x;
-        u32 first_row = (block_id().z * grid_dim().y + block_id().y) * tile.m;  // of the block's tile
-        u32 first_column = block_id().x * tile.n;
-        u32 row_group = thread / threads_n * (tile.thread_m / 4);  // of the thread's tile, in fours
-        u32 column_group = thread % threads_n * (tile.thread_n / 4);
-
-        for (auto depth : range(0u, k, tile.k)) {
-            for (std::uint32_t element = 0; element < tile.m * tile.k; element += threads) {
-                u32 r = (thread + element) / tile.k, c = (thread + element) % tile.k;
-                u32 row = first_row + r, column = depth + c;
-                As[c, r] = A.load_if((row < m) & (column < k), row * k + column, 0.0f);
-            }
-            for (std::uint32_t element = 0; element < tile.k * tile.n; element += threads) {
-                u32 r = (thread + element) / tile.n, c = (thread + element) % tile.n;
-                u32 row = depth + r, column = first_column + c;
-                Bs[r, c] = B.load_if((row < k) & (column < n), row * n + column, 0.0f);
-            }
-            sync_block();
-            for (std::uint32_t slice = 0; slice < tile.k; ++slice) {
-                Regs<Vec<float, 4>, tile.thread_m / 4> a;
-                Regs<Vec<float, 4>, tile.thread_n / 4> b;
-                for (std::uint32_t i = 0; i < tile.thread_m / 4; ++i)
-                    a[i] = As.flat().template vec<4>(row_group + slice * tile.m / 4 + i);
-                for (std::uint32_t j = 0; j < tile.thread_n / 4; ++j)
-                    b[j] = Bs.flat().template vec<4>(column_group + slice * tile.n / 4 + j);
-                for (std::uint32_t i = 0; i < tile.thread_m; ++i) sum[i] = fma(a[i / 4][i % 4], b, sum[i]);
-            }
-            sync_block();
-        }
-        for (std::uint32_t i = 0; i < tile.thread_m; ++i) {
-            u32 row = first_row + row_group * 4 + i;
-            for (std::uint32_t j = 0; j < tile.thread_n; ++j) {
-                u32 column = first_column + column_group * 4 + j;
-                C.store_if((row < m) & (column < n), row * n + column, sum[i][j / 4][j % 4]);
-            }
-        }
-    };
-    return kernel(name, params("A", "B", "C", "m", "n", "k"), body)
+    return kernel(name, params("A", "B", "C", "m", "n", "k"),
+                  [](In<float> A, In<float> B, Out<float> C, u32 m, u32 n, u32 k) {
+                      detail::tiled_product<tile>(A, B, C, m, n, k, {k, n, n});
+                  })
         .require(at_least("A", "m", "k"), at_least("B", "k", "n"), at_least("C", "m", "n"))
         .launch_bounds(tile.threads());
 }
@@ -103,9 +118,9 @@ runtime::Grid gemm_tiled_large_grid(std::uint32_t m, std::uint32_t n);
 enum class GemmBlock : std::uint8_t { chosen, small, large };
 
 extern const Recipe gemm_recipe;
-/// C = A B: A is m×k, B is k×n, C is m×n, row-major. Throws Error where a buffer is too small for its dimensions, or
-/// they give 2^32 elements or more.
-void gemm(const Queue& queue, const Buffer<float>& A, const Buffer<float>& B, Buffer<float>& C, std::uint32_t m,
-          std::uint32_t n, std::uint32_t k, GemmBlock block = GemmBlock::chosen);
+/// C = A B: A is m×k, B is k×n, C is m×n, of f32, with any pitches: of others than the columns, by small blocks. Throws
+/// Error for shapes that do not fit, or of 2^32 elements or more.
+void gemm(const Queue& queue, const TensorView& A, const TensorView& B, const MutableTensorView& C,
+          GemmBlock block = GemmBlock::chosen);
 
 }  // namespace ikat::stdlib

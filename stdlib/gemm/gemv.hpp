@@ -26,18 +26,11 @@ template <class T>
 const GemmNaiveKernel<T>& gemm_naive();
 
 extern const Recipe gemv_recipe, gemv_transposed_recipe, gemm_naive_recipe;
-// The functions on buffers. They throw Error if a buffer is too small for rows and columns.
-/// y = A x.
-template <Real T>
-void gemv(const Queue& queue, const Buffer<T>& A, const Buffer<T>& x, Buffer<T>& y, std::uint32_t rows,
-          std::uint32_t columns) {
-    run<T>(queue, gemv_recipe, {A, x, y, rows, columns});
-}
+// The functions. They throw Error for shapes and types that do not fit.
+/// y = A x: A is rows×columns, with any pitch, of f32, f16 or bf16, as are x and y; or of quantised weights, see
+/// quantised_gemv().
+void gemv(const Queue& queue, const TensorView& A, const TensorView& x, const MutableTensorView& y);
 /// y = A' x.
-template <Real T>
-void gemv_transposed(const Queue& queue, const Buffer<T>& A, const Buffer<T>& x, Buffer<T>& y, std::uint32_t rows,
-                     std::uint32_t columns) {
-    run<T>(queue, gemv_transposed_recipe, {A, x, y, rows, columns});
-}
+void gemv_transposed(const Queue& queue, const TensorView& A, const TensorView& x, const MutableTensorView& y);
 
 }  // namespace ikat::stdlib

@@ -37,26 +37,15 @@ using ScatterKernel = Kernel<In<T>, In<std::uint32_t>, Out<T>, u32, u32, u32>;
 template <class T>
 const ScatterKernel<T>& kv_scatter_kernel();
 
-// Functions on buffers. They throw Error where a buffer is too small for the dimensions, or these do not fit together.
+// The functions. They throw Error for shapes and types that do not fit, and for 2^32 elements or more.
 extern const Recipe transpose_recipe, rope_recipe, kv_scatter_recipe;
-template <Real T>
-void transpose(const Queue& queue, const Buffer<T>& x, Buffer<T>& y, std::uint32_t batch, std::uint32_t rows,
-               std::uint32_t columns) {
-    run<T>(queue, transpose_recipe, {x, y, batch, rows, columns});
-}
-template <Real T>
-void rope(const Queue& queue, Rope form, Buffer<T>& x, const Buffer<std::uint32_t>& positions, std::uint32_t heads,
-          std::uint32_t head_dim, std::uint32_t rotary, float base, bool backward = false) {
-    const std::uint32_t tokens = common_size(queue, rope_recipe, 2, {positions.size()});
-    run<T>(queue, rope_recipe, {x, positions, tokens, heads, head_dim, rotary, base, backward ? -1.0f : 1.0f},
-           {.kernel = std::size_t(form)});
-}
-template <Real T>
-void kv_scatter(const Queue& queue, const Buffer<T>& x, const Buffer<std::uint32_t>& slots, Buffer<T>& cache,
-                std::uint32_t width) {
-    const std::uint32_t tokens = common_size(queue, kv_scatter_recipe, 1, {slots.size()}),
-                        elements = common_size(queue, kv_scatter_recipe, 2, {cache.size()});
-    run<T>(queue, kv_scatter_recipe, {x, slots, cache, tokens, width, width ? elements / width : 0});
-}
+/// y[..., column, row] = x[..., row, column]: matrices of any pitches, whose planes are any distance apart.
+void transpose(const Queue& queue, const TensorView& x, const MutableTensorView& y);
+/// x is tokens×heads×head_dim, which may be any part of rows of Q, K and V; positions has a std::uint32_t for each token.
+void rope(const Queue& queue, Rope form, const MutableTensorView& x, const TensorView& positions,
+          std::uint32_t rotary, float base, bool backward = false);
+/// Row t of x to row slots[t] of the cache, where there is such a row; slots are std::uint32_t. Rows are what is behind
+/// the first dimension, as in tokens×heads×head_dim; their elements follow each other, rows are any distance apart.
+void kv_scatter(const Queue& queue, const TensorView& x, const TensorView& slots, const MutableTensorView& cache);
 
 }  // namespace ikat::stdlib

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "stdlib/spec/families.hpp"
+#include "stdlib/spec/view_call.hpp"
 #include "stdlib/tile/rows.hpp"
 
 namespace ikat::stdlib {
@@ -60,17 +61,58 @@ void find_moments(Moments& out, bool centred, const auto& row, const u32& column
     out.factor = reciprocal_root(variance, epsilon * out.scale * out.scale);
 }
 
+template <class T>
+void layernorm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma, const In<T>& beta, const Out<T>& y,
+                  const f32& epsilon) {
+    with_row<Block, T, vectors_per_thread<T>>(x, places, [&](const auto& row) {
+        Moments of;
+        find_moments(of, true, row, places.columns, epsilon);
+        const F scale = value(of.scale), mean = value(of.mean), factor = value(of.factor);
+        row.map(
+            y,
+            [&](const F& x, const F& weight, const F& bias) {
+                return fma(fma(x, scale, -mean) * factor, weight, bias);
+            },
+            gamma, beta);
+    });
+}
+
+template <class T>
+void layernorm_plain_of(const RowPlaces& places, const In<T>& x, const Out<T>& y, const f32& epsilon) {
+    with_row<Block, T, vectors_per_thread<T>>(x, places, [&](const auto& row) {
+        Moments of;
+        find_moments(of, true, row, places.columns, epsilon);
+        const F scale = value(of.scale), mean = value(of.mean), factor = value(of.factor);
+        row.map(y, [&](const F& x) { return fma(x, scale, -mean) * factor; });
+    });
+}
+
+/// y = the root-mean-square norm of a row.
+template <class T>
+void store_rmsnorm(const RowPlaces& places, const auto& row, const In<T>& gamma, const Out<T>& y, const f32& epsilon) {
+    Moments of;
+    find_moments(of, false, row, places.columns, epsilon);
+    const F scale = value(of.scale), factor = value(of.factor);
+    row.map(
+        y, [&](const F& x, const F& weight) { return x * scale * factor * weight; }, gamma);
+}
+template <class T, class Group>
+void rmsnorm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma, const Out<T>& y, const f32& epsilon) {
+    with_row<Group, T, vectors_per_thread<T>>(
+        x, places, [&](const auto& row) { store_rmsnorm<T>(places, row, gamma, y, epsilon); });
+}
+template <class T>
+void fused_residual_rmsnorm_of(const RowPlaces& places, const In<T>& x, const InOut<T>& residual, const In<T>& gamma,
+                               const Out<T>& y, const f32& epsilon) {
+    with_sum_of_rows<Block, T, vectors_per_thread<T>>(
+        x, residual, places, [&](const auto& row) { store_rmsnorm<T>(places, row, gamma, y, epsilon); });
+}
+
 template <class T, class Group>
 RmsnormKernel<T> make_rmsnorm(const char* name) {
     return kernel(name, params("x", "gamma", "y", "rows", "columns", "epsilon"),
                   [](In<T> x, In<T> gamma, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
-                      with_row<Group, T, vectors_per_thread<T>>(x, rows, columns, [&](const auto& row) {
-                          Moments of;
-                          find_moments(of, false, row, columns, epsilon);
-                          const F scale = value(of.scale), factor = value(of.factor);
-                          row.map(
-                              y, [&](const F& x, const F& weight) { return x * scale * factor * weight; }, gamma);
-                      });
+                      rmsnorm_of<T, Group>(RowPlaces(rows, columns), x, gamma, y, epsilon);
                   })
         .require(aligned<16>("x"), aligned<16>("gamma"), aligned<16>("y"))
         .require(at_least("x", "rows", "columns"), at_least("gamma", "columns"), at_least("y", "rows", "columns"))
@@ -84,17 +126,7 @@ const LayernormKernel<T>& layernorm() {
     static const auto made =
         kernel(name_of<T>("layernorm"), params("x", "gamma", "beta", "y", "rows", "columns", "epsilon"),
                [](In<T> x, In<T> gamma, In<T> beta, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
-                   with_row<Block, T, vectors_per_thread<T>>(x, rows, columns, [&](const auto& row) {
-                       Moments of;
-                       find_moments(of, true, row, columns, epsilon);
-                       const F scale = value(of.scale), mean = value(of.mean), factor = value(of.factor);
-                       row.map(
-                           y,
-                           [&](const F& x, const F& weight, const F& bias) {
-                               return fma(fma(x, scale, -mean) * factor, weight, bias);
-                           },
-                           gamma, beta);
-                   });
+                   layernorm_of<T>(RowPlaces(rows, columns), x, gamma, beta, y, epsilon);
                })
             .require(aligned<16>("x"), aligned<16>("gamma"), aligned<16>("beta"), aligned<16>("y"))
             .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
@@ -104,19 +136,13 @@ const LayernormKernel<T>& layernorm() {
 }
 template <class T>
 const PlainNormKernel<T>& layernorm_plain() {
-    static const auto made =
-        kernel(name_of<T>("layernorm_plain"), params("x", "y", "rows", "columns", "epsilon"),
-               [](In<T> x, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
-                   with_row<Block, T, vectors_per_thread<T>>(x, rows, columns, [&](const auto& row) {
-                       Moments of;
-                       find_moments(of, true, row, columns, epsilon);
-                       const F scale = value(of.scale), mean = value(of.mean), factor = value(of.factor);
-                       row.map(y, [&](const F& x) { return fma(x, scale, -mean) * factor; });
-                   });
-               })
-            .require(aligned<16>("x"), aligned<16>("y"))
-            .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
-            .launch_bounds(Block::block, 4);  // without the 4, ptxas spills to fit a fifth block
+    static const auto made = kernel(name_of<T>("layernorm_plain"), params("x", "y", "rows", "columns", "epsilon"),
+                                    [](In<T> x, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
+                                        layernorm_plain_of<T>(RowPlaces(rows, columns), x, y, epsilon);
+                                    })
+                                 .require(aligned<16>("x"), aligned<16>("y"))
+                                 .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
+                                 .launch_bounds(Block::block, 4);  // without the 4, ptxas spills to fit a fifth block
     return made;
 }
 template <class T>
@@ -135,19 +161,29 @@ const ResidualRmsnormKernel<T>& fused_residual_rmsnorm() {
         kernel(name_of<T>("fused_residual_rmsnorm"),
                params("x", "residual", "gamma", "y", "rows", "columns", "epsilon"),
                [](In<T> x, InOut<T> residual, In<T> gamma, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
-                   with_sum_of_rows<Block, T, vectors_per_thread<T>>(x, residual, rows, columns, [&](const auto& row) {
-                       Moments of;
-                       find_moments(of, false, row, columns, epsilon);
-                       const F scale = value(of.scale), factor = value(of.factor);
-                       row.map(
-                           y, [&](const F& x, const F& weight) { return x * scale * factor * weight; }, gamma);
-                   });
+                   fused_residual_rmsnorm_of<T>(RowPlaces(rows, columns), x, residual, gamma, y, epsilon);
                })
             .require(aligned<16>("x"), aligned<16>("residual"), aligned<16>("gamma"), aligned<16>("y"))
             .require(at_least("x", "rows", "columns"), at_least("residual", "rows", "columns"))
             .require(at_least("gamma", "columns"), at_least("y", "rows", "columns"))
             .launch_bounds(Block::block);
     return made;
+}
+
+void layernorm(const Queue& queue, const TensorView& x, const TensorView& gamma, const TensorView& beta,
+               const MutableTensorView& y, float epsilon) {
+    run_rows({queue, layernorm_recipe, {x, gamma, beta, y}}, {epsilon});
+}
+void layernorm(const Queue& queue, const TensorView& x, const MutableTensorView& y, float epsilon) {
+    run_rows({queue, layernorm_plain_recipe, {x, y}}, {epsilon});
+}
+void rmsnorm(const Queue& queue, const TensorView& x, const TensorView& gamma, const MutableTensorView& y,
+             float epsilon) {
+    run_rows({queue, rmsnorm_recipe, {x, gamma, y}}, {epsilon});
+}
+void fused_residual_rmsnorm(const Queue& queue, const TensorView& x, const MutableTensorView& residual,
+                            const TensorView& gamma, const MutableTensorView& y, float epsilon) {
+    run_rows({queue, fused_residual_rmsnorm_recipe, {x, residual, gamma, y}}, {epsilon});
 }
 
 // ---- the recipes
@@ -159,33 +195,66 @@ IKAT_INSTANTIATE(rmsnorm_per_head)
 IKAT_INSTANTIATE(fused_residual_rmsnorm)
 
 constexpr Recipe layernorm_recipe{
-    .call = "layernorm(queue, x, gamma, beta, y, rows, columns, epsilon)",
-    .kernels = {{"y = (x - mean) / sqrt(variance + epsilon) gamma + beta, row by row", IKAT_FLOATS(layernorm<T>()),
-                 rows_to<Block>, ~0u, 2},
-                {"y = (x - mean) / sqrt(variance + epsilon), row by row", IKAT_FLOATS(layernorm_plain<T>()),
-                 rows_to<Block>, ~0u, 2}},
+    .call = "layernorm(queue, x, gamma, beta, y, epsilon)",
+    .kernels = {{.summary = "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, row by row",
+                 .instances = IKAT_FLOATS(layernorm<T>()),
+                 .grid = rows_to<Block>,
+                 .passes = 2,
+                 .pitched = IKAT_PITCHED("layernorm", (layernorm_of<T>), Block::block, 0, "x", "gamma", "beta", "y",
+                                         "epsilon")}},
+    .operands = {{"x", "... columns"}, {"gamma", "columns"}, {"beta", "columns"}, {"y", "... columns", Access::Out}},
     .document =
         "x and y are row-major, rows x columns, with fewer than 2^32 elements; gamma and beta have an element\n"
         "for each column. All begin at multiples of 16 bytes. Any sizes. Computed in f32 over each row and\n"
         "rounded once.",
     .shapes = "x: rows columns, residual: rows columns, gamma: columns, beta: columns, y: rows columns",
     .reference = reference::layernorm,
+    .traffic = "2 E s"};
+constexpr Recipe layernorm_plain_recipe{.call = "layernorm(queue, x, y, epsilon)",
+                                        .kernels = {{.summary = "y = (x - mean) / sqrt(variance + epsilon), row by row",
+                                                     .instances = IKAT_FLOATS(layernorm_plain<T>()),
+                                                     .grid = rows_to<Block>,
+                                                     .passes = 2,
+                                                     .pitched = IKAT_PITCHED("layernorm_plain", (layernorm_plain_of<T>),
+                                                                             Block::block, 4, "x", "y", "epsilon")}},
+                                        .operands = {{"x", "... columns"}, {"y", "... columns", Access::Out}},
+                                        .document = layernorm_recipe.document,
+                                        .shapes = layernorm_recipe.shapes,
+                                        .reference = reference::layernorm,
+                                        .traffic = "2 E s"};
+constexpr Recipe rmsnorm_recipe{
+    .call = "rmsnorm(queue, x, gamma, y, epsilon)",
+    .kernels = {{.summary = "rmsnorm, a warp per row: for heads of attention",
+                 .instances = IKAT_FLOATS(rmsnorm_per_head<T>()),
+                 .grid = rows_to<WarpGroup>,
+                 .most_columns = 256,
+                 .passes = 1.5,
+                 .pitched = IKAT_PITCHED("rmsnorm_per_head", (rmsnorm_of<T, WarpGroup>), WarpGroup::block, 0, "x",
+                                         "gamma", "y", "epsilon")},
+                {.summary = "y = x / sqrt(mean of x^2 + epsilon) gamma, row by row",
+                 .instances = IKAT_FLOATS(rmsnorm<T>()),
+                 .grid = rows_to<Block>,
+                 .passes = 1.5,
+                 .pitched =
+                     IKAT_PITCHED("rmsnorm", (rmsnorm_of<T, Block>), Block::block, 0, "x", "gamma", "y", "epsilon")}},
+    .operands = {{"x", "... columns"}, {"gamma", "columns"}, {"y", "... columns", Access::Out}},
+    .document = layernorm_recipe.document,
+    .shapes = layernorm_recipe.shapes,
+    .reference = reference::rmsnorm,
     .traffic = "2 E s",
-    .note = "gamma, beta: an element for each column; `layernorm_plain` is without them"};
-constexpr Recipe rmsnorm_recipe{.call = "rmsnorm(queue, x, gamma, y, rows, columns, epsilon)",
-                                .kernels = {{"rmsnorm, a warp per row: for heads of attention",
-                                             IKAT_FLOATS(rmsnorm_per_head<T>()), rows_to<WarpGroup>, 256, 1.5},
-                                            {"y = x / sqrt(mean of x^2 + epsilon) gamma, row by row",
-                                             IKAT_FLOATS(rmsnorm<T>()), rows_to<Block>, ~0u, 1.5}},
-                                .document = layernorm_recipe.document,
-                                .shapes = layernorm_recipe.shapes,
-                                .reference = reference::rmsnorm,
-                                .traffic = "2 E s",
-                                .note = "by the number of columns"};
+    .note = "by the number of columns"};
 constexpr Recipe fused_residual_rmsnorm_recipe{
-    .call = "fused_residual_rmsnorm(queue, x, residual, gamma, y, rows, columns, epsilon)",
-    .kernels = {{"residual += x, y = rmsnorm of that", IKAT_FLOATS(fused_residual_rmsnorm<T>()), rows_to<Block>, ~0u,
-                 1.5}},
+    .call = "fused_residual_rmsnorm(queue, x, residual, gamma, y, epsilon)",
+    .kernels = {{.summary = "residual += x, y = rmsnorm of that",
+                 .instances = IKAT_FLOATS(fused_residual_rmsnorm<T>()),
+                 .grid = rows_to<Block>,
+                 .passes = 1.5,
+                 .pitched = IKAT_PITCHED("fused_residual_rmsnorm", (fused_residual_rmsnorm_of<T>), Block::block, 0, "x",
+                                         "residual", "gamma", "y", "epsilon")}},
+    .operands = {{"x", "... columns"},
+                 {"residual", "... columns", Access::InOut},
+                 {"gamma", "columns"},
+                 {"y", "... columns", Access::Out}},
     .document = layernorm_recipe.document,
     .shapes = layernorm_recipe.shapes,
     .reference = reference::fused_residual_rmsnorm,

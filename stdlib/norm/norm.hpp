@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisation of the rows of a matrix.
 //
-//     stdlib::layernorm(device, x, gamma, beta, y, rows, columns, 1e-5f);
-//     stdlib::rmsnorm(device, x, gamma, y, rows, columns, 1e-6f);
+//     stdlib::layernorm(device, x.view(rows, columns), gamma, beta, y.view(rows, columns), 1e-5f);
+//     stdlib::rmsnorm(device, x.view(rows, columns), gamma, y.view(rows, columns), 1e-6f);
 //
-// x and y are row-major, rows * columns < 2^32; gamma and beta have one element per column. All are of the same type,
-// f32, f16 or bf16, and begin at multiples of 16 bytes. Computed in f32 and rounded once. What is written must not
-// overlap what is read.
+// x and y have the same shape, of one to five dimensions; rows are the last of these and may begin anywhere. gamma and
+// beta have an element for each column. All are of the same type, f32, f16 or bf16. Computed in f32 and rounded once.
+// What is written must not overlap what is read.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 
+// Kernels of row-major matrices, rows * columns < 2^32, that begin at multiples of 16 bytes.
 /// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, with the mean and the variance of the row; the variance is
 /// the sum of squares divided by the number of columns. A block per row. The arguments are x, gamma, beta, y, rows,
 /// columns, epsilon.
@@ -41,23 +42,17 @@ using ResidualRmsnormKernel = Kernel<In<T>, InOut<T>, In<T>, Out<T>, u32, u32, f
 template <class T>
 const ResidualRmsnormKernel<T>& fused_residual_rmsnorm();
 
-// Functions on buffers. They throw Error where one is too small for rows and columns.
-extern const Recipe layernorm_recipe, rmsnorm_recipe, fused_residual_rmsnorm_recipe;
-template <Real T>
-void layernorm(const Queue& queue, const Buffer<T>& x, const Buffer<T>& gamma, const Buffer<T>& beta, Buffer<T>& y,
-               std::uint32_t rows, std::uint32_t columns, float epsilon) {
-    run<T>(queue, layernorm_recipe, {x, gamma, beta, y, rows, columns, epsilon});
-}
+// Functions on views. They throw Error for shapes and types that do not fit.
+extern const Recipe layernorm_recipe, layernorm_plain_recipe, rmsnorm_recipe, fused_residual_rmsnorm_recipe;
+void layernorm(const Queue& queue, const TensorView& x, const TensorView& gamma, const TensorView& beta,
+               const MutableTensorView& y, float epsilon);
+/// Without gamma and beta.
+void layernorm(const Queue& queue, const TensorView& x, const MutableTensorView& y, float epsilon);
 /// Up to 256 columns by rmsnorm_per_head, more by rmsnorm.
-template <Real T>
-void rmsnorm(const Queue& queue, const Buffer<T>& x, const Buffer<T>& gamma, Buffer<T>& y, std::uint32_t rows,
-             std::uint32_t columns, float epsilon) {
-    run<T>(queue, rmsnorm_recipe, {x, gamma, y, rows, columns, epsilon}, {.columns = columns});
-}
-template <Real T>
-void fused_residual_rmsnorm(const Queue& queue, const Buffer<T>& x, Buffer<T>& residual, const Buffer<T>& gamma,
-                            Buffer<T>& y, std::uint32_t rows, std::uint32_t columns, float epsilon) {
-    run<T>(queue, fused_residual_rmsnorm_recipe, {x, residual, gamma, y, rows, columns, epsilon});
-}
+void rmsnorm(const Queue& queue, const TensorView& x, const TensorView& gamma, const MutableTensorView& y,
+             float epsilon);
+/// residual has the shape of x.
+void fused_residual_rmsnorm(const Queue& queue, const TensorView& x, const MutableTensorView& residual,
+                            const TensorView& gamma, const MutableTensorView& y, float epsilon);
 
 }  // namespace ikat::stdlib

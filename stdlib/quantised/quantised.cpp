@@ -6,6 +6,7 @@
 #include "codegen/support/diagnostic.hpp"
 #include "stdlib/quantised/blocks.hpp"
 #include "stdlib/spec/families.hpp"
+#include "stdlib/spec/view_call.hpp"
 #include "stdlib/tile/stage.hpp"
 
 namespace ikat::stdlib {
@@ -199,7 +200,7 @@ const PackedGemvKernel& gemv_q8_1_kernel(Quantised format) {
     return made[number_of(format)];
 }
 
-// ---- functions of views
+// ---- the functions
 
 namespace {
 
@@ -222,44 +223,58 @@ Weights weights_in(std::string_view function, const Queue& queue, const TensorVi
     return {TensorView(ir::Type::U8, W.part, {&bytes, 1}), *W.format, check.reached("rows of W", rows),
             check.reached("columns of W", columns)};
 }
-template <class X>
-void run_gemv(const Queue& queue, const Recipe& recipe, const TensorView& W, const Buffer<X>& x, Buffer<float>& y) {
-    const Weights w = weights_in("gemv", queue, W);
-    run<float>(queue, recipe, {w.bytes, x, y, w.rows, w.columns}, {.kernel = std::size_t(w.format)});
+
+std::uint64_t elements_of(const TensorView& view) {
+    std::uint64_t out = 1;
+    for (std::size_t d = 0; d < view.rank; ++d) out *= view.extents[d];
+    return out;
+}
+
+/// An array whose elements follow each other.
+void check_array(const Queue& queue, std::string_view function, std::string_view name, const TensorView& view,
+                 ir::Type type) {
+    const auto fail = [&](std::string message, std::string hint) {
+        throw Error(Diagnostic{.where = queue.where(),
+                               .message = fmt::format("{}: '{}' {}", function, name, message),
+                               .hint = std::move(hint)});
+    };
+    if (view.format || view.type != type)
+        fail(fmt::format("has elements of {}", view.type_name()), fmt::format("they are {}", info(type).name));
+    if (view.part.bytes && !is_packed(view))
+        fail("has gaps between its rows, or begins at no multiple of 16 bytes", "give an array without gaps");
 }
 
 }  // namespace
 
-void dequantise(const Queue& queue, const TensorView& W, Buffer<float>& y) {
+void dequantise(const Queue& queue, const TensorView& W, const MutableTensorView& y) {
     const Weights w = weights_in("dequantise", queue, W);
-    const std::uint32_t n = common_size(queue, dequantise_recipe, 1, {w.bytes.part.bytes}) / bytes_of(w.format);
-    run<float>(queue, dequantise_recipe, {w.bytes, y, n}, {.kernel = std::size_t(w.format)});
-}
-void gemv(const Queue& queue, const TensorView& W, const Buffer<float>& x, Buffer<float>& y) {
-    run_gemv(queue, quantised_gemv_recipe, W, x, y);
-}
-void gemv(const Queue& queue, const TensorView& W, const Buffer<std::uint32_t>& x, Buffer<float>& y) {
-    run_gemv(queue, packed_gemv_recipe, W, x, y);
+    check_array(queue, "dequantise", "y", y, ir::Type::F32);
+    const std::uint32_t bytes = SizeCheck{"dequantise", queue.where()}.reached("W", w.bytes.part.bytes);
+    run(queue, dequantise_recipe, std::size_t(w.format), {w.bytes, y, bytes / bytes_of(w.format)});
 }
 
-// ---- the recipes
-
-void dequantise(const Queue& queue, Quantised format, const Buffer<std::uint8_t>& w, Buffer<float>& y) {
-    SizeCheck{"dequantise", queue.where()}.enumerator("format", std::size_t(format),
-                                                      dequantise_recipe.variants().size());
-    const std::uint32_t n = common_size(queue, dequantise_recipe, 1, {w.size()}) / bytes_of(format);
-    run<float>(queue, dequantise_recipe, {w, y, n}, {.kernel = std::size_t(format)});
+void quantised_gemv(const Queue& queue, const TensorView& W, const TensorView& x, const MutableTensorView& y) {
+    const Weights w = weights_in("gemv", queue, W);
+    const bool is_packed = x.type == ir::Type::U32;
+    check_array(queue, "gemv", "x", x, is_packed ? ir::Type::U32 : ir::Type::F32);
+    check_array(queue, "gemv", "y", y, ir::Type::F32);
+    const Recipe& recipe = is_packed ? packed_gemv_recipe : quantised_gemv_recipe;
+    run(queue, recipe, std::size_t(w.format), {w.bytes, x, y, w.rows, w.columns});
 }
 
-void quantise_q8_1(const Queue& queue, const Buffer<float>& x, Buffer<std::uint32_t>& q) {
-    const std::uint32_t n = common_size(queue, quantise_q8_1_recipe, 0, {x.size()});
+void quantise_q8_1(const Queue& queue, const TensorView& x, const MutableTensorView& q) {
+    check_array(queue, "quantise_q8_1", "x", x, ir::Type::F32);
+    check_array(queue, "quantise_q8_1", "q", q, ir::Type::U32);
+    const std::uint32_t n = SizeCheck{"quantise_q8_1", queue.where()}.reached("x", elements_of(x));
     if (n % 32 != 0)
         throw Error(
             Diagnostic{.where = queue.where(),
                        .message = fmt::format("quantise_q8_1: 'x' has {} elements, which is no multiple of 32", n),
                        .hint = "pad it with zeros"});
-    run<float>(queue, quantise_q8_1_recipe, {x, q, n / 32});
+    run(queue, quantise_q8_1_recipe, 0, {x, q, n / 32});
 }
+
+// ---- the recipes
 
 /// Rows must be whole blocks.
 static void check_blocks(const Call& call) {
@@ -285,7 +300,7 @@ static void check_bytes(const Call& call) {
         .grid = [](const Call& a) { return row_grid<WarpGroup>((std::uint64_t(a["n"]) * (weights / 32) + 31) / 32); }, \
         .shapes = "w: n " #bytes ", y: n " #weights                                                                    \
     }
-constexpr Recipe dequantise_recipe{.call = "dequantise(queue, format, w, y)",
+constexpr Recipe dequantise_recipe{.call = "dequantise(queue, W, y)",
                                    .kernels = {IKAT_FORMATS(IKAT_ROW)},
                                    .document =
                                        "w is n blocks of the format, y has as many f32 as they hold weights: the\n"
@@ -302,7 +317,7 @@ constexpr Recipe dequantise_recipe{.call = "dequantise(queue, format, w, y)",
         .grid = rows_to<WarpGroup>, .shapes = "w: rows columns /" #weights " " #bytes ", x: columns, y: rows"     \
     }
 constexpr Recipe quantised_gemv_recipe{
-    .call = "gemv(queue, format, w, x, y, rows, columns)",
+    .call = "gemv(queue, W, x, y)",
     .kernels = {IKAT_FORMATS(IKAT_ROW)},
     .document =
         "w is rows x columns weights, row after row of whole blocks; x has `columns` elements, y has `rows`.\n"
@@ -320,7 +335,7 @@ constexpr Recipe quantised_gemv_recipe{
         .instances = IKAT_KERNEL(gemv_q8_1_kernel(Quantised::format)), .grid = rows_to<WarpGroup>, \
         .shapes = "w: rows columns /" #weights " " #bytes ", x: columns /32 9, y: rows"            \
     }
-constexpr Recipe packed_gemv_recipe{.call = "gemv(queue, format, w, q, y, rows, columns)",
+constexpr Recipe packed_gemv_recipe{.call = "gemv(queue, W, q, y)",
                                     .kernels = {IKAT_FORMATS(IKAT_ROW)},
                                     .document =
                                         "Like gemv_* of that format, but x is columns / 32 blocks of q8_1, 9\n"

@@ -3,7 +3,7 @@
 // first.
 //
 //     const auto W = quantised_view(weights, Quantised::Q4_K, {rows, columns});    // of a Buffer<std::uint8_t>
-//     stdlib::gemv(device, W, x, y);                                               // y = W x
+//     stdlib::gemv(device, W, x, y);                                               // y = W x, gemm/gemv.hpp
 //
 // A matrix is row-major; a row is columns / weights_of(format) blocks one after the other, so columns is a multiple of
 // that. Weights have fewer than 2^32 elements and bytes and begin at a multiple of 16 bytes.
@@ -54,24 +54,14 @@ using PackedGemvKernel = Kernel<In<std::uint8_t>, In<std::uint32_t>, Out<float>,
 const PackedGemvKernel& gemv_q8_1_kernel(Quantised format);
 
 extern const Recipe dequantise_recipe, quantised_gemv_recipe, packed_gemv_recipe, quantise_q8_1_recipe;
-// The functions on buffers. They throw Error if a buffer is too small, or if columns is not a multiple of
-// weights_of(format).
-void dequantise(const Queue& queue, Quantised format, const Buffer<std::uint8_t>& w, Buffer<float>& y);
-/// All weights of W, row after row.
-void dequantise(const Queue& queue, const TensorView& W, Buffer<float>& y);
-/// W has rows x columns weights, x has `columns` elements, y has `rows`. Throws Error if W is not quantised.
-void gemv(const Queue& queue, const TensorView& W, const Buffer<float>& x, Buffer<float>& y);
-/// The same with x in blocks of Q8_1: columns / 32 times 9 words.
-void gemv(const Queue& queue, const TensorView& W, const Buffer<std::uint32_t>& x, Buffer<float>& y);
-inline void gemv(const Queue& queue, Quantised format, const Buffer<std::uint8_t>& w, const Buffer<float>& x,
-                 Buffer<float>& y, std::uint32_t rows, std::uint32_t columns) {
-    run<float>(queue, quantised_gemv_recipe, {w, x, y, rows, columns}, {.kernel = std::size_t(format)});
-}
-/// All of x to blocks of Q8_1. The size of x is a multiple of 32; q has 9 words for every 32 elements.
-void quantise_q8_1(const Queue& queue, const Buffer<float>& x, Buffer<std::uint32_t>& q);
-inline void gemv(const Queue& queue, Quantised format, const Buffer<std::uint8_t>& w, const Buffer<std::uint32_t>& x,
-                 Buffer<float>& y, std::uint32_t rows, std::uint32_t columns) {
-    run<float>(queue, packed_gemv_recipe, {w, x, y, rows, columns}, {.kernel = std::size_t(format)});
-}
+// The functions. They throw Error for shapes and types that do not fit.
+/// y = all weights of W, of float and of W's shape, or an array of as many.
+void dequantise(const Queue& queue, const TensorView& W, const MutableTensorView& y);
+/// y = W x, which gemv() calls: W has rows×columns quantised weights, x has `columns` elements of float, or columns /
+/// 32 blocks of Q8_1, 9 std::uint32_t each; y has `rows` of float.
+void quantised_gemv(const Queue& queue, const TensorView& W, const TensorView& x, const MutableTensorView& y);
+/// All of x, of float, to blocks of Q8_1, of std::uint32_t. The size of x is a multiple of 32; q has 9 words for every
+/// 32 elements. Rows follow each other.
+void quantise_q8_1(const Queue& queue, const TensorView& x, const MutableTensorView& q);
 
 }  // namespace ikat::stdlib

@@ -4,19 +4,38 @@
 #include "stdlib/reduce/reduce.hpp"
 #include "stdlib/reduction/reduction.hpp"
 #include "stdlib/reduction/shares.hpp"
-#include "stdlib/tile/vectors.hpp"
+#include "stdlib/spec/view_call.hpp"
+#include "stdlib/tile/row_places.hpp"
 
 namespace ikat::stdlib {
 namespace {
 
-/// The sum over the block of f(i as lanes), stored by its first thread.
+/// The sum over the block of a[i] * b[i], vector by vector, stored by its first thread.
 template <class T>
-void store_sum(const Out<float>& partial, const u32& n, auto&& term) {
+void store_sum(const Elements& elements, const Out<float>& partial, auto&& factors) {
     require_linear_grid();
     f32 sum = 0;
-    for_each_vec<T>(n, [&](auto width, const auto& i) { sum += term(width, i); });
+    elements.each<T>([&]<int N>(Width<N> width, const auto& at, const auto&) {
+        const auto [a, b] = factors(width, at);
+        auto term = value(a[0] * b[0]);
+        for (std::size_t k = 1; k < N; ++k) term = value(fma(a[k], b[k], term));
+        sum += term;
+    });
     sum = block_sum(sum);
     if_(thread_id().x == 0, [&] { partial[block_id().x] = sum; });
+}
+template <class T>
+void store_dot(const Elements& elements, const In<T>& x, const In<T>& y, const Out<float>& partial) {
+    store_sum<T>(elements, partial, [&]<int N>(Width<N>, const auto& at) {
+        return std::pair{load_lanes<N>(x, at[RowPlaces::X]), load_lanes<N>(y, at[RowPlaces::Second])};
+    });
+}
+template <class T>
+void store_squares(const Elements& elements, const In<T>& x, const Out<float>& partial) {
+    store_sum<T>(elements, partial, [&]<int N>(Width<N>, const auto& at) {
+        const auto a = load_lanes<N>(x, at[RowPlaces::X]);
+        return std::pair{a, a};
+    });
 }
 
 /// The largest element so far, and its index.
@@ -68,34 +87,47 @@ void store_best(Best& best, const Out<float>& value, const Out<std::uint32_t>& i
     });
 }
 
+template <class T>
+void store_argmax(const Elements& elements, const In<T>& x, const Out<float>& best_value,
+                  const Out<std::uint32_t>& best_index) {
+    Best best;
+    elements.each<T>([&]<int N>(Width<N>, const auto& at, const auto& i) {
+        const auto lanes = load_lanes<N>(x, at[RowPlaces::X]);
+        for (std::size_t k = 0; k < N; ++k) best.consider(lanes[k], value(i * unsigned(N) + unsigned(k)));
+    });
+    store_best(best, best_value, best_index);
+}
+
+// For rows at pitches.
+template <class T>
+void dot_of(const RowPlaces& places, const In<T>& x, const In<T>& y, const Out<float>& partial) {
+    store_dot(Elements(places), x, y, partial);
+}
+template <class T>
+void squares_of(const RowPlaces& places, const In<T>& x, const Out<float>& partial) {
+    store_squares(Elements(places), x, partial);
+}
+template <class T>
+void argmax_of(const RowPlaces& places, const In<T>& x, const Out<float>& value, const Out<std::uint32_t>& index) {
+    require_linear_grid();
+    store_argmax(Elements(places), x, value, index);
+}
+
 }  // namespace
 
 template <class T>
 const DotKernel<T>& dot_kernel() {
-    static const auto made = kernel(name_of<T>("dot"), params("x", "y", "partial", "n"),
-                                    [](In<T> x, In<T> y, Out<float> partial, u32 n) {
-                                        store_sum<T>(partial, n, [&]<int N>(Width<N>, const auto& i) {
-                                            const auto a = load_lanes<N>(x, i), b = load_lanes<N>(y, i);
-                                            auto sum = value(a[0] * b[0]);
-                                            for (std::size_t k = 1; k < N; ++k) sum = value(fma(a[k], b[k], sum));
-                                            return sum;
-                                        });
-                                    })
-                                 .require(aligned<16>("x"), aligned<16>("y"), at_least("x", "n"), at_least("y", "n"))
-                                 .launch_bounds(1024);
+    static const auto made =
+        kernel(name_of<T>("dot"), params("x", "y", "partial", "n"),
+               [](In<T> x, In<T> y, Out<float> partial, u32 n) { store_dot(Elements(n), x, y, partial); })
+            .require(aligned<16>("x"), aligned<16>("y"), at_least("x", "n"), at_least("y", "n"))
+            .launch_bounds(1024);
     return made;
 }
 template <class T>
 const SquaresKernel<T>& norm2_kernel() {
     static const auto made = kernel(name_of<T>("norm2"), params("x", "partial", "n"),
-                                    [](In<T> x, Out<float> partial, u32 n) {
-                                        store_sum<T>(partial, n, [&]<int N>(Width<N>, const auto& i) {
-                                            const auto a = load_lanes<N>(x, i);
-                                            auto sum = value(a[0] * a[0]);
-                                            for (std::size_t k = 1; k < N; ++k) sum = value(fma(a[k], a[k], sum));
-                                            return sum;
-                                        });
-                                    })
+                                    [](In<T> x, Out<float> partial, u32 n) { store_squares(Elements(n), x, partial); })
                                  .require(aligned<16>("x"), at_least("x", "n"))
                                  .launch_bounds(1024);
     return made;
@@ -103,14 +135,8 @@ const SquaresKernel<T>& norm2_kernel() {
 template <class T>
 const ArgmaxKernel<T>& argmax_kernel() {
     static const auto made = kernel(name_of<T>("argmax"), params("x", "value", "index", "n"),
-                                    [](In<T> x, Out<float> best_value, Out<std::uint32_t> best_index, u32 n) {
-                                        Best best;
-                                        for_each_vec<T>(n, [&]<int N>(Width<N>, const auto& i) {
-                                            const auto lanes = load_lanes<N>(x, i);
-                                            for (std::size_t k = 0; k < N; ++k)
-                                                best.consider(lanes[k], value(i * unsigned(N) + unsigned(k)));
-                                        });
-                                        store_best(best, best_value, best_index);
+                                    [](In<T> x, Out<float> value, Out<std::uint32_t> index, u32 n) {
+                                        store_argmax(Elements(n), x, value, index);
                                     })
                                  .require(aligned<16>("x"), at_least("x", "n"))
                                  .launch_bounds(1024);
@@ -130,6 +156,28 @@ const ArgmaxFinalKernel& argmax_final_kernel() {
     return made;
 }
 
+void dot(const Queue& queue, const TensorView& x, const TensorView& y, const MutableTensorView& total,
+         const WorkspaceSlice& workspace) {
+    run_rows({queue, dot_recipe, {x, y, total}, workspace}, {});
+}
+void norm2(const Queue& queue, const TensorView& x, const MutableTensorView& total, const WorkspaceSlice& workspace) {
+    run_rows({queue, norm2_recipe, {x, total}, workspace}, {});
+}
+void argmax(const Queue& queue, const TensorView& x, const MutableTensorView& value, const MutableTensorView& index,
+            const WorkspaceSlice& workspace) {
+    run_rows({queue, argmax_recipe, {x, value, index}, workspace}, {});
+}
+float dot(const DeviceQueue& device, const TensorView& x, const TensorView& y) {
+    return result<float>(device, [&](auto& total) { dot(device, x, y, total); });
+}
+float norm2(const DeviceQueue& device, const TensorView& x) {
+    return result<float>(device, [&](auto& total) { norm2(device, x, total); });
+}
+std::uint32_t argmax(const DeviceQueue& device, const TensorView& x) {
+    auto value = device.device().buffer<float>(1, "value");
+    return result<std::uint32_t>(device, [&](auto& index) { argmax(device, x, value, index); });
+}
+
 // ---- the recipes
 
 IKAT_INSTANTIATE(dot_kernel)
@@ -137,7 +185,11 @@ IKAT_INSTANTIATE(norm2_kernel)
 IKAT_INSTANTIATE(argmax_kernel)
 
 constexpr Recipe dot_recipe{.call = "dot(queue, x, y, total, workspace)",
-                            .kernels = {{"the sum of x[i] y[i], in f32", IKAT_FLOATS(dot_kernel<T>()), one_block}},
+                            .kernels = {{.summary = "the sum of x[i] y[i], in f32",
+                                         .instances = IKAT_FLOATS(dot_kernel<T>()),
+                                         .grid = one_block,
+                                         .pitched = IKAT_PITCHED("dot", (dot_of<T>), 1024, 0, "x", "y", "partial")}},
+                            .operands = {{"x", "..."}, {"y", "..."}, {"total", {}, Access::Out, ir::Type::F32}},
                             .document = reduction_document,
                             .shapes = "x: n, y: n",
                             .steps = sum_shares,
@@ -146,7 +198,11 @@ constexpr Recipe dot_recipe{.call = "dot(queue, x, y, total, workspace)",
                             .traffic = "2 E s",
                             .note = "the sum of products; as sum"};
 constexpr Recipe norm2_recipe{.call = "norm2(queue, x, total, workspace)",
-                              .kernels = {{"the sum of squares, in f32", IKAT_FLOATS(norm2_kernel<T>()), one_block}},
+                              .kernels = {{.summary = "the sum of squares, in f32",
+                                           .instances = IKAT_FLOATS(norm2_kernel<T>()),
+                                           .grid = one_block,
+                                           .pitched = IKAT_PITCHED("norm2", (squares_of<T>), 1024, 0, "x", "partial")}},
+                              .operands = {{"x", "..."}, {"total", {}, Access::Out, ir::Type::F32}},
                               .document = reduction_document,
                               .shapes = "x: n",
                               .steps = sum_shares,
@@ -156,7 +212,11 @@ constexpr Recipe norm2_recipe{.call = "norm2(queue, x, total, workspace)",
                               .note = "the sum of squares; as sum"};
 constexpr Recipe argmax_recipe{
     .call = "argmax(queue, x, value, index, workspace)",
-    .kernels = {{"the largest element and its index", IKAT_FLOATS(argmax_kernel<T>()), one_block}},
+    .kernels = {{.summary = "the largest element and its index",
+                 .instances = IKAT_FLOATS(argmax_kernel<T>()),
+                 .grid = one_block,
+                 .pitched = IKAT_PITCHED("argmax", (argmax_of<T>), 1024, 0, "x", "value", "index")}},
+    .operands = {{"x", "..."}, {"value", {}, Access::Out, ir::Type::F32}, {"index", {}, Access::Out, ir::Type::U32}},
     .document =
         "value[b] and index[b] are the largest element that block b visits and its index, the first of equal\n"
         "ones; with one block, the default, those of all n. NaNs are ignored; without any number, -infinity\n"
@@ -164,7 +224,9 @@ constexpr Recipe argmax_recipe{
     .shapes = "x: n, value: 1, index: 1",
     .steps =
         [](Steps& steps) {
-            const Grid grid = reduction_grid(steps["n"]);
+            for (const char* result : {"value", "index"})
+                steps.check().at_least(result, steps.argument(result).elements(), 1);
+            const Grid grid = reduction_grid(steps.count());
             const std::uint32_t blocks = grid.blocks.x;
             if (blocks == 1) return steps.launch(grid);
             const auto values = steps.take<float>(blocks);

@@ -32,42 +32,22 @@ using ArgmaxFinalKernel = Kernel<In<float>, In<std::uint32_t>, Out<float>, Out<s
 const ArgmaxFinalKernel& argmax_final_kernel();
 
 extern const Recipe dot_recipe, norm2_recipe, argmax_recipe, argmax_final_recipe;
-/// total[0] = the sum of x[i] y[i]. Throws Error if x and y differ in size. On a stream, give a workspace of
-/// reduction_workspace(n) bytes; on a device, the functions allocate it.
-template <Real T>
-void dot(const Queue& queue, const Buffer<T>& x, const Buffer<T>& y, const BufferSlice<float>& total,
-         const WorkspaceSlice& workspace = {}) {
-    const std::uint32_t n = common_size(queue, dot_recipe, 0, {x.size(), y.size()});
-    run<T>(queue, dot_recipe, {x, y, total, n}, {.workspace = workspace});
-}
+/// total[0], of float, = the sum of x[i] y[i]. Arrays are as those of sum(). Throws Error if x and y differ in shape or
+/// type. On a stream, give a workspace of reduction_workspace(n) bytes; on a device, the functions allocate it.
+void dot(const Queue& queue, const TensorView& x, const TensorView& y, const MutableTensorView& total,
+         const WorkspaceSlice& workspace = {});
 /// The sum of squares, which is the square of the Euclidean norm.
-template <Real T>
-void norm2(const Queue& queue, const Buffer<T>& x, const BufferSlice<float>& total,
-           const WorkspaceSlice& workspace = {}) {
-    run<T>(queue, norm2_recipe, {x, total, common_size(queue, norm2_recipe, 0, {x.size()})}, {.workspace = workspace});
-}
-/// The largest element and its index, the first of equal ones; -infinity and 2^32 - 1 where there is none.
-template <Real T>
-void argmax(const Queue& queue, const Buffer<T>& x, const BufferSlice<float>& value,
-            const BufferSlice<std::uint32_t>& index, const WorkspaceSlice& workspace = {}) {
-    const std::uint32_t n = common_size(queue, argmax_recipe, 0, {x.size()});
-    run<T>(queue, argmax_recipe, {x, value, index, n}, {.workspace = workspace});
-}
+void norm2(const Queue& queue, const TensorView& x, const MutableTensorView& total,
+           const WorkspaceSlice& workspace = {});
+/// The largest element, of float, and its index, of std::uint32_t: the first of equal ones, counted row by row;
+/// -infinity and 2^32 - 1 where there is none.
+void argmax(const Queue& queue, const TensorView& x, const MutableTensorView& value, const MutableTensorView& index,
+            const WorkspaceSlice& workspace = {});
 
 // The same as numbers on the host. They wait for the device, so they take no stream.
-template <Real T>
-float dot(const DeviceQueue& device, const Buffer<T>& x, const Buffer<T>& y) {
-    return result<float>(device, [&](auto& total) { dot(device, x, y, total); });
-}
-template <Real T>
-float norm2(const DeviceQueue& device, const Buffer<T>& x) {
-    return result<float>(device, [&](auto& total) { norm2(device, x, total); });
-}
+float dot(const DeviceQueue& device, const TensorView& x, const TensorView& y);
+float norm2(const DeviceQueue& device, const TensorView& x);
 /// The index.
-template <Real T>
-std::uint32_t argmax(const DeviceQueue& device, const Buffer<T>& x) {
-    auto value = device.device().template buffer<float>(1, "value");
-    return result<std::uint32_t>(device, [&](auto& index) { argmax(device, x, value, index); });
-}
+std::uint32_t argmax(const DeviceQueue& device, const TensorView& x);
 
 }  // namespace ikat::stdlib

@@ -5,33 +5,46 @@
 
 #include "stdlib/reduce/reduce.hpp"
 #include "stdlib/reduction/shares.hpp"
-#include "stdlib/tile/vectors.hpp"
+#include "stdlib/spec/view_call.hpp"
+#include "stdlib/tile/row_places.hpp"
 
 namespace ikat::stdlib {
 namespace {
 
 constexpr std::uint32_t threads = 256;
 
+/// What a block makes of its share of the elements.
+template <class T>
+void reduce_share(const Elements& elements, const In<T>& x, const Out<float>& partial, float neutral, auto combine) {
+    require_linear_grid();
+    f32 total = neutral;
+    elements.each<T>([&](auto width, const auto& at, const auto&) {
+        for (const auto& v : load_lanes<width>(x, at[RowPlaces::X])) total = combine(total, v);
+    });
+    total = block_reduce(total, neutral, combine);
+    if_(thread_id().x == 0, [&] { partial[block_id().x] = total; });
+}
+template <class T>
+void sum_of(const RowPlaces& places, const In<T>& x, const Out<float>& partial) {
+    reduce_share(Elements(places), x, partial, 0, plus);
+}
+template <class T>
+void max_of(const RowPlaces& places, const In<T>& x, const Out<float>& partial) {
+    reduce_share(Elements(places), x, partial, lowest<float>(), maximum);
+}
+
 /// The kernel for an element type and an operation.
 template <class T>
 ReductionKernel<T> make_reduction(const char* name, float neutral, auto combine) {
     return kernel(name, params("x", "partial", "n"),
-                  [=](In<T> x, Out<float> partial, u32 n) {
-                      require_linear_grid();
-                      f32 total = neutral;
-                      for_each_vec<T>(n, [&](auto width, const auto& i) {
-                          for (const auto& v : load_lanes<width>(x, i)) total = combine(total, v);
-                      });
-                      total = block_reduce(total, neutral, combine);
-                      if_(thread_id().x == 0, [&] { partial[block_id().x] = total; });
-                  })
+                  [=](In<T> x, Out<float> partial, u32 n) { reduce_share(Elements(n), x, partial, neutral, combine); })
         .require(aligned<16>("x"), at_least("x", "n"))
         .launch_bounds(1024);
 }
 
 void launch_shares(Steps& steps, const ReductionKernel<float>& of_shares) {
     steps.check().at_least("total", steps.argument("partial").elements(), 1);
-    const Grid grid = reduction_grid(steps["n"]);
+    const Grid grid = reduction_grid(steps.count());
     if (grid.blocks.x == 1) return steps.launch(grid);
     const auto shares = steps.take<float>(grid.blocks.x);
     steps.launch(grid, {{"partial", shares}});
@@ -61,6 +74,19 @@ std::uint64_t reduction_workspace(std::uint64_t n) {
     return 2 * Workspace::rounded(reduction_grid(n).blocks.x * sizeof(float));  // argmax has values and indices
 }
 
+void sum(const Queue& queue, const TensorView& x, const MutableTensorView& total, const WorkspaceSlice& workspace) {
+    run_rows({queue, sum_recipe, {x, total}, workspace}, {});
+}
+void max(const Queue& queue, const TensorView& x, const MutableTensorView& total, const WorkspaceSlice& workspace) {
+    run_rows({queue, max_recipe, {x, total}, workspace}, {});
+}
+float sum(const DeviceQueue& device, const TensorView& x) {
+    return result<float>(device, [&](auto& total) { sum(device, x, total); });
+}
+float max(const DeviceQueue& device, const TensorView& x) {
+    return result<float>(device, [&](auto& total) { max(device, x, total); });
+}
+
 // ---- the recipes
 
 IKAT_INSTANTIATE(sum_kernel)
@@ -70,7 +96,11 @@ void sum_shares(Steps& steps) { launch_shares(steps, sum_kernel<float>()); }
 
 constexpr Recipe sum_recipe{
     .call = "sum(queue, x, total, workspace)",
-    .kernels = {{"the sum of an array, in f32", IKAT_FLOATS(sum_kernel<T>()), one_block}},
+    .kernels = {{.summary = "the sum of an array, in f32",
+                 .instances = IKAT_FLOATS(sum_kernel<T>()),
+                 .grid = one_block,
+                 .pitched = IKAT_PITCHED("sum", (sum_of<T>), 1024, 0, "x", "partial")}},
+    .operands = {{"x", "..."}, {"total", {}, Access::Out, ir::Type::F32}},
     .document = reduction_document,
     .shapes = "x: n",
     .steps = sum_shares,
@@ -79,7 +109,11 @@ constexpr Recipe sum_recipe{
     .traffic = "E s",
     .note = "of an array of any length; two launches, no atomics, the same result in every run"};
 constexpr Recipe max_recipe{.call = "max(queue, x, total, workspace)",
-                            .kernels = {{"the maximum of an array", IKAT_FLOATS(max_kernel<T>()), one_block}},
+                            .kernels = {{.summary = "the maximum of an array",
+                                         .instances = IKAT_FLOATS(max_kernel<T>()),
+                                         .grid = one_block,
+                                         .pitched = IKAT_PITCHED("max", (max_of<T>), 1024, 0, "x", "partial")}},
+                            .operands = sum_recipe.operands,
                             .document = reduction_document,
                             .shapes = "x: n",
                             .steps = [](Steps& steps) { launch_shares(steps, max_kernel<float>()); },

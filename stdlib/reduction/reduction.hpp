@@ -30,25 +30,12 @@ runtime::Grid reduction_grid(std::uint64_t n);
 std::uint64_t reduction_workspace(std::uint64_t n);
 
 extern const Recipe sum_recipe, max_recipe;
-/// total[0] = the sum or the maximum of all elements of x.
-template <Real T>
-void sum(const Queue& queue, const Buffer<T>& x, const BufferSlice<float>& total,
-         const WorkspaceSlice& workspace = {}) {
-    run<T>(queue, sum_recipe, {x, total, common_size(queue, sum_recipe, 0, {x.size()})}, {.workspace = workspace});
-}
-template <Real T>
-void max(const Queue& queue, const Buffer<T>& x, const BufferSlice<float>& total,
-         const WorkspaceSlice& workspace = {}) {
-    run<T>(queue, max_recipe, {x, total, common_size(queue, max_recipe, 0, {x.size()})}, {.workspace = workspace});
-}
+/// total[0], of float, = the sum or the maximum of all elements of x, of f32, f16 or bf16 and of any shape. Rows at
+/// pitches may have two dimensions. Throws Error for 2^32 elements or more.
+void sum(const Queue& queue, const TensorView& x, const MutableTensorView& total, const WorkspaceSlice& workspace = {});
+void max(const Queue& queue, const TensorView& x, const MutableTensorView& total, const WorkspaceSlice& workspace = {});
 /// The same as a number on the host. It waits for the device, so it takes no stream.
-template <Real T>
-float sum(const DeviceQueue& device, const Buffer<T>& x) {
-    return result<float>(device, [&](auto& total) { sum(device, x, total); });
-}
-template <Real T>
-float max(const DeviceQueue& device, const Buffer<T>& x) {
-    return result<float>(device, [&](auto& total) { max(device, x, total); });
-}
+float sum(const DeviceQueue& device, const TensorView& x);
+float max(const DeviceQueue& device, const TensorView& x);
 
 }  // namespace ikat::stdlib

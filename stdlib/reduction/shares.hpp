@@ -13,7 +13,7 @@ void sum_shares(Steps& steps);
 /// What a run of the kernel alone does: one block gives the whole result.
 inline Grid one_block(const Call& call) { return {{1}, {call.threads(256)}}; }
 
-inline std::uint64_t workspace_of_n(const Call& call) { return reduction_workspace(call["n"]); }
+inline std::uint64_t workspace_of_n(const Call& call) { return reduction_workspace(call.count()); }
 
 inline constexpr std::string_view reduction_document =
     "partial[b] is the result over the elements that block b visits, in f32; with one block, which is the default,\n"

@@ -3,6 +3,7 @@
 
 #include "stdlib/math/math.hpp"
 #include "stdlib/spec/families.hpp"
+#include "stdlib/spec/view_call.hpp"
 #include "stdlib/tile/rows.hpp"
 
 namespace ikat::stdlib {
@@ -44,64 +45,78 @@ auto sum_of_exponentials_online(const auto& row) {
 }
 
 template <class T, class Group>
-RowKernel<T> make_softmax(const char* name) {
+void softmax_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
+    with_row<Group, T, vectors_per_thread<T>>(x, places, [&](const auto& row) {
+        const auto [most, sum] = sum_of_exponentials(row);
+        const auto factor = value(1.0f / sum);
+        row.map(y, [&](const auto& x) { return exp(value(x - most)) * factor; });
+    });
+}
+
+template <class T>
+void softmax_online_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
+    require_linear_grid();
+    require_threads(Block::block);
+    const auto active = value(Block::row() < places.rows);
+    const StreamedRow<Block, T> row(x, places, Block::row(), active);
+    const auto [most, sum] = sum_of_exponentials_online(row);
+    const auto factor = value(1.0f / sum);
+    row.map(y, [&](const auto& x) { return exp(value(x - most)) * factor; });
+}
+
+template <class T>
+void log_softmax_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
+    with_row<Block, T, vectors_per_thread<T>>(x, places, [&](const auto& row) {
+        const auto [most, sum] = sum_of_exponentials(row);
+        const auto log_of_sum = log(sum);
+        row.map(y, [&](const auto& x) { return (x - most) - log_of_sum; });
+    });
+}
+
+template <class T>
+using RowBody = void(const RowPlaces& places, const In<T>& x, const Out<T>& y);
+
+/// The kernel of a body, for rows that follow each other.
+template <class T>
+RowKernel<T> make_packed(const char* name, RowBody<T>* body, std::uint32_t threads, std::uint32_t min_blocks = 0) {
     return kernel(name, params("x", "y", "rows", "columns"),
-                  [](In<T> x, Out<T> y, u32 rows, u32 columns) {
-                      with_row<Group, T, vectors_per_thread<T>>(x, rows, columns, [&](const auto& row) {
-                          const auto [most, sum] = sum_of_exponentials(row);
-                          const auto factor = value(1.0f / sum);
-                          row.map(y, [&](const auto& x) { return exp(value(x - most)) * factor; });
-                      });
-                  })
+                  [=](In<T> x, Out<T> y, u32 rows, u32 columns) { body(RowPlaces(rows, columns), x, y); })
         .require(aligned<16>("x"), aligned<16>("y"))
         .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
-        .launch_bounds(Group::block, min_blocks<Group>);
+        .launch_bounds(threads, min_blocks);
 }
 
 }  // namespace
 
 template <class T>
 const RowKernel<T>& softmax_warp() {
-    static const auto made = make_softmax<T, WarpGroup>(name_of<T>("softmax_warp"));
+    static const auto made =
+        make_packed<T>(name_of<T>("softmax_warp"), softmax_of<T, WarpGroup>, WarpGroup::block, min_blocks<WarpGroup>);
     return made;
 }
 template <class T>
 const RowKernel<T>& softmax_block() {
-    static const auto made = make_softmax<T, Block>(name_of<T>("softmax_block"));
+    static const auto made =
+        make_packed<T>(name_of<T>("softmax_block"), softmax_of<T, Block>, Block::block, min_blocks<Block>);
     return made;
 }
 template <class T>
 const RowKernel<T>& softmax_online() {
-    static const auto made = kernel(name_of<T>("softmax_online"), params("x", "y", "rows", "columns"),
-                                    [](In<T> x, Out<T> y, u32 rows, u32 columns) {
-                                        require_linear_grid();
-                                        require_threads(Block::block);
-                                        const auto active = value(Block::row() < rows);
-                                        const StreamedRow<Block, T> row(x, Block::row(), active, columns);
-                                        const auto [most, sum] = sum_of_exponentials_online(row);
-                                        const auto factor = value(1.0f / sum);
-                                        row.map(y, [&](const auto& x) { return exp(value(x - most)) * factor; });
-                                    })
-                                 .require(aligned<16>("x"), aligned<16>("y"))
-                                 .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
-                                 .launch_bounds(Block::block);
+    static const auto made = make_packed<T>(name_of<T>("softmax_online"), softmax_online_of<T>, Block::block);
     return made;
 }
 template <class T>
 const RowKernel<T>& log_softmax() {
     static const auto made =
-        kernel(name_of<T>("log_softmax"), params("x", "y", "rows", "columns"),
-               [](In<T> x, Out<T> y, u32 rows, u32 columns) {
-                   with_row<Block, T, vectors_per_thread<T>>(x, rows, columns, [&](const auto& row) {
-                       const auto [most, sum] = sum_of_exponentials(row);
-                       const auto log_of_sum = log(sum);
-                       row.map(y, [&](const auto& x) { return (x - most) - log_of_sum; });
-                   });
-               })
-            .require(aligned<16>("x"), aligned<16>("y"))
-            .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
-            .launch_bounds(Block::block, min_blocks<Block>);
+        make_packed<T>(name_of<T>("log_softmax"), log_softmax_of<T>, Block::block, min_blocks<Block>);
     return made;
+}
+
+void softmax(const Queue& queue, const TensorView& x, const MutableTensorView& y) {
+    run_rows({queue, softmax_recipe, {x, y}}, {});
+}
+void log_softmax(const Queue& queue, const TensorView& x, const MutableTensorView& y) {
+    run_rows({queue, log_softmax_recipe, {x, y}}, {});
 }
 
 // ---- the recipes
@@ -112,13 +127,27 @@ IKAT_INSTANTIATE(softmax_online)
 IKAT_INSTANTIATE(log_softmax)
 
 constexpr Recipe softmax_recipe{
-    .call = "softmax(queue, x, y, rows, columns)",
-    .kernels = {{"softmax of each row, a warp per row: for up to 1024 columns", IKAT_FLOATS(softmax_warp<T>()),
-                 rows_to<WarpGroup>, 1024, 2},
-                {"softmax of each row, a block per row: for up to 8192 columns", IKAT_FLOATS(softmax_block<T>()),
-                 rows_to<Block>, 8192, 2},
-                {"softmax of each row, a block per row in two passes: for long rows", IKAT_FLOATS(softmax_online<T>()),
-                 rows_to<Block>, ~0u, 1.5}},
+    .call = "softmax(queue, x, y)",
+    .kernels = {{.summary = "softmax of each row, a warp per row: for up to 1024 columns",
+                 .instances = IKAT_FLOATS(softmax_warp<T>()),
+                 .grid = rows_to<WarpGroup>,
+                 .most_columns = 1024,
+                 .passes = 2,
+                 .pitched = IKAT_PITCHED("softmax_warp", (softmax_of<T, WarpGroup>), WarpGroup::block,
+                                         min_blocks<WarpGroup>, "x", "y")},
+                {.summary = "softmax of each row, a block per row: for up to 8192 columns",
+                 .instances = IKAT_FLOATS(softmax_block<T>()),
+                 .grid = rows_to<Block>,
+                 .most_columns = 8192,
+                 .passes = 2,
+                 .pitched =
+                     IKAT_PITCHED("softmax_block", (softmax_of<T, Block>), Block::block, min_blocks<Block>, "x", "y")},
+                {.summary = "softmax of each row, a block per row in two passes: for long rows",
+                 .instances = IKAT_FLOATS(softmax_online<T>()),
+                 .grid = rows_to<Block>,
+                 .passes = 1.5,
+                 .pitched = IKAT_PITCHED("softmax_online", (softmax_online_of<T>), Block::block, 0, "x", "y")}},
+    .operands = {{"x", "... columns"}, {"y", "... columns", Access::Out}},
     .document =
         "x and y are row-major, rows x columns, with fewer than 2^32 elements, and begin at multiples of 16\n"
         "bytes. Any sizes. Each row by itself, computed in f32 from x minus the row's maximum and rounded\n"
@@ -128,9 +157,14 @@ constexpr Recipe softmax_recipe{
     .magnitude = 20,
     .traffic = "2 E s",
     .note = "by the number of columns"};
-constexpr Recipe log_softmax_recipe{.call = "log_softmax(queue, x, y, rows, columns)",
-                                    .kernels = {{"the logarithm of softmax of each row, a block per row",
-                                                 IKAT_FLOATS(log_softmax<T>()), rows_to<Block>, ~0u, 2}},
+constexpr Recipe log_softmax_recipe{.call = "log_softmax(queue, x, y)",
+                                    .kernels = {{.summary = "the logarithm of softmax of each row, a block per row",
+                                                 .instances = IKAT_FLOATS(log_softmax<T>()),
+                                                 .grid = rows_to<Block>,
+                                                 .passes = 2,
+                                                 .pitched = IKAT_PITCHED("log_softmax", (log_softmax_of<T>),
+                                                                         Block::block, min_blocks<Block>, "x", "y")}},
+                                    .operands = softmax_recipe.operands,
                                     .document = softmax_recipe.document,
                                     .shapes = softmax_recipe.shapes,
                                     .reference = reference::log_softmax,

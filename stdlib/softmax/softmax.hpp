@@ -2,18 +2,18 @@
 // Softmax of the rows of a matrix: y = exp(x - m) / sum exp(x - m), where m is the row's largest element, so that
 // nothing overflows.
 //
-//     stdlib::softmax(device, x, y, rows, columns);
+//     stdlib::softmax(device, x.view(rows, columns), y.view(rows, columns));
 //
-// x and y are row-major, rows * columns < 2^32, both f32, f16 or bf16; they must not overlap. Computed in f32 and
-// rounded once; the relative error of an f32 result is at most (8 + |x - m| + columns / 32) 2^-23. A row that has a NaN
-// or +infinity, or nothing but -infinity, gives NaN.
+// x and y have the same shape, of one to five dimensions; rows are the last of these and may begin anywhere. Both are
+// f32, f16 or bf16; they must not overlap. Computed in f32 and rounded once; the relative error of an f32 result is at
+// most (8 + |x - m| + columns / 32) 2^-23. A row that has a NaN or +infinity, or nothing but -infinity, gives NaN.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 
-/// The arguments are x, y, rows, columns.
+/// The arguments are x, y, rows, columns: row-major, rows * columns < 2^32, from multiples of 16 bytes on.
 template <class T>
 using RowKernel = Kernel<In<T>, Out<T>, u32, u32>;
 
@@ -31,14 +31,9 @@ template <class T>
 const RowKernel<T>& log_softmax();
 
 extern const Recipe softmax_recipe, log_softmax_recipe;
-/// Softmax by the kernel for that many columns. Throws Error where a buffer is too small for rows and columns.
-template <Real T>
-void softmax(const Queue& queue, const Buffer<T>& x, Buffer<T>& y, std::uint32_t rows, std::uint32_t columns) {
-    run<T>(queue, softmax_recipe, {x, y, rows, columns}, {.columns = columns});
-}
-template <Real T>
-void log_softmax(const Queue& queue, const Buffer<T>& x, Buffer<T>& y, std::uint32_t rows, std::uint32_t columns) {
-    run<T>(queue, log_softmax_recipe, {x, y, rows, columns});
-}
+/// Softmax of each row of x, by the kernel for that many columns. Throws Error unless x and y have the same shape and
+/// type.
+void softmax(const Queue& queue, const TensorView& x, const MutableTensorView& y);
+void log_softmax(const Queue& queue, const TensorView& x, const MutableTensorView& y);
 
 }  // namespace ikat::stdlib

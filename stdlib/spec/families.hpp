@@ -54,6 +54,11 @@ constexpr Instances instances(auto make) {
     IKAT_INSTANTIATE_FOR(half, __VA_ARGS__)  \
     IKAT_INSTANTIATE_FOR(bfloat16, __VA_ARGS__)
 
+/// The kernels for rows at pitches of f32, f16 and bf16: of a body, see pitched_kernel() in tile/row_places.hpp, in
+/// parentheses, the threads of a block, blocks to a multiprocessor or 0, and the names of the body's parameters.
+#define IKAT_PITCHED(name, body, threads, blocks, ...) \
+    IKAT_FLOATS(pitched_kernel<body>(name_of<T>(name "_pitched"), threads, blocks, __VA_ARGS__))
+
 template <class Group>
 Grid row_grid(std::uint64_t rows);  // tile/rows.hpp
 /// The grid of a kernel that calls with_row<Group> and has a parameter `rows`.

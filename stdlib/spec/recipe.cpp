@@ -49,8 +49,7 @@ void check_buffers(const Call& call, const Sizes& sizes) {
             call.check().at_least(call.kernel().parameters[i].name, call.arguments()[i].elements(), *sizes[i]);
 }
 
-/// Of the arguments and of the memory that it works in.
-void check_memory(const Call& call, const WorkspaceSlice& workspace) {
+void check_memory(const Call& call) {
     std::vector<OperandRole> all;
     for (std::size_t i = 0; i < call.arguments().size(); ++i) {
         const ir::Parameter& parameter = call.kernel().parameters[i];
@@ -59,7 +58,6 @@ void check_memory(const Call& call, const WorkspaceSlice& workspace) {
             all.push_back(
                 {parameter.name, given.part, call.kernel().writes(std::uint32_t(i)) ? Role::Written : Role::Read});
     }
-    all.push_back({"workspace", workspace.part(), Role::Written});
     check_roles(call.check().function, call.check().where, all);
 }
 
@@ -93,6 +91,14 @@ std::size_t Call::widest() const {
     for (const runtime::Argument& argument : arguments_)
         if (argument.is_buffer()) bytes = std::max<std::size_t>(bytes, info(argument.type).bytes);
     return bytes;
+}
+
+bool Call::has(std::string_view name) const {
+    return std::ranges::find(kernel_.parameters, name, &ir::Parameter::name) != kernel_.parameters.end();
+}
+
+std::uint64_t Call::count() const {
+    return has("n") ? (*this)["n"] : std::uint64_t((*this)["rows"]) * (*this)["columns"];
 }
 
 std::optional<std::uint32_t> Call::elements(std::string_view shapes, std::string_view array) const {
@@ -167,13 +173,27 @@ void Steps::launch(const KernelHandle& kernel, const Grid& grid, std::initialize
     launch(kernel, grid, list);
 }
 
-void run(const Queue& queue, const Recipe& recipe, std::size_t type, std::initializer_list<FunctionOperand> operands,
-         const RunOptions& options) {
+void run(const Queue& queue, const Recipe& recipe, const Variant& variant, const KernelHandle& handle,
+         std::span<const FunctionOperand> operands, const WorkspaceSlice& workspace) {
     const Location where = queue.where();
-    // What chooses a kernel by its number is an enumerator, and the first argument.
-    SizeCheck{recipe.function(), where}.enumerator(recipe.argument(0), options.kernel, recipe.variants().size());
-    const Variant& variant = options.columns ? recipe.kernel_for(options.columns) : recipe.kernels[options.kernel];
-    const KernelHandle& handle = variant.instances[type]();
+    std::vector<runtime::Argument> arguments;
+    for (const FunctionOperand& operand : operands)
+        arguments.push_back(operand.as_argument(handle.info(), arguments.size(), where));
+    const Call call(handle.info(), arguments, 0, {recipe.function(), where});
+    runtime::check_arguments(call.kernel(), arguments, where);
+    if (recipe.check) recipe.check(call);
+    Steps steps(queue, recipe, call, handle, workspace);
+    if (recipe.steps)
+        recipe.steps(steps);
+    else
+        steps.launch(variant.grid(call));
+}
+
+void run(const Queue& queue, const Recipe& recipe, std::size_t kernel,
+         std::initializer_list<FunctionOperand> operands) {
+    const Location where = queue.where();
+    const Variant& variant = recipe.kernels[kernel];
+    const KernelHandle& handle = variant.instances[0]();
     std::vector<runtime::Argument> arguments;
     for (const FunctionOperand& operand : operands)
         arguments.push_back(operand.as_argument(handle.info(), arguments.size(), where));
@@ -181,22 +201,8 @@ void run(const Queue& queue, const Recipe& recipe, std::size_t type, std::initia
     runtime::check_arguments(call.kernel(), arguments, where);
     const Sizes sizes = checked_sizes(recipe, variant, call);
     check_buffers(call, sizes);
-    check_memory(call, options.workspace);
-    if (writes_nothing(call, sizes)) return;
-    Steps steps(queue, recipe, call, handle, options.workspace);
-    if (recipe.steps)
-        recipe.steps(steps);
-    else
-        steps.launch(variant.grid(call));
-}
-
-std::uint32_t common_size(const Queue& queue, const Recipe& recipe, std::size_t first,
-                          std::initializer_list<std::uint64_t> sizes) {
-    const SizeCheck check{recipe.function(), queue.where()};
-    const std::string_view last = recipe.argument(first + sizes.size() - 1);
-    const std::uint64_t size = *(sizes.end() - 1);
-    for (const std::uint64_t other : sizes) check.equal(recipe.argument(first++), other, last, size);
-    return check.reached(last, size);
+    check_memory(call);
+    if (!writes_nothing(call, sizes)) run(queue, recipe, variant, handle, operands);
 }
 
 }  // namespace ikat::stdlib

@@ -4,15 +4,15 @@
 // from it.
 //
 //     constexpr Recipe softmax_recipe{
-//         .call = "softmax(queue, x, y, rows, columns)",
+//         .call = "softmax(queue, x, y)",
+//         .operands = {{"x", "... columns"}, {"y", "... columns", Access::Out}},
 //         .kernels = {{.summary = "softmax of each row, a warp per row: for up to 1024 columns",
 //                      .instances = IKAT_FLOATS(softmax_warp<T>()),                      f32, f16 and bf16
 //                      .grid = rows_to<WarpGroup>, .most_columns = 1024}, ...},
 //         .shapes = "x: rows columns, y: rows columns", ...};
 //
-//     template <Real T>                                                                  in the header
-//     void softmax(const Queue& queue, const Buffer<T>& x, Buffer<T>& y, std::uint32_t rows, std::uint32_t columns) {
-//         run<T>(queue, softmax_recipe, {x, y, rows, columns}, {.columns = columns});
+//     void softmax(const Queue& queue, const TensorView& x, const MutableTensorView& y) {
+//         run_rows({queue, softmax_recipe, {x, y}}, {});
 //     }
 #pragma once
 #include <array>
@@ -30,6 +30,7 @@
 #include "dsl/record/capture.hpp"
 #include "runtime/device.hpp"
 #include "runtime/tensor_view.hpp"
+#include "stdlib/spec/shape.hpp"
 #include "stdlib/spec/size.hpp"
 #include "stdlib/spec/workspace.hpp"
 
@@ -75,6 +76,10 @@ public:
     std::uint32_t threads(std::uint32_t otherwise) const { return threads_ ? threads_ : otherwise; }
     /// The size of an element of the widest array, in bytes.
     std::size_t widest() const;
+    /// Whether the kernel has a parameter of that name.
+    bool has(std::string_view name) const;
+    /// The number of elements: n, or, without it, rows * columns.
+    std::uint64_t count() const;
 
     /// How many elements an array has by these shapes: by "x: rows columns /2, y: 4", x has half of rows times columns,
     /// and y has 4; nothing for other arrays. Throws Error if a 32-bit index does not reach them all.
@@ -108,13 +113,17 @@ struct Variant {
     double passes = 0;
     /// The least numbers of elements of its arrays, if they differ from the recipe's.
     std::string_view shapes{};
+    /// The kernels for views whose rows do not follow each other, or begin anywhere; see run_rows.
+    Instances pitched{};
 };
 
 struct Recipe {
     /// The function that runs the family, as docs/library.md shows it.
     std::string_view call{};
     Variant kernels[5]{};
-    /// What the arguments mean, contracts, what is computed. Lines of at most 100 columns.
+    /// The arrays that the function takes, in its order.
+    Operands operands{};
+    /// What the kernels' arguments mean, contracts, what is computed. Lines of at most 100 columns.
     std::string_view document{};
     /// The least numbers of elements of the arrays, see Call::elements.
     std::string_view shapes{};
@@ -201,26 +210,11 @@ private:
     std::optional<Workspace> workspace_{};
 };
 
-/// What a function passes beside its arguments.
-struct RunOptions {
-    std::uint32_t columns = 0;  // of rows, to choose a kernel
-    std::size_t kernel = 0;     // ... or the number of the kernel
-    WorkspaceSlice workspace{};
-};
-
-/// Runs a function of the library. The operands are the arguments of its kernels.
-void run(const Queue& queue, const Recipe& recipe, std::size_t type, std::initializer_list<FunctionOperand> operands,
-         const RunOptions& options = {});
-template <class T>
-void run(const Queue& queue, const Recipe& recipe, std::initializer_list<FunctionOperand> operands,
-         const RunOptions& options = {}) {
-    run(queue, recipe, type_number<T>, operands, options);
-}
-
-/// The number of elements of several arrays of a function, which are its arguments from `first` on. Throws Error unless
-/// they have equally many, at most 2^32 - 1.
-std::uint32_t common_size(const Queue& queue, const Recipe& recipe, std::size_t first,
-                          std::initializer_list<std::uint64_t> sizes);
+/// Runs a kernel of a function, whose arrays have been checked: by the recipe's steps if it has some.
+void run(const Queue& queue, const Recipe& recipe, const Variant& variant, const KernelHandle& handle,
+         std::span<const FunctionOperand> operands, const WorkspaceSlice& workspace = {});
+/// Runs a kernel by its number, whose operands are checked by the recipe's shapes here.
+void run(const Queue& queue, const Recipe& recipe, std::size_t kernel, std::initializer_list<FunctionOperand> operands);
 
 /// The number that compute() stores in a buffer of one element.
 template <class R>

@@ -17,6 +17,7 @@
 
 #include "runtime/launch/launch.hpp"
 #include "stdlib/reduce/reduce.hpp"
+#include "stdlib/tile/row_places.hpp"
 #include "stdlib/tile/vectors.hpp"
 
 namespace ikat::stdlib {
@@ -57,26 +58,33 @@ void store_mapped(const Indexable<E, direction>& y, const Lanes<N>& v, const aut
 template <class Group, class E, class Array = In<E>>
 class StreamedRow {
 public:
-    StreamedRow(const Array& x, const auto& row, const auto& active, const u32& columns)
-        : x_(x), row_(row), columns_(value(select(active, value(columns), 0u))) {}
+    /// `array` is the number of x among the arrays of the places, which must outlive this.
+    StreamedRow(const Array& x, const RowPlaces& places, const auto& row, const auto& active,
+                RowPlaces::Array array = RowPlaces::X)
+        : x_(x),
+          places_(places),
+          array_(array),
+          row_(row),
+          columns_(value(select(active, value(places.columns), 0u))) {}
 
     Group group;
 
     /// body(lanes, column) for the vectors of this thread.
     void each(auto&& body) const {
-        walk([&]<int N>(Width<N>, const auto& i, const auto& column) { body(load_lanes<N>(x_, i), column); });
+        walk([&]<int N>(Width<N>, const auto& at, const auto& column) { body(load_lanes<N>(x_, at[array_]), column); });
     }
     /// y[i] = f(x[i], more[column] ...).
     void map(const auto& y, auto&& f, const auto&... more) const {
-        walk([&]<int N>(Width<N>, const auto& i, const auto& column) {
-            detail::store_mapped<N>(y, load_lanes<N>(x_, i), i, column, f, more...);
+        walk([&]<int N>(Width<N>, const auto& at, const auto& column) {
+            detail::store_mapped<N>(y, load_lanes<N>(x_, at[array_]), at[RowPlaces::Y], column, f, more...);
         });
     }
 
     /// total[i] += x[i], rounded. From then on the row is that of total.
     void add_to(const InOut<E>& total) const {
-        walk([&]<int N>(Width<N>, const auto& i, const auto&) {
-            const auto v = load_lanes<N>(x_, i), more = load_lanes<N>(total, i);
+        walk([&]<int N>(Width<N>, const auto& at, const auto&) {
+            const auto& i = at[RowPlaces::Second];
+            const auto v = load_lanes<N>(x_, at[RowPlaces::X]), more = load_lanes<N>(total, i);
             store_lanes(total, i, v + more);
         });
     }
@@ -84,10 +92,12 @@ public:
 private:
     void walk(auto&& body) const {
         const u32 columns = columns_;
-        for_each_in_row<E>(row_, columns, Group::thread(), Group::threads, body);
+        for_each_in_row<E>(places_, row_, columns, Group::thread(), Group::threads, body);
     }
 
     Array x_;
+    const RowPlaces& places_;
+    RowPlaces::Array array_;
     Leaf<std::uint32_t> row_, columns_;
 };
 
@@ -99,9 +109,9 @@ class KeptRow {
 public:
     static constexpr std::uint32_t capacity = Group::threads * K * N;
 
-    KeptRow(const In<E>& x, const auto& row, const auto& active, const u32& columns)
-        : KeptRow(x, value(row * (columns / std::uint32_t(N))),
-                  value(select(active, value(columns / std::uint32_t(N)), 0u))) {}
+    KeptRow(const In<E>& x, const RowPlaces& places, const auto& row, const auto& active)
+        : KeptRow(x, places.starts<N>(row, places.columns / std::uint32_t(N)),
+                  value(select(active, value(places.columns / std::uint32_t(N)), 0u)), !places.has_pitches()) {}
 
     Group group;
 
@@ -110,25 +120,31 @@ public:
     }
     void map(const auto& y, auto&& f, const auto&... more) const {
         walk([&](int k, const auto& column) {
-            detail::store_mapped<N>(of_group(y), value(values_[k]), place(k), column, f, more...);
+            detail::store_mapped<N>(of_group(y, RowPlaces::Y), value(values_[k]), place(k), column, f, more...);
         });
     }
 
     /// The row becomes x + total, rounded, and total[i] too.
     void add_to(const InOut<E>& total) {
         walk([&](int k, const auto&) {
-            const auto sums = of_group(total);
+            const auto sums = of_group(total, RowPlaces::Second);
             values_[k] = cast<f32>(cast<E>(values_[k] + load_lanes<N>(sums, place(k))));
             store_lanes(sums, place(k), values_[k]);
         });
     }
 
 private:
-    KeptRow(const In<E>& x, const auto& first, const auto& length) : KeptRow(x, first, length, before(first, length)) {}
-    KeptRow(const In<E>& x, const auto& first, const auto& length, const auto& before)
-        : start_(value(first - before)), length_(length), begin_(value(Group::thread() - before)) {
-        for (int k = 0; k < K; ++k) values_[k] = load_lanes_if<N>(column(k) < length_, of_group(x), place(k), 0.0f);
+    /// Whose rows follow each other, or not.
+    KeptRow(const In<E>& x, const RowPlaces::Index& first, const auto& length, bool is_packed)
+        : KeptRow(x, first, length, is_packed ? before(first[RowPlaces::X], length) : value(u32(0u)), is_packed) {}
+    KeptRow(const In<E>& x, const RowPlaces::Index& first, const auto& length, const auto& before, bool is_packed)
+        : start_(is_packed ? start_of(value(first[RowPlaces::X] - before)) : first),
+          length_(length),
+          begin_(value(Group::thread() - before)) {
+        for (int k = 0; k < K; ++k)
+            values_[k] = load_lanes_if<N>(column(k) < length_, of_group(x, RowPlaces::X), place(k), 0.0f);
     }
+    static RowPlaces::Index start_of(const Leaf<std::uint32_t>& all) { return {all, all, all}; }
 
     /// By how much the threads begin before the row, so that a warp's accesses are whole lines.
     static auto before(const auto& first, const auto& length) {
@@ -137,7 +153,9 @@ private:
     }
     /// The array from the vector of the group's first thread on, and where vector k of this thread is in there: a
     /// number known to be small, so that all k have one address.
-    auto of_group(const auto& array) const { return array.slice(cast<u64>(start_) * std::uint64_t(N)); }
+    auto of_group(const auto& array, RowPlaces::Array number) const {
+        return array.slice(cast<u64>(start_[number]) * std::uint64_t(N));
+    }
     auto place(int k) const { return value(Group::thread() + std::uint32_t(k) * Group::threads); }
     /// The vector's number in the row; a very large one for a vector in front of the row.
     auto column(int k) const { return value(begin_ + std::uint32_t(k) * Group::threads); }
@@ -148,7 +166,8 @@ private:
         }
     }
 
-    Leaf<std::uint32_t> start_, length_, begin_;  // in vectors
+    RowPlaces::Index start_;
+    Leaf<std::uint32_t> length_, begin_;  // in vectors, like it
     Regs<Regs<f32, N>, K> values_;
 };
 
@@ -157,44 +176,49 @@ namespace detail {
 /// Calls kept(row, active) if the group's row fits in registers, else streamed(row, active): the row's number, and
 /// whether there is such a row.
 template <class Group, class E, int K>
-void choose_row(const u32& rows, const u32& columns, auto&& kept, auto&& streamed) {
+void choose_row(const RowPlaces& places, auto&& kept, auto&& streamed) {
     require_linear_grid();
     require_threads(Group::block);
     const auto row = Group::row();
-    const auto active = value(row < rows);
+    const auto active = value(row < places.rows);
     constexpr std::uint32_t N = lanes_of<E>;
-    if_((columns % N == 0) & (columns <= KeptRow<Group, E, K>::capacity), [&] { kept(row, active); }).else_([&] {
-        streamed(row, active);
-    });
+    if_((places.unit() % N == 0) & (places.columns <= KeptRow<Group, E, K>::capacity), [&] {
+        kept(row, active);
+    }).else_([&] { streamed(row, active); });
 }
 
 }  // namespace detail
 
 /// Calls body(row) with the row of x that this thread's group works on, a KeptRow of K vectors per thread or a
-/// StreamedRow. x is row-major; groups beyond the last row get an empty one, so that all come through the same
-/// barriers. Blocks have Group::block threads.
+/// StreamedRow; groups beyond the last row get an empty one, so that all come through the same barriers. Blocks have
+/// Group::block threads.
+template <class Group, class E, int K>
+void with_row(const In<E>& x, const RowPlaces& places, auto&& body) {
+    const auto kept = [&](const auto& row, const auto& active) { body(KeptRow<Group, E, K>(x, places, row, active)); };
+    const auto streamed = [&](const auto& row, const auto& active) {
+        body(StreamedRow<Group, E>(x, places, row, active));
+    };
+    detail::choose_row<Group, E, K>(places, kept, streamed);
+}
+/// Of a row-major matrix.
 template <class Group, class E, int K>
 void with_row(const In<E>& x, const u32& rows, const u32& columns, auto&& body) {
-    const auto kept = [&](const auto& row, const auto& active) { body(KeptRow<Group, E, K>(x, row, active, columns)); };
-    const auto streamed = [&](const auto& row, const auto& active) {
-        body(StreamedRow<Group, E>(x, row, active, columns));
-    };
-    detail::choose_row<Group, E, K>(rows, columns, kept, streamed);
+    with_row<Group, E, K>(x, RowPlaces(rows, columns), body);
 }
 
 /// The same for the rows of total + x, which total becomes first.
 template <class Group, class E, int K>
-void with_sum_of_rows(const In<E>& x, const InOut<E>& total, const u32& rows, const u32& columns, auto&& body) {
+void with_sum_of_rows(const In<E>& x, const InOut<E>& total, const RowPlaces& places, auto&& body) {
     const auto kept = [&](const auto& row, const auto& active) {
-        KeptRow<Group, E, K> sums(x, row, active, columns);
+        KeptRow<Group, E, K> sums(x, places, row, active);
         sums.add_to(total);
         body(sums);
     };
     const auto streamed = [&](const auto& row, const auto& active) {
-        StreamedRow<Group, E>(x, row, active, columns).add_to(total);
-        body(StreamedRow<Group, E, InOut<E>>(total, row, active, columns));
+        StreamedRow<Group, E>(x, places, row, active).add_to(total);
+        body(StreamedRow<Group, E, InOut<E>>(total, places, row, active, RowPlaces::Second));
     };
-    detail::choose_row<Group, E, K>(rows, columns, kept, streamed);
+    detail::choose_row<Group, E, K>(places, kept, streamed);
 }
 
 /// The launch of a kernel that calls with_row<Group>.

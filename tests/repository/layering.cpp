@@ -66,7 +66,7 @@ constexpr Layer layers[] = {
     {"attention", "stdlib/attention/", {"tile"}},
     {"conv", "stdlib/conv/", {"tile"}},
     {"elementwise", "stdlib/elementwise/", {"tile"}},
-    {"gemm", "stdlib/gemm/", {"tile"}},
+    {"gemm", "stdlib/gemm/", {"quantised"}},
     {"layout", "stdlib/layout/", {"tile"}},
     {"norm", "stdlib/norm/", {"tile"}},
     {"quantised", "stdlib/quantised/", {"tile"}},

@@ -22,14 +22,14 @@ TEST_CASE("element-wise kernels on buffers") {
     CHECK(y.download() == std::vector<float>{-2, -2, 0, 4, 10});
     stdlib::residual_add(device, z, y);
     CHECK(y.download() == std::vector<float>{-1, 0, 3, 8, 15});
-    stdlib::bias_activation(device, stdlib::Activation::relu, x, z, y, 1, 5);
+    stdlib::bias_activation(device, stdlib::Activation::relu, x, z, y);
     CHECK(y.download() == std::vector<float>{0, 1, 3, 5, 7});
     auto halves = device.buffer<half>(5, "halves");
     stdlib::cast(device, y, halves);
     CHECK(float(halves.download()[4]) == 7);
     auto small = device.buffer<float>(4, "small");
     CHECK_THROWS_WITH(stdlib::elementwise(device, stdlib::Binary::add, x, z, small),
-                      Catch::Contains("'a' has 5 elements and 'y' has 4"));
-    CHECK_THROWS_WITH(stdlib::bias_activation(device, stdlib::Activation::none, x, z, small, 1, 5),
-                      Catch::Contains("'y' has 4 elements, 5 are needed"));
+                      Catch::Contains("elementwise: 'a' is 5, and 'y' is 4"));
+    CHECK_THROWS_WITH(stdlib::bias_activation(device, stdlib::Activation::none, x, z, small),
+                      Catch::Contains("bias_activation: 'y' is 4, so columns is 4, but by 'x' it is 5"));
 }

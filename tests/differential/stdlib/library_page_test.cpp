@@ -33,13 +33,14 @@ std::string row_of(const stdlib::Recipe& recipe) {
                 types += std::string(types.empty() ? "" : " ") + type_names[type];
     }
     const bool has_function = !recipe.call.empty();
-    return "| " + (has_function ? "`" + std::string(recipe.call) + "`" : "by its name alone") + " | " + kernels +
-           " | " + types + " | " + std::string(recipe.note.empty() ? recipe.kernels[0].summary : recipe.note) + " |\n";
+    return "| " + (has_function ? "`" + std::string(recipe.call) + "`" : "by its name alone") + " | " +
+           recipe.operands.shapes() + " | " + kernels + " | " + types + " | " +
+           std::string(recipe.note.empty() ? recipe.kernels[0].summary : recipe.note) + " |\n";
 }
 
 /// The page with the rows of the recipes in the place of those that it has.
 std::string with_table(const std::string& page) {
-    const std::string head = "| function | kernels | types | |\n|---|---|---|---|\n";
+    const std::string head = "| function | shapes | kernels | types | |\n|---|---|---|---|---|\n";
     const std::size_t begin = page.find(head);
     REQUIRE(begin != page.npos);
     const std::size_t end = std::min(page.find("\n\n", begin), page.size() - 1) + 1;

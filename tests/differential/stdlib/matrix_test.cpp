@@ -86,7 +86,7 @@ TEST_CASE("kv_scatter keeps the bits of NaNs") {
         const auto from = device.upload(x);
         const auto slots = device.upload(std::vector<std::uint32_t>{1});
         auto cache = device.upload(std::vector<half>(2 * width));
-        stdlib::kv_scatter(device, from, slots, cache, std::uint32_t(width));
+        stdlib::kv_scatter(device, from.view(1, width), slots, cache.view(2, width));
         const auto got = cache.download();
         CHECK(std::memcmp(got.data() + width, bits.data(), width * 2) == 0);
     }
@@ -96,24 +96,29 @@ TEST_CASE("moving and multiplying on buffers") {
     const runtime::Device device = test::open_device();
     const auto A = device.upload(std::vector<float>{1, 2, 3, 4, 5, 6}, "A"),
                x = device.upload(std::vector<float>{1, 1, 1}, "x");
-    auto y = device.buffer<float>(6, "y"), z = device.buffer<float>(2, "z");
-    stdlib::transpose(device, A, y, 1, 2, 3);
-    CHECK(y.download() == std::vector<float>{1, 4, 2, 5, 3, 6});
-    stdlib::gemv(device, A, x, z, 2, 3);
+    auto y = device.buffer<float>(9, "y"), z = device.buffer<float>(2, "z");
+    stdlib::transpose(device, A.view(2, 3), y.slice(0, 6).view(3, 2));
+    CHECK(y.slice(0, 6).download() == std::vector<float>{1, 4, 2, 5, 3, 6});
+    stdlib::gemv(device, A.view(2, 3), x, z);
     CHECK(z.download() == std::vector<float>{6, 15});
-    stdlib::gemv_transposed(device, A, z, y, 2, 3);
+    stdlib::gemv_transposed(device, A.view(2, 3), z, y.slice(0, 3));
     CHECK(y.download()[0] == 66);
     const auto positions = device.upload(std::vector<std::uint32_t>{0, 0}, "positions");
-    stdlib::rope(device, stdlib::Rope::Neox, y, positions, 1, 2, 2, 10000.0f);
+    stdlib::rope(device, stdlib::Rope::Neox, y.slice(0, 4).view(2, 1, 2), positions, 2, 10000.0f);
     CHECK(y.download()[0] == 66);
     const auto slots = device.upload(std::vector<std::uint32_t>{1}, "slots");
-    stdlib::kv_scatter(device, A, slots, y, 3);
+    stdlib::kv_scatter(device, A.slice(0, 3).view(1, 3), slots, y.slice(0, 6).view(2, 3));
     CHECK(y.download()[3] == 1);
-    stdlib::conv2d(device, A, x, y, {.height = 2, .width = 3, .kernel_w = 3});
+    stdlib::conv2d(device, A.view(1, 1, 2, 3), x.view(1, 1, 1, 3), y.slice(0, 2).view(1, 1, 2, 1));
     CHECK(y.download()[1] == 15);
-    CHECK_THROWS_WITH(stdlib::gemv(device, A, x, z, 3, 3), Catch::Contains("'A' has 6 elements, 9 are needed"));
-    CHECK_THROWS_WITH(stdlib::rope(device, stdlib::Rope::Neox, y, positions, 1, 2, 4, 1.0f),
+    CHECK_THROWS_WITH(stdlib::gemv(device, A.view(3, 2), x, z),
+                      Catch::Contains("gemv: 'x' is 3, so columns is 3, but by 'A' it is 2"));
+    CHECK_THROWS_WITH(stdlib::rope(device, stdlib::Rope::Neox, y.slice(0, 4).view(2, 1, 2), positions, 4, 1.0f),
                       Catch::Contains("'rotary' is larger than 'head_dim'"));
-    CHECK_THROWS_WITH(stdlib::conv2d(device, A, x, y, {.groups = 2}), Catch::Contains("'groups' does not divide"));
-    CHECK_THROWS_WITH(stdlib::dot(device, A, x), Catch::Contains("'x' has 6 elements and 'y' has 3"));
+    CHECK_THROWS_WITH(
+        stdlib::conv2d(device, A.view(1, 2, 1, 3), x.view(3, 1, 1, 1), y.slice(0, 9).view(1, 3, 1, 3), {.groups = 2}),
+        Catch::Contains("'groups' does not divide"));
+    CHECK_THROWS_WITH(stdlib::conv2d(device, A.view(1, 2, 1, 3), x.view(3, 1, 1, 1), y.slice(0, 9).view(1, 3, 1, 3)),
+                      Catch::Contains("'groups' is 1, and 'w' is for 1 channels of the 2 of 'x'"));
+    CHECK_THROWS_WITH(stdlib::dot(device, A, x), Catch::Contains("dot: 'x' is 6, and 'y' is 3"));
 }

@@ -53,7 +53,7 @@ TEST_CASE("gemm of more rows than a grid has blocks in y") {
     const runtime::Device device = test::open_device();
     auto C = device.upload(std::vector<float>(rows, 1.0f), "C");
     const auto none = device.buffer<float>(0);
-    stdlib::gemm(device, none, none, C, rows, 1, 0, stdlib::GemmBlock::small);
+    stdlib::gemm(device, none.view(rows, 0), none.view(0, 1), C.view(rows, 1), stdlib::GemmBlock::small);
     const auto got = C.download();
     CHECK(std::ranges::count(got, 0.0f) == std::ptrdiff_t(got.size()));
 }
@@ -79,8 +79,8 @@ TEST_CASE("gemm: large tiles give the same bits as small ones, at all edges") {
         const auto A = device.upload(a, "A"), B = device.upload(b, "B");
         auto C = device.upload(std::vector<float>(m * n, NAN), "C");
         auto of_large = device.upload(std::vector<float>(m * n, NAN), "of_large");
-        stdlib::gemm(device, A, B, C, m, n, k, small);
-        stdlib::gemm(device, A, B, of_large, m, n, k, large);
+        stdlib::gemm(device, A.view(m, k), B.view(k, n), C.view(m, n), small);
+        stdlib::gemm(device, A.view(m, k), B.view(k, n), of_large.view(m, n), large);
         CHECK(C.download() == of_large.download());
     }
 }
@@ -91,11 +91,16 @@ TEST_CASE("gemm: large tiles where there is one for each multiprocessor") {
     const std::uint32_t n = 128 * device.properties().multiprocessors;
     const auto A = device.upload(std::vector<float>(128)), B = device.upload(std::vector<float>(n));
     auto C = device.buffer<float>(128 * n);
-    stdlib::gemm(device, A, B, C, 128, n, 1);
-    stdlib::gemm(device, A, B, C, 128, n - 128, 1);
-    stdlib::gemm(device, A, B, C, n, 64, 0);
-    stdlib::gemm(device, A, B, C, 1, 1, 1, stdlib::GemmBlock::large);
-    stdlib::gemm(device, A, B, C, 128, n, 1, stdlib::GemmBlock::small);
+    const auto multiply = [&](std::uint32_t rows, std::uint32_t columns, std::uint32_t k, stdlib::GemmBlock block) {
+        stdlib::gemm(device, A.slice(0, rows * k).view(rows, k), B.slice(0, k * columns).view(k, columns),
+                     C.slice(0, rows * columns).view(rows, columns), block);
+    };
+    using enum stdlib::GemmBlock;
+    multiply(128, n, 1, chosen);
+    multiply(128, n - 128, 1, chosen);
+    multiply(n, 64, 0, chosen);
+    multiply(1, 1, 1, large);
+    multiply(128, n, 1, small);
     const char* const kernels[] = {"gemm_tiled_large", "gemm_tiled", "gemm_tiled", "gemm_tiled_large", "gemm_tiled"};
     REQUIRE(traffic.size() == 5);
     for (int i = 0; i < 5; ++i) CHECK(traffic[std::size_t(i)].entry == kernels[i]);
@@ -199,7 +204,7 @@ TEST_CASE("reductions reject unsupported blocks") {
 TEST_CASE("launch helpers reject inconsistent sizes") {
     const runtime::Device device = test::open_device();
     auto small = device.buffer<float>(5, "small"), large = device.buffer<float>(6, "large");
-    CHECK_THROWS_WITH(stdlib::saxpy(device, 1.0f, large, small), Catch::Contains("'x' has 6 elements and 'y' has 5"));
-    CHECK_THROWS_WITH(stdlib::gemm(device, large, large, small, 3, 2, 2),
-                      Catch::Contains("'C' has 5 elements, 6 are needed"));
+    CHECK_THROWS_WITH(stdlib::saxpy(device, 1.0f, large, small), Catch::Contains("'x' is 6, and 'y' is 5"));
+    CHECK_THROWS_WITH(stdlib::gemm(device, large.view(3, 2), large.view(3, 2), small.view(1, 5)),
+                      Catch::Contains("gemm: 'B' is 3 x 2, so k is 3, but by 'A' it is 2"));
 }

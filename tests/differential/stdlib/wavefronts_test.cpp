@@ -82,7 +82,7 @@ TEST_CASE("wavefronts: products in f32 in large tiles take as few as there can b
         const auto device = runtime::Device::open({.device = "emulator", .traffic = &traffic});
         const auto A = device.upload(std::vector<float>(m * k), "A"), B = device.upload(std::vector<float>(n * k), "B");
         auto C = device.buffer<float>(m * n, "C");
-        gemm(device, A, B, C, m, n, k, GemmBlock::large);
+        gemm(device, A.view(m, k), B.view(k, n), C.view(m, n), GemmBlock::large);
         REQUIRE(traffic.size() == 1);
         REQUIRE(!traffic[0].shared.empty());
         for (const emulator::SharedTraffic& line : traffic[0].shared) {

@@ -92,6 +92,19 @@ TEST_CASE("docs/runtime.md: a queue") {
     CHECK(device.download(y) == std::vector<float>(300, 2));
 }
 
+TEST_CASE("docs/library.md: a part of a matrix") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t tokens = 3, heads = 2, head_dim = 8, width = heads * head_dim;
+    auto qkv = device.upload(std::vector<float>(tokens * 3 * width, 1));
+    const auto positions = device.upload(std::vector<std::uint32_t>{0, 1, 2});
+    const auto queries = qkv.view(tokens, 3 * width).columns(0, width).split(head_dim);  // tokens, heads, head_dim
+    stdlib::rope(device, stdlib::Rope::Neox, queries, positions, head_dim, 10000.0f);
+    const auto got = device.download(qkv);
+    CHECK(got[0] == 1);
+    CHECK(got[3 * width] < 0);  // cos 1 - sin 1
+    CHECK(got[3 * width + width] == 1);
+}
+
 TEST_CASE("docs/library.md: on a device and on a stream") {
     const Device device = Device::open({.device = "emulator"});
     const Stream stream = device.stream();
@@ -99,10 +112,10 @@ TEST_CASE("docs/library.md: on a device and on a stream") {
     const auto x = device.upload(std::vector<float>(rows * columns, 1));
     auto y = device.buffer<float>(x.size()), total_buffer = device.buffer<float>(1);
     auto workspace = device.buffer<std::uint8_t>(stdlib::reduction_workspace(x.size()));
-    stdlib::softmax(device, x, y, rows, columns);                      // done when it returns
-    stdlib::softmax(stream, x, y, rows, columns);                      // done with stream.synchronize()
-    float total = stdlib::sum(device, x);                              // a number for the host: only on a device
-    stdlib::sum(stream, x, total_buffer, workspace);                   // the same, written to a buffer
+    stdlib::softmax(device, x.view(rows, columns), y.view(rows, columns));  // done when it returns
+    stdlib::softmax(stream, x.view(rows, columns), y.view(rows, columns));  // done with stream.synchronize()
+    float total = stdlib::sum(device, x);                                   // a number for the host: only on a device
+    stdlib::sum(stream, x, total_buffer, workspace);                        // the same, written to a buffer
     stream.synchronize();
     CHECK(device.download(total_buffer)[0] == total);
     CHECK(device.download(y)[0] == 0.01f);
@@ -126,11 +139,12 @@ TEST_CASE("docs/testing.md: what the emulator finds in a kernel") {
         });
     };
     const auto reverse = reverse_kernel(true);
-REQUIRE_THAT([&](const Device& device) {
-                 Buffer<float> x = device.upload(std::vector<float>(128, 1));
-                 device.launch(reverse, grid(128, 128), x);
-             },
-             testing::has_no_findings());
+    REQUIRE_THAT(
+        [&](const Device& device) {
+            Buffer<float> x = device.upload(std::vector<float>(128, 1));
+            device.launch(reverse, grid(128, 128), x);
+        },
+        testing::has_no_findings());
     const auto races = reverse_kernel(false);
     const auto found = testing::findings_in([&](const Device& device) {
         Buffer<float> x = device.upload(std::vector<float>(128, 1));
@@ -141,7 +155,10 @@ REQUIRE_THAT([&](const Device& device) {
     const testing::HasNoFindings matcher = testing::has_no_findings();
     CHECK(!matcher.match([](const Device&) {}));
     CHECK_THAT(matcher.describe(), tests::contains("nothing was launched"));
-    CHECK(!matcher.match([&](const Device& device) { Buffer<float> x = device.upload(std::vector<float>(3)); device.launch(reverse, grid(128, 128), x); }));
+    CHECK(!matcher.match([&](const Device& device) {
+        Buffer<float> x = device.upload(std::vector<float>(3));
+        device.launch(reverse, grid(128, 128), x);
+    }));
 }
 
 std::string run_cse(const std::string& input) { return input; }
@@ -158,7 +175,7 @@ TEST_CASE("docs/testing.md: the PTX of a kernel against a file") {
     unsetenv("IKAT_BLESS");
     const auto result = ikat::golden::compare(file, ikat::golden::ptx(scale));
     INFO(result.message);
-    CHECK(result.passed);               // IKAT_BLESS=1 in the environment rewrites the file
+    CHECK(result.passed);  // IKAT_BLESS=1 in the environment rewrites the file
     std::filesystem::remove_all(folder);
 }
 

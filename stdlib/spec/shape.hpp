@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arrays that a function of the library takes: their names, shapes and types. The C++ compiler reads and checks
+// them.
+//
+//     constexpr Operands of_layernorm{{"x", "... columns"}, {"gamma", "columns"}, {"y", "... columns", Access::Out}};
+//
+// Extents of one name are equal. "..." stands for any dimensions before, of the same extents in all arrays that have
+// it. An array without a shape may have any.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "codegen/ir/function.hpp"
+#include "runtime/tensor_view.hpp"
+
+namespace ikat::stdlib {
+
+using ir::Access;
+
+class OperandShape {
+public:
+    static constexpr std::size_t most_extents = runtime::TensorView::most_dimensions;
+
+    /// Any.
+    constexpr OperandShape() = default;
+    /// Names with spaces between them, after "..." or not. In a constant, what is no shape does not compile.
+    constexpr OperandShape(const char* text) : text_(text) {
+        for (std::string_view rest = text_; !rest.empty();) {
+            const std::size_t end = std::min(rest.find(' '), rest.size());
+            add(rest.substr(0, end));
+            rest.remove_prefix(std::min(end + 1, rest.size()));
+        }
+    }
+
+    constexpr bool is_any() const { return text_.empty(); }
+    constexpr bool has_more() const { return has_more_; }
+    constexpr std::span<const std::string_view> names() const { return {names_.data(), count_}; }
+    /// Of the name; names().size() if there is none.
+    constexpr std::size_t position(std::string_view name) const {
+        std::size_t at = 0;
+        while (at < count_ && names_[at] != name) ++at;
+        return at;
+    }
+    /// "... x columns"
+    std::string text() const {
+        std::string out;
+        for (const char c : text_) c == ' ' ? out += " x " : out += c;
+        return out;
+    }
+
+private:
+    constexpr void add(std::string_view word) {
+        if (word == "...") {
+            if (count_ != 0 || has_more_) throw "'...' stands before the names";
+            has_more_ = true;
+            return;
+        }
+        for (const char c : word)
+            if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'))
+                throw "an extent's name is of small letters, digits and '_'";
+        if (word.empty() || count_ == most_extents) throw "a shape has one to five names, with one space between them";
+        if (position(word) != count_) throw "a shape has each name once";
+        names_[count_++] = word;
+    }
+
+    std::string_view text_{};
+    std::array<std::string_view, most_extents> names_{};
+    std::size_t count_ = 0;
+    bool has_more_ = false;
+};
+
+struct Operand {
+    std::string_view name{};
+    OperandShape shape{};
+    Access access = Access::In;
+    ir::Type type = ir::Type::Void;  // of its elements. Void: f32, f16 or bf16, the same for all such operands ...
+    bool is_of_any_type = false;     // ... but for these, whose types the function checks itself
+};
+
+/// Of one function, in the order of its parameters.
+class Operands {
+public:
+    static constexpr std::size_t most = 5;
+
+    constexpr Operands() = default;
+    /// In a constant, operands that do not fit each other do not compile.
+    constexpr Operands(std::initializer_list<Operand> list) {
+        for (const Operand& operand : list) {
+            if (count_ == most) throw "a function has at most five arrays";
+            for (const Operand& other : all())
+                if (other.name == operand.name) throw "two operands have one name";
+            list_[count_++] = operand;
+        }
+        for (const Operand& operand : all())
+            if (operand.access == Access::Out && !follows(operand.shape))
+                throw "an output has an extent that no input has";
+    }
+
+    constexpr std::span<const Operand> all() const { return {list_.data(), count_}; }
+    /// "x, y: ... x columns; gamma: columns"
+    std::string shapes() const;
+
+private:
+    /// Whether others have the extents of a shape, which is one of these.
+    constexpr bool follows(const OperandShape& shape) const {
+        const auto some = [&](auto&& has) {
+            for (const Operand& other : all())
+                if (&other.shape != &shape && has(other.shape)) return true;
+            return false;
+        };
+        if (shape.has_more() && !some([](const OperandShape& other) { return other.has_more(); })) return false;
+        for (const std::string_view name : shape.names())
+            if (!some([&](const OperandShape& other) { return other.position(name) < other.names().size(); }))
+                return false;
+        return true;
+    }
+
+    std::array<Operand, most> list_{};
+    std::size_t count_ = 0;
+};
+
+}  // namespace ikat::stdlib

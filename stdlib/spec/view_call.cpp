@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/spec/view_call.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "codegen/kernel/kernel_info.hpp"
+#include "codegen/support/diagnostic.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+constexpr std::uint64_t most = 0xffffffff;
+constexpr std::size_t written = RowLayout::arrays - 1;  // see RowPlaces
+
+std::string extents_text(const TensorView& view) {
+    return fmt::format("{}", fmt::join(view.extents.begin(), view.extents.begin() + view.rank, " x "));
+}
+
+/// The arrays with rows, and which operands they are.
+struct RowArrays {
+    std::array<const TensorView*, RowLayout::arrays> views{};
+    std::array<std::size_t, RowLayout::arrays> operands{};
+
+    explicit RowArrays(const ViewCall& call) {
+        const auto all = call.recipe().operands.all();
+        std::size_t last = 0, next = 0;
+        for (std::size_t i = 0; i < all.size(); ++i)
+            if (all[i].shape.has_more()) last = i;
+        for (std::size_t i = 0; i <= last; ++i) {
+            if (!all[i].shape.has_more()) continue;
+            const std::size_t at = i == last && all[i].access != Access::In ? written : next++;
+            IKAT_ASSERT(at < views.size(), "a function with too many arrays of rows");
+            views[at] = &call.views()[i];
+            operands[at] = i;
+        }
+    }
+};
+
+/// The largest power of 2 that divides the numbers and where arrays begin, in elements.
+class Unit {
+public:
+    void add(std::uint64_t number) { all_ |= number; }
+    void add(const TensorView& view) {
+        if (view.part.bytes) add(view.part.address() / info(view.type).bytes);
+    }
+    std::uint32_t value() const { return std::uint32_t(all_ & -all_); }
+
+private:
+    std::uint64_t all_ = 0;
+};
+
+/// One launch of run_rows.
+class RowLaunch {
+public:
+    RowLaunch(const ViewCall& call, const RowArrays& of, const RowLayout& layout)
+        : views_(call.views().begin(), call.views().end()), layout_(layout) {
+        for (std::size_t a = 0; a < RowLayout::arrays; ++a)
+            if (of.views[a]) views_[of.operands[a]] = from(*of.views[a], layout.first[a]);
+    }
+
+    /// Whether it is one for kernels whose rows follow each other and begin at multiples of 16 bytes.
+    bool is_packed() const {
+        return layout_.is_packed() && std::ranges::all_of(views_, [](const TensorView& view) {
+                   return !view.part.memory || view.part.address() % 16 == 0;
+               });
+    }
+
+    /// The arguments of a kernel.
+    std::vector<FunctionOperand> arguments(const KernelInfo& kernel, std::span<const FunctionOperand> numbers) const {
+        std::vector<FunctionOperand> out;
+        std::size_t array = 0, number = 0;
+        for (const ir::Parameter& parameter : kernel.parameters) {
+            if (parameter.access != Access::Value)
+                out.push_back(views_[array++]);
+            else if (const std::optional<std::uint64_t> known = size(parameter.name))
+                out.push_back(std::uint32_t(*known));
+            else
+                out.push_back(numbers[number++]);
+        }
+        return out;
+    }
+
+private:
+    /// A parameter that follows from the layout.
+    std::optional<std::uint64_t> size(std::string_view name) const {
+        if (name == "rows") return layout_.number_of_rows();
+        if (name == "columns") return layout_.columns;
+        if (name == "n") return layout_.is_empty() ? 0 : layout_.columns;
+        if (!name.starts_with("pitches_")) return {};
+        name.remove_prefix(8);
+        const bool has_inner = !layout_.rows.empty();
+        if (name == "unit") return unit();
+        if (name == "inner") return has_inner ? layout_.rows.back().extent : 1;
+        const std::size_t a = name.starts_with("x_") ? 0 : name.starts_with("second_") ? 1 : written;
+        if (name.ends_with("_pitch")) return has_inner ? layout_.rows.back().strides[a] : 0;
+        return layout_.rows.size() > 1 ? layout_.rows.front().strides[a] : 0;
+    }
+    std::uint32_t unit() const {
+        Unit out;
+        out.add(layout_.columns);
+        for (const RowLayout::Dimension& dimension : layout_.rows)
+            for (const std::uint64_t stride : dimension.strides) out.add(stride);
+        for (const TensorView& view : views_) out.add(view);
+        return out.value();
+    }
+
+    std::vector<TensorView> views_;
+    const RowLayout& layout_;
+};
+
+}  // namespace
+
+std::string Operands::shapes() const {
+    std::string out;
+    std::vector<std::string> done;
+    for (const Operand& operand : all()) {
+        const std::string shape = operand.shape.text();
+        if (operand.shape.is_any() || std::ranges::find(done, shape) != done.end()) continue;
+        done.push_back(shape);
+        std::string names;
+        for (const Operand& other : all())
+            if (other.shape.text() == shape) names += (names.empty() ? "" : ", ") + std::string(other.name);
+        out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", names, shape);
+    }
+    return out;
+}
+
+ViewCall::ViewCall(const Queue& queue, const Recipe& recipe, std::initializer_list<TensorView> views,
+                   const WorkspaceSlice& workspace)
+    : queue_(queue), recipe_(recipe), workspace_(workspace), views_(views) {
+    IKAT_ASSERT(views_.size() == recipe.operands.all().size(), "a function has a view for each operand");
+    check_types();
+    check_shapes();
+    check_memory();
+}
+
+void ViewCall::fail(std::string_view message, std::string_view hint) const {
+    throw Error(Diagnostic{.where = queue_.where(),
+                           .message = fmt::format("{}: {}", recipe_.function(), message),
+                           .hint = std::string(hint)});
+}
+
+void ViewCall::check_types() {
+    const Operand* own = nullptr;
+    ir::Type of_own{};
+    for (std::size_t i = 0; i < views_.size(); ++i) {
+        const Operand& operand = recipe_.operands.all()[i];
+        const TensorView& view = views_[i];
+        if (operand.is_of_any_type) continue;
+        if (operand.type != ir::Type::Void) {
+            if (view.format || view.type != operand.type)
+                fail(fmt::format("'{}' has elements of {}", operand.name, view.type_name()),
+                     fmt::format("they are {}", info(operand.type).name));
+            continue;
+        }
+        const bool is_real =
+            !view.format && (view.type == ir::Type::F32 || view.type == ir::Type::F16 || view.type == ir::Type::BF16);
+        if (!is_real)
+            fail(fmt::format("'{}' has elements of {}", operand.name, view.type_name()), "they are f32, f16 or bf16");
+        if (!own) own = &operand, of_own = view.type;
+        if (view.type != of_own)
+            fail(fmt::format("'{}' has elements of {}, and '{}' of {}", operand.name, view.type_name(), own->name,
+                             info(of_own).name),
+                 "both have the same type");
+    }
+    type_ = of_own == ir::Type::F16 ? type_number<half> : of_own == ir::Type::BF16 ? type_number<bfloat16> : 0;
+}
+
+void ViewCall::check_shapes() const {
+    const TensorView* with_more = nullptr;
+    std::string_view of_more;
+    struct Known {
+        std::string_view name, by;
+        std::uint64_t extent;
+    };
+    std::vector<Known> known;
+    for (std::size_t i = 0; i < views_.size(); ++i) {
+        const auto& [name, shape, access, type, any] = recipe_.operands.all()[i];
+        const TensorView& view = views_[i];
+        if (shape.is_any()) continue;
+        const auto names = shape.names();
+        const std::string hint = fmt::format("'{}' is {}", name, shape.text());
+        if (view.rank < names.size() || (view.rank > names.size() && !shape.has_more()))
+            fail(fmt::format("'{}' is {}", name, extents_text(view)), hint);
+        const std::size_t more = view.rank - names.size();
+        if (shape.has_more()) {
+            if (!with_more) with_more = &view, of_more = name;
+            const auto extents = std::span(view.extents).first(more);
+            if (view.rank != with_more->rank || !std::ranges::equal(extents, std::span(with_more->extents).first(more)))
+                fail(fmt::format("'{}' is {}, and '{}' is {}", of_more, extents_text(*with_more), name,
+                                 extents_text(view)),
+                     "both have the same shape");
+        }
+        for (std::size_t d = 0; d < names.size(); ++d) {
+            const std::uint64_t extent = view.extents[more + d];
+            const auto before = std::ranges::find(known, names[d], &Known::name);
+            if (before == known.end())
+                known.push_back({names[d], name, extent});
+            else if (before->extent != extent)
+                fail(fmt::format("'{}' is {}, so {} is {}, but by '{}' it is {}", name, extents_text(view), names[d],
+                                 extent, before->by, before->extent),
+                     hint);
+        }
+        if (!view.format && view.extents[view.rank - 1] > 1 && view.strides[view.rank - 1] != 1)
+            fail(fmt::format("the elements of a row of '{}' are {} apart", name, view.strides[view.rank - 1]),
+                 "those of the last dimension follow each other");
+    }
+}
+
+void ViewCall::check_memory() const {
+    std::vector<OperandRole> all;
+    for (std::size_t i = 0; i < views_.size(); ++i) {
+        const Operand& operand = recipe_.operands.all()[i];
+        all.push_back({operand.name, views_[i].part, operand.access == Access::In ? Role::Read : Role::Written});
+    }
+    all.push_back({"workspace", workspace_.part(), Role::Written});
+    check_roles(recipe_.function(), queue_.where(), all);
+}
+
+bool ViewCall::writes_nothing() const {
+    for (std::size_t i = 0; i < views_.size(); ++i)
+        if (recipe_.operands.all()[i].access != Access::In && views_[i].part.bytes != 0) return false;
+    return true;
+}
+
+std::uint32_t ViewCall::extent(std::string_view name) const {
+    for (std::size_t i = 0; i < views_.size(); ++i) {
+        const OperandShape& shape = recipe_.operands.all()[i].shape;
+        const std::size_t at = shape.position(name);
+        if (at < shape.names().size())
+            return check().reached(recipe_.operands.all()[i].name,
+                                   views_[i].extents[views_[i].rank - shape.names().size() + at]);
+    }
+    IKAT_ASSERT(false, "no operand has an extent of that name");
+}
+
+bool is_packed(const TensorView& view, std::uint64_t alignment) {
+    std::uint64_t stride = 1;
+    for (std::size_t d = view.rank; d-- > 0;) {
+        if (view.extents[d] != 1 && view.strides[d] != stride) return false;
+        stride *= view.extents[d];
+    }
+    return view.part.bytes == 0 || view.part.address() % alignment == 0;
+}
+
+TensorView from(const TensorView& view, std::uint64_t element) {
+    TensorView out = view;
+    out.part = view.part.from(element * info(view.type).bytes);
+    return out;
+}
+
+NamedNumbers with_pitches(NamedNumbers numbers, std::uint64_t columns, const std::array<std::uint64_t, 3>& pitches,
+                          std::initializer_list<const TensorView*> arrays) {
+    Unit unit;
+    unit.add(columns);
+    for (const std::uint64_t pitch : pitches) unit.add(pitch);
+    for (const TensorView* view : arrays) unit.add(*view);
+    numbers.insert(numbers.end(), {{"pitches_unit", unit.value()},
+                                   {"pitches_inner", ~0u},
+                                   {"pitches_x_outer", 0u},
+                                   {"pitches_x_pitch", std::uint32_t(pitches[0])},
+                                   {"pitches_second_outer", 0u},
+                                   {"pitches_second_pitch", std::uint32_t(pitches[1])},
+                                   {"pitches_y_outer", 0u},
+                                   {"pitches_y_pitch", std::uint32_t(pitches[2])}});
+    return numbers;
+}
+
+void run_kernel(const ViewCall& call, const Variant& variant, const KernelHandle& handle, const NamedNumbers& numbers) {
+    run_kernel(call, variant, handle, call.views(), numbers);
+}
+void run_kernel(const ViewCall& call, const Variant& variant, const KernelHandle& handle,
+                std::span<const TensorView> arrays, const NamedNumbers& numbers) {
+    if (call.writes_nothing()) return;
+    std::vector<FunctionOperand> list;
+    std::size_t array = 0;
+    for (const ir::Parameter& parameter : handle.info().parameters) {
+        if (parameter.access != Access::Value) {
+            list.push_back(arrays[array++]);
+            continue;
+        }
+        const auto found = std::ranges::find(numbers, parameter.name, [](const auto& each) { return each.first; });
+        IKAT_ASSERT(found != numbers.end(), "a number of a kernel of the library is not given");
+        list.push_back(found->second);
+    }
+    run(call.queue(), call.recipe(), variant, handle, list, call.workspace());
+}
+
+RowLayout::RowLayout(const std::array<const TensorView*, arrays>& of, bool rows_matter) {
+    const TensorView* shape = nullptr;
+    for (std::size_t a = 0; a < arrays; ++a)
+        if ((has_[a] = of[a] != nullptr)) shape = of[a];
+    columns = shape->extents[shape->rank - 1];
+    for (std::size_t d = shape->rank - 1; d-- > 0;) {
+        if (shape->extents[d] == 1) continue;
+        Dimension next{shape->extents[d], {}};
+        for (std::size_t a = 0; a < arrays; ++a)
+            if (has_[a]) next.strides[a] = of[a]->strides[d];
+        const auto follows = [&](auto&& last) {
+            for (std::size_t a = 0; a < arrays; ++a)
+                if (has_[a] && next.strides[a] != last(a)) return false;
+            return true;
+        };
+        if (rows.empty() && !rows_matter && follows([&](std::size_t) { return columns; }))
+            columns *= next.extent;
+        else if (!rows.empty() && follows([&](std::size_t a) { return rows[0].extent * rows[0].strides[a]; }))
+            rows[0].extent *= next.extent;
+        else
+            rows.insert(rows.begin(), next);
+    }
+}
+
+std::uint64_t RowLayout::number_of_rows() const {
+    std::uint64_t out = 1;
+    for (const Dimension& dimension : rows) out *= dimension.extent;
+    return out;
+}
+
+bool RowLayout::is_packed() const {
+    if (rows.size() > 1) return false;
+    for (std::size_t a = 0; a < arrays; ++a)
+        if (has_[a] && !rows.empty() && rows[0].strides[a] != columns) return false;
+    return true;
+}
+
+bool RowLayout::fits() const {
+    if (rows.size() > 2 || number_of_rows() > most / std::max<std::uint64_t>(columns, 2)) return false;
+    for (std::size_t a = 0; a < arrays; ++a) {
+        std::uint64_t reach = columns;
+        for (const Dimension& dimension : rows) reach += (dimension.extent - 1) * dimension.strides[a];
+        if (reach > most) return false;
+    }
+    return true;
+}
+
+RowLayout RowLayout::part(std::uint64_t begin, std::uint64_t count) const {
+    RowLayout out = *this;
+    for (std::size_t a = 0; a < arrays; ++a) out.first[a] += begin * rows[0].strides[a];
+    out.rows[0].extent = count;
+    if (count == 1) out.rows.erase(out.rows.begin());
+    return out;
+}
+
+void RowLayout::each_launch(const std::function<void(const RowLayout&)>& f) const {
+    if (rows.empty() || is_empty() || fits()) return f(*this);
+    const std::uint64_t extent = rows[0].extent;
+    std::uint64_t count = rows.size() > 2 ? 1 : extent;
+    while (count > 1 && !part(0, count).fits()) count = (count + 1) / 2;
+    for (std::uint64_t begin = 0; begin < extent; begin += count)
+        part(begin, std::min(count, extent - begin)).each_launch(f);
+}
+
+void run_rows(const ViewCall& call, std::initializer_list<FunctionOperand> numbers, std::optional<std::size_t> kernel) {
+    const Recipe& recipe = call.recipe();
+    const RowArrays of(call);
+    const std::size_t first = of.views[0] ? of.operands[0] : of.operands[written];
+    const Operand& operand = recipe.operands.all()[first];
+    const RowLayout layout(of.views, !operand.shape.names().empty());
+    if (layout.is_empty() && !recipe.steps) return;
+    call.check().reached(operand.name, layout.columns);
+    if (kernel) call.check().enumerator(recipe.argument(0), *kernel, recipe.variants().size());
+    const Variant& variant = kernel ? recipe.kernels[*kernel] : recipe.kernel_for(std::uint32_t(layout.columns));
+    std::size_t launches = 0;
+    layout.each_launch([&](const RowLayout&) { ++launches; });
+    if (recipe.steps && launches > 1)
+        call.fail(fmt::format("'{}' has rows at pitches in more than two dimensions, or 2^32 elements", operand.name),
+                  "copy it to an array without gaps, or call the function for parts of it");
+    layout.each_launch([&](const RowLayout& part) {
+        const RowLaunch launch(call, of, part);
+        const bool is_pitched = !launch.is_packed();
+        if (is_pitched && !variant.pitched[call.type()])
+            call.fail(fmt::format("'{}' has gaps between its rows, or begins at no multiple of 16 bytes", operand.name),
+                      "copy it to an array without gaps");
+        const KernelHandle& handle = (is_pitched ? variant.pitched : variant.instances)[call.type()]();
+        run(call.queue(), recipe, variant, handle, launch.arguments(handle.info(), numbers), call.workspace());
+    });
+}
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call of a function of the library with views of arrays: what is checked of them before a kernel is chosen, and
+// how a function that treats rows or elements by themselves covers views of any shape with launches.
+//
+//     void softmax(const Queue& queue, const TensorView& x, const MutableTensorView& y) {
+//         run_rows({queue, softmax_recipe, {x, y}}, {});
+//     }
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "stdlib/spec/recipe.hpp"
+
+namespace ikat::stdlib {
+
+class ViewCall {
+public:
+    /// The views are those of the recipe's operands, in their order. Throws Error for elements, ranks and extents that
+    /// do not fit, for elements of a row that do not follow each other, and where what is written overlaps another
+    /// operand or the workspace.
+    ViewCall(const Queue& queue, const Recipe& recipe, std::initializer_list<TensorView> views,
+             const WorkspaceSlice& workspace = {});
+
+    const Queue& queue() const { return queue_; }
+    const Recipe& recipe() const { return recipe_; }
+    const WorkspaceSlice& workspace() const { return workspace_; }
+    std::span<const TensorView> views() const { return views_; }
+    SizeCheck check() const { return {recipe_.function(), queue_.where()}; }
+
+    /// Of the operands without a type of their own, see type_number.
+    std::size_t type() const { return type_; }
+    /// By its name in the operands' shapes, as a number of 32 bits. Throws Error for a larger one.
+    std::uint32_t extent(std::string_view name) const;
+    /// Whether no array that is written has elements.
+    bool writes_nothing() const;
+    /// Throws Error.
+    [[noreturn]] void fail(std::string_view message, std::string_view hint) const;
+
+private:
+    void check_types();
+    void check_shapes() const;
+    void check_memory() const;
+
+    const Queue& queue_;
+    const Recipe& recipe_;
+    WorkspaceSlice workspace_;
+    std::vector<TensorView> views_;
+    std::size_t type_ = 0;
+};
+
+/// Whether the elements follow each other, from a multiple of so many bytes on.
+bool is_packed(const TensorView& view, std::uint64_t alignment = 16);
+
+/// Numbers by the names of the kernel's parameters.
+using NamedNumbers = std::vector<std::pair<std::string_view, FunctionOperand>>;
+/// Adds those of RowPitches, for rows of `columns` elements that are in one dimension, so far apart in each array.
+/// Vectors are made of what `arrays` have at such places.
+NamedNumbers with_pitches(NamedNumbers numbers, std::uint64_t columns, const std::array<std::uint64_t, 3>& pitches,
+                          std::initializer_list<const TensorView*> arrays);
+/// Runs a kernel of the recipe whose parameters are arrays in the operands' order, the call's or parts of them, and
+/// these numbers; nothing if the call writes nothing.
+void run_kernel(const ViewCall& call, const Variant& variant, const KernelHandle& handle, const NamedNumbers& numbers);
+void run_kernel(const ViewCall& call, const Variant& variant, const KernelHandle& handle,
+                std::span<const TensorView> arrays, const NamedNumbers& numbers);
+/// The array from an element on.
+TensorView from(const TensorView& view, std::uint64_t element);
+/// f.operator()<T>() for the element type of a call.
+template <class F>
+decltype(auto) with_type(const ViewCall& call, F&& f) {
+    if (call.type() == type_number<half>) return f.template operator()<half>();
+    if (call.type() == type_number<bfloat16>) return f.template operator()<bfloat16>();
+    return f.template operator()<float>();
+}
+
+/// The dimensions that up to three arrays of the same shape have in common, as few as there can be.
+class RowLayout {
+public:
+    static constexpr std::size_t arrays = 3;
+    struct Dimension {
+        std::uint64_t extent;
+        std::array<std::uint64_t, arrays> strides;  // elements, of each array
+    };
+
+    /// Null for an array that there is not; there is at least one. Rows are the last dimension, or, if they do not
+    /// matter, as many elements as follow each other in all arrays.
+    RowLayout(const std::array<const TensorView*, arrays>& of, bool rows_matter);
+
+    std::uint64_t columns = 1;
+    std::vector<Dimension> rows{};              // the outermost first, none with one index
+    std::array<std::uint64_t, arrays> first{};  // the first element of each array, counted from its view's
+
+    std::uint64_t number_of_rows() const;
+    bool is_empty() const { return columns == 0 || number_of_rows() == 0; }
+    /// Whether all rows follow each other in all arrays.
+    bool is_packed() const;
+    /// Calls f with parts of this, in order, which together are all of it: each has at most two dimensions of rows, and
+    /// fewer than 2^32 elements in each array, gaps between rows included; or it is a single row.
+    void each_launch(const std::function<void(const RowLayout&)>& f) const;
+
+private:
+    bool fits() const;
+    RowLayout part(std::uint64_t begin, std::uint64_t count) const;
+
+    std::array<bool, arrays> has_{};
+};
+
+/// Runs a function that treats the rows, or the elements, of its arrays by themselves: of the operands with "..." in
+/// their shapes there are at most three. The last is the one that is written, if one is; others are the same for all
+/// rows. Rows are the last dimension if the shapes have a name for it.
+///
+/// The kernels' parameters are the arrays in the operands' order, numbers of the names rows, columns and n, those of
+/// RowPitches for a variant's `pitched` kernels, and others, which are the given numbers in their order. `kernel` is
+/// the kernel's number; without one, it follows from the columns. Throws Error for rows at pitches, if there is no such
+/// kernel.
+void run_rows(const ViewCall& call, std::initializer_list<FunctionOperand> numbers,
+              std::optional<std::size_t> kernel = {});
+
+}  // namespace ikat::stdlib
