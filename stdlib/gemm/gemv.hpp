@@ -25,6 +25,7 @@ using GemmNaiveKernel = Kernel<In<T>, In<T>, Out<T>, u32, u32, u32>;
 template <class T>
 const GemmNaiveKernel<T>& gemm_naive();
 
+/// For the catalogue: names, launches, checks and references.
 extern const Recipe gemv_recipe, gemv_transposed_recipe, gemm_naive_recipe;
 // The functions on buffers. They throw Error if a buffer is too small for rows and columns.
 /// y = A x.
