@@ -46,6 +46,7 @@ class Declaration:
     is_special: bool = False  # a specialisation, a constructor, an operator, a friend: of something that is named elsewhere
     body: str = ""  # the text of a class or an enumeration
     members: list = dataclasses.field(default_factory=list)
+    also: list = dataclasses.field(default_factory=list)  # other names of the same declaration: int a, b, c;
 
 
 def tokens_of(text, line=None):
@@ -94,6 +95,7 @@ class Reader:
     def __init__(self, root, header):
         self.root, self.header = pathlib.Path(root), header
         self.macros = {}
+        self.breaks = []  # where lines of the declaration begin that is being read
 
     def read(self):
         text = (self.root / self.header).read_text()
@@ -126,7 +128,7 @@ class Reader:
                 arguments.append([])
             else:
                 arguments[-1].append(token)
-        texts = [" ".join(token.text for token in argument) for argument in arguments]
+        texts = [self.text(argument, 0, len(argument)) for argument in arguments]
         names, body = self.macros[tokens[i].text]
         given = dict(zip(names, texts))
         given["__VA_ARGS__"] = ", ".join(texts[len(names) - (names[-1:] == ["..."]):])
@@ -207,7 +209,7 @@ class Reader:
     def declaration(self, tokens, first, scope, class_name):
         """The declaration that begins at tokens[first], or None, and the index behind it."""
         i = first
-        is_special = False
+        is_special, self.breaks = False, []
         while tokens[i].text in ("template", "requires") or tokens[i].text == "[" or tokens[i].kind == "comment":
             if tokens[i].text == "template":
                 if tokens[i + 1].text != "<":  # an explicit instantiation
@@ -221,6 +223,7 @@ class Reader:
                 i += 1
             else:
                 i = self.behind_requires(tokens, i + 1)
+            self.breaks.append(i)
         head = tokens[i].text
         if head in ("static_assert", "extern") and (head == "static_assert" or tokens[i + 1].kind == "string"):
             return self.behind(tokens, i), None
@@ -294,19 +297,24 @@ class Reader:
         """Up to the ; or the body."""
         name = name_at = None
         head_end = None  # what is shown ends there
-        j, is_value, in_list = i, False, False
+        j, is_value, in_list, also = i, False, False, []
         while True:
             text = tokens[j].text
             if text == ";":
-                end, head_end = j + 1, head_end or j
+                end, head_end = j + 1, j if also else head_end or j
                 break
             if text == "operator" and name is None and not is_value:
                 name, is_special, name_at = "operator", True, j
                 j += 1
                 if tokens[j].text == "(":
-                    j += 2
+                    name, j = "operator()", j + 2
                 while tokens[j].text != "(":
+                    name += tokens[j].text if tokens[j].kind == "operator" else " " + tokens[j].text
                     j += 1
+                continue
+            if text == "," and not in_list and (name is None or is_value):
+                also.append(name or tokens[j - 1].text)
+                name, name_at, is_value, j = None, None, False, j + 1
                 continue
             if text in ("(", "["):
                 before = tokens[j - 1]
@@ -333,7 +341,8 @@ class Reader:
             if text == ":" and name is not None and not is_value:
                 in_list, head_end = True, j
             if text == "{":
-                if is_value or (in_list and tokens[j - 1].text not in (")", "}")) or (name is None and tokens[j - 1].kind == "word"):
+                is_initialiser = in_list and tokens[j - 1].text not in (")", "}")
+                if is_value or is_initialiser or (name is None and tokens[j - 1].kind == "word"):
                     if name is None:
                         name, name_at, is_value = tokens[j - 1].text, j - 1, True
                     j = closing(tokens, j)
@@ -342,7 +351,7 @@ class Reader:
                 end = closing(tokens, j)
                 break
             j += 1
-        is_function = name_at is not None and (name == "operator" or tokens[name_at + 1].text == "(")
+        is_function = name_at is not None and (name.startswith("operator") or tokens[name_at + 1].text == "(")
         if name is None:
             words = [t for t in tokens[i:head_end] if t.kind == "word"]
             name = words[-1].text if words else ""
@@ -353,7 +362,7 @@ class Reader:
             is_special = True  # a deduction guide
         if is_function and tokens[i].text == name and not class_name:
             is_special = True
-        return end, make("function" if is_function else "variable", name, end, is_special=is_special,
+        return end, make("function" if is_function else "variable", name, end, is_special=is_special, also=also,
                          signature=self.text(tokens, first, head_end))
 
     @staticmethod
@@ -384,8 +393,8 @@ class Reader:
             elif tokens[i].text == "(":
                 i = closing(tokens, i)
             else:
-                while tokens[i].kind == "word" or tokens[i].text == "::":
-                    i += 1
+                while True:
+                    i += 1 + (tokens[i].text == "::")
                     if tokens[i].text == "<":
                         i = closing_angle(tokens, i)
                     if tokens[i].text != "::":
@@ -394,10 +403,10 @@ class Reader:
                 return i
             i += 1
 
-    @staticmethod
-    def text(tokens, first, end, as_written=False):
-        """What tokens say. Those of one source keep their blanks."""
+    def text(self, tokens, first, end, as_written=False):
+        """What tokens say, on one line but for template<> and constraints. As it is written if they are of one source."""
         some = [token for token in tokens[first:end] if as_written or token.kind != "comment"]
+        breaks = {id(tokens[i]) for i in self.breaks if first < i < end}
         if as_written and some[0].source is some[-1].source:
             text = some[0].source[some[0].start:some[-1].end]
             indent = len(some[0].source[:some[0].start].rpartition("\n")[2])
@@ -406,9 +415,9 @@ class Reader:
         for before, token in zip([None] + some, some):
             if before is not None:
                 near = before.source is token.source and before.end == token.start
-                out += "" if near else " "
+                out += "\n" if id(token) in breaks else "" if near else " "
             out += token.text
-        return re.sub(r"\s*([,;)>])", lambda m: m.group(1) if m.group(1) != ">" else m.group(), out).rstrip(" ;")
+        return re.sub(r" +([,;)])", r"\1", out).rstrip(" ;")
 
 
 def reached(root, faces):

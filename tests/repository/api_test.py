@@ -65,6 +65,10 @@ class Pages(unittest.TestCase):
         self.assertEqual(api.shown(found[0].signature), "template <class T>\nauto f(const T& v);")
         self.assertEqual(found[0].comment, ["F."])
 
+    def test_names(self):
+        found = read("/// Two.\nextern const int a, b;\n\n/// Sums.\nfriend auto operator+(S, S);\ninline constexpr F c{1, 2}, d{3};\nvoid f(int x, int y);")
+        self.assertEqual([[*each.also, each.name] for each in found], [["a", "b"], ["operator+"], ["c", "d"], ["f"]])
+
     def test_code_in_comments(self):
         self.assertEqual(api.prose(["Before a_b:", "", "    f(x);", "After <x>."]), "Before a\\_b:\n\n\n```cpp\nf(x);\n```\n\nAfter \\<x\\>.")
 
