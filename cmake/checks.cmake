@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Targets that check the source without changing it: format-check and tidy. `format` fixes what format-check finds.
+# Targets that check the source without changing it, format-check and tidy, and that make its documentation, api and site. `format` fixes what format-check finds.
 find_program(IKAT_CLANG_FORMAT NAMES clang-format-14 clang-format)
 find_program(IKAT_CLANG_TIDY NAMES clang-tidy-19 clang-tidy)
 
@@ -33,4 +33,11 @@ if(IKAT_CLANG_TIDY)
     list(APPEND stamps ${stamp})
   endforeach()
   add_custom_target(tidy DEPENDS ${stamps})
+endif()
+
+# The documentation: api writes the reference of the public headers as Markdown, site all pages as a site.
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_Interpreter_FOUND)
+  add_custom_target(api COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/api ${PROJECT_BINARY_DIR}/api VERBATIM)
+  add_custom_target(site COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/site VERBATIM USES_TERMINAL)
 endif()

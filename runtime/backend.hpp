@@ -23,6 +23,7 @@ struct TensorMap;
 
 namespace ikat::runtime {
 
+/// What a device is, and what it is called in OpenOptions::device.
 enum class DeviceKind : std::uint8_t { Emulator, Cuda };
 inline constexpr std::string_view device_kind_names[] = {"emulator", "cuda"};
 
@@ -41,6 +42,7 @@ struct Grid {
     bool operator==(const Grid&) const = default;
 };
 
+/// What a device is and can do. Memory in bytes.
 struct DeviceProperties {
     std::string name;
     DeviceKind kind = DeviceKind::Emulator;
@@ -66,6 +68,7 @@ public:
 inline constexpr const char* moved_from = "a device, buffer, module, stream or event is used after it was moved from";
 inline constexpr const char* moved_from_hint = "use the object that it was moved to";
 
+/// The objects of a backend, as it numbers them. Stream 0 always exists: the device itself.
 enum class ModuleHandle : std::uint64_t {};
 enum class StreamHandle : std::uint64_t {};
 enum class EventHandle : std::uint64_t {};
@@ -80,6 +83,7 @@ struct PtxText {
     bool is_foreign = false, is_checked = false;
 };
 
+/// A launch as a backend takes it: arguments are checked and in memory already.
 struct RawLaunch {
     std::string_view entry;
     Grid grid{};
@@ -93,6 +97,7 @@ public:
     virtual void operator()() const = 0;
 };
 
+/// A tensor map as a kernel gets it.
 using TensorMapBytes = std::array<std::byte, 128>;
 
 class Backend;
@@ -112,6 +117,8 @@ struct RawCopy {
     Backend* source = nullptr;  // the device that `from` is memory of; null: the one that copies
 };
 
+/// What Device, Stream and Buffer call: a GPU or the emulator. All functions throw Error; what a kernel did wrong is a
+/// KernelError of the function that waits for it.
 class Backend : public Counted {
 public:
     virtual const DeviceProperties& properties() const = 0;
@@ -145,6 +152,7 @@ public:
     virtual TensorMapBytes encode(const emulator::TensorMap& map) = 0;
 
     virtual StreamHandle create_stream() = 0;
+    /// Of create_stream().
     virtual void destroy_stream(StreamHandle stream) noexcept = 0;
     /// Waits until everything on the stream is done; throws its errors.
     virtual void synchronize(StreamHandle stream) = 0;
@@ -153,6 +161,7 @@ public:
     virtual void call(const Reference<const HostFunction>& function, StreamHandle stream) = 0;
 
     virtual EventHandle create_event() = 0;
+    /// Of create_event().
     virtual void destroy_event(EventHandle event) noexcept = 0;
     /// The point that the stream has reached; what is behind wait() on a stream, of this device or another, waits for
     /// the last point recorded.

@@ -42,6 +42,7 @@ public:
     std::uint64_t address() const { return block_ ? block_->address() : 0; }
     std::size_t bytes() const { return block_ ? block_->bytes() : 0; }
     const std::string& name() const { return home().name(); }
+    /// The name in messages from now on.
     void rename(std::string_view name) { home().rename(name); }
     Backend* device() const { return block_ ? block_->device() : nullptr; }
 
@@ -63,6 +64,8 @@ private:
 /// The bytes of so many elements. Throws Error if no address reaches them.
 std::size_t checked_bytes(std::size_t count, std::size_t element_bytes, std::string_view name);
 
+/// Memory of a device for size() elements, with one owner. Movable, not copyable. Functions throw Error if it was moved
+/// from.
 template <Element T>
 class Buffer {
 public:
@@ -111,6 +114,7 @@ private:
     Allocation memory_;
 };
 
+/// Whether a type is a Buffer<T>.
 template <class T>
 inline constexpr bool is_buffer = false;
 template <class T>

@@ -35,6 +35,7 @@ namespace ikat::runtime {
 
 struct DeviceState;
 
+/// How a device is opened; what is left out is chosen, or comes from the environment (docs/cli.md).
 struct OpenOptions {
     std::string_view device{};  // "cuda", "emulator"; empty: IKAT_DEVICE, else CUDA if there is one, else emulator
     int ordinal = 0;            // which CUDA device, from 0
@@ -68,6 +69,8 @@ struct OpenOptions {
     std::shared_ptr<emulator::Suppressions>* suppressed = nullptr;
 };
 
+/// A GPU or the emulator, opened. Launches and copies wait for their end, and throw Error, or KernelError for what a
+/// kernel did wrong.
 class Device : public Launcher<Device> {
 public:
     /// Throws Error if the requested device is not available.

@@ -24,6 +24,7 @@ struct EmbeddedImage {
     std::span<const unsigned char> cubin{};
 };
 
+/// A kernel that was compiled when the program was built: its PTX, and its machine code for some targets.
 struct EmbeddedKernel {
     std::string_view name;                  // of the entry
     std::span<const EmbeddedImage> images;  // one per target, in ascending order

@@ -14,6 +14,7 @@ namespace ikat::runtime {
 
 class Sink;
 
+/// Memory of a device, which is released with the last reference to it.
 class MemoryBlock final : public Counted {
 public:
     /// `bytes` bytes that are allocated at once. Throws Error if there are not that many. The name is for messages.
@@ -25,6 +26,7 @@ public:
     std::uint64_t address() const { return address_; }
     std::size_t bytes() const { return bytes_; }
     const std::string& name() const { return name_; }
+    /// The name in messages from now on.
     void rename(std::string_view name);
     Backend* device() const { return device_.get(); }
 

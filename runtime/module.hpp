@@ -30,6 +30,7 @@ class Module {
 public:
     Module(Reference<Backend> device, ModuleHandle handle, std::vector<KernelInfo> infos);
 
+    /// What launches know of an entry; null if its PTX does not say it.
     const KernelInfo* info(std::string_view entry) const { return object()->info(entry); }
     Backend& device() const { return *object()->device; }
     ModuleHandle handle() const { return object()->handle; }

@@ -7,12 +7,15 @@
 
 namespace ikat::runtime {
 
+/// The formats of GGML.
 enum class Quantised : std::uint8_t { Q4_0, Q8_0, Q4_K, Q5_K, Q6_K };
 
+/// A format: its weights come in blocks of so many, which take so many bytes.
 struct QuantisedInfo {
     std::string_view name;         // "q4_0"
     std::uint32_t weights, bytes;  // of a block
 };
+/// By the numbers of Quantised.
 inline constexpr QuantisedInfo quantised_formats[] = {
     {"q4_0", 32, 18}, {"q8_0", 32, 34}, {"q4_k", 256, 144}, {"q5_k", 256, 176}, {"q6_k", 256, 210}};
 

@@ -47,6 +47,8 @@ class Stream;
 struct MutableTensorView;
 struct TensorView;
 
+/// A device or a stream, to which a function gives work. Functions throw Error; on a stream, what a kernel did wrong
+/// comes with the stream's synchronize().
 class Queue {
 public:
     Queue(const Device& device, const std::source_location& where = std::source_location::current());

@@ -13,6 +13,7 @@
 
 namespace ikat {
 
+/// What a launch has to know of a kernel: its parameters, contracts and bounds, and where they stand in the source.
 struct KernelInfo {
     /// A parameter of rank 2 to 5: parameters[pointer], followed by its extents (u32; ... planes, rows, columns), then
     /// its pitches (u32; elements from one index of a dimension to the next; for all dimensions but the last).

@@ -8,6 +8,7 @@
 
 namespace ikat {
 
+/// What a launch needs to make the map of a tensor from a view: the box and how it is written to shared memory.
 struct TensorMapInfo {
     static constexpr std::uint32_t bytes = 128;  // of the parameter
     std::uint32_t parameter = 0;                 // its number

@@ -16,6 +16,7 @@
 
 namespace ikat {
 
+/// What is compiled for, and what is to be kept of the way.
 struct CompileOptions {
     std::string target = "sm_80";  // a name of the target table
     regalloc::Method allocation = regalloc::Method::Colouring;
@@ -29,6 +30,7 @@ struct CompileOptions {
     std::string stop_after{};  // "ssa", "cfg.2", "select": the last stage that is run; see Compiled::snapshot
 };
 
+/// Registers of a class that the PTX declares, and the most that are live at once.
 struct RegisterUse {
     std::string register_class;  // "b32"
     std::uint32_t registers = 0, max_live = 0;
@@ -41,6 +43,7 @@ struct Snapshot {
     KernelInfo info{};  // of the kernel; without a name it is made of the module, which knows no views and contracts
 };
 
+/// A compiled kernel.
 struct Compiled {
     std::string ptx;  // without the section that holds `info` in files
     KernelInfo info;

@@ -18,12 +18,14 @@
 
 namespace ikat {
 
+/// What a report assumes, and where what it shows comes from.
 struct ReportOptions {
     std::uint32_t threads_per_block = 0;  // 0: the kernel's launch bounds, else 256
     std::uint32_t dynamic_shared_bytes = 0;
     std::optional<std::string> ptxas{};  // its path, to show its figures next to ours
 };
 
+/// The resources of a kernel. Sizes in bytes, registers as a device has them.
 struct KernelReport {
     std::string name, target;
     ptx::Version version;
@@ -64,6 +66,7 @@ KernelReport report(const Compiled& compiled, const ReportOptions& options = {})
 /// The report of an entry of any PTX. Throws Error if there is no entry of that name.
 KernelReport report(const ptx::Module& module, std::string_view entry, const ReportOptions& options = {});
 
+/// Lines and tables, for people.
 std::string to_text(const KernelReport& report);
 /// One JSON object with the member names of the structure above. `more` may append members (json.hpp).
 std::string to_json(const KernelReport& report, const std::function<void(Json&)>& more = {});

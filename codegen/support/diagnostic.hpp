@@ -25,6 +25,7 @@ struct Location {
     bool operator==(const Location& other) const {
         return line == other.line && column == other.column && std::string_view(file) == other.file;
     }
+    /// Where the compiler says that a call is.
     static constexpr Location of(const std::source_location& where) {
         return {where.file_name(), where.line(), where.column()};
     }
@@ -33,6 +34,7 @@ struct Location {
 /// A copy of text that lives as long as the program; equal texts share one copy. Thread-safe.
 const char* intern(std::string_view text);
 
+/// An error ends what is being done; a warning and a note do not.
 enum class Severity : std::uint8_t { Error, Warning, Note };
 
 /// One finding. `message` is a sentence without a full stop; `hint` says what to do about it; `notes` point at other
@@ -73,6 +75,7 @@ private:
     std::vector<Diagnostic> diagnostics_;
 };
 
+/// Ends the program; for mistakes of ikat itself. Call it by IKAT_ASSERT.
 [[noreturn]] void assertion_failed(const char* condition, const char* file, int line, const std::string& detail);
 
 }  // namespace ikat

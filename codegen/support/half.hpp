@@ -13,6 +13,7 @@ namespace ikat {
 /// To nearest even, toward zero, toward minus and plus infinity: PTX's rn, rz, rm, rp.
 enum class Rounding : std::uint8_t { Nearest, Zero, Down, Up };
 
+/// A format of floats: how many bits its parts have, and what its largest numbers mean.
 struct FloatFormat {
     int mantissa_bits;  // stored
     int exponent_bits;
@@ -27,6 +28,7 @@ struct FloatFormat {
     constexpr std::uint64_t beyond() const { return no_nan ? nan() + 1 : no_infinity ? nan() : infinity(); }
     constexpr std::uint64_t overflow() const { return clamps ? beyond() - 1 : infinity(); }
 };
+/// The formats of f16, f32, f64 and bf16.
 inline constexpr FloatFormat binary16{10, 5}, binary32{23, 8}, binary64{52, 11}, brain16{7, 8};
 /// The 8-bit formats of OCP, to which PTX converts only with .satfinite.
 inline constexpr FloatFormat four_three{3, 4, true, true}, five_two{2, 5, true};
@@ -125,6 +127,7 @@ struct SmallFloat {
     constexpr explicit SmallFloat(double x, Rounding rounding = Rounding::Nearest)
         : bits(Bits(encode(x, Format, rounding))) {}
     constexpr operator float() const { return float(decode(bits, Format)); }
+    /// The number that has these bits.
     static constexpr SmallFloat from_bits(Bits bits) {
         SmallFloat out;
         out.bits = bits;
@@ -137,6 +140,7 @@ using e4m3 = SmallFloat<four_three, std::uint8_t>;
 using e5m2 = SmallFloat<five_two, std::uint8_t>;
 static_assert(sizeof(half) == 2 && sizeof(e4m3) == 1);
 
+/// Whether a type is a SmallFloat: half, bfloat16, e4m3, e5m2.
 template <class T>
 inline constexpr bool is_small_float = false;
 template <FloatFormat Format, class Bits>
@@ -153,6 +157,7 @@ using bfloat16x2 = Pair<bfloat16>;
 using e4m3x2 = Pair<e4m3>;
 using e5m2x2 = Pair<e5m2>;
 
+/// Whether a type is a Pair of them.
 template <class T>
 inline constexpr bool is_pair = false;
 template <class Lane>

@@ -12,6 +12,7 @@ using NoteSink = void (*)(std::string_view text);
 /// From now on notes go to the sink; with nullptr, and at first, to standard error.
 void send_notes_to(NoteSink sink);
 
+/// Gives a line to the sink; without one, to standard error.
 void note(std::string_view text);
 
 /// Appends whole lines to the file that IKAT_LOG names, if it names one: findings, which a program may hide.

@@ -13,6 +13,7 @@ class KernelHandle;
 
 namespace ikat {
 
+/// A kernel that ikat_add_kernels() compiles, as IKAT_EXPORT_KERNEL registers it.
 struct ExportedKernel {
     const char* name;  // of the C++ variable
     const trace::KernelHandle& (*handle)();

@@ -20,6 +20,7 @@
 
 namespace ikat {
 
+/// A function of the device that kernels call, and that is not inlined. R is void or the type of its result.
 template <class R, class... P>
 class DeviceFunction {
 public:
@@ -84,6 +85,7 @@ auto device_fn(const char* name, const trace::DeclaredName* names, F body, const
 
 }  // namespace detail
 
+/// A DeviceFunction of a lambda, whose parameters and result are numbers. `name` is that of the .func in PTX.
 template <class F>
 auto device_fn(const char* name, F body, const trace::Where& where = trace::Where::current()) {
     return detail::device_fn(name, nullptr, std::move(body), where);

@@ -418,6 +418,9 @@ auto kernel(const char* name, const trace::DeclaredName* names, F body, const tr
 
 }  // namespace detail
 
+/// A Kernel of a lambda whose parameters are those of the kernel, in order. `name` is that of the PTX entry; names of
+/// the parameters come from params("a", "b"), else they are p0, p1, ... The lambda is called when the kernel is first
+/// used.
 template <class F>
 auto kernel(const char* name, F body, const trace::Where& where = trace::Where::current()) {
     return detail::kernel(name, nullptr, std::move(body), where);

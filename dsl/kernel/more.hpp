@@ -18,8 +18,10 @@
 
 namespace ikat {
 
+/// The types and names of parameters that the host knows when it makes the kernel, in order.
 class MoreParameters {
 public:
+    /// One parameter more, of type P.
     template <class P>
     MoreParameters& add(std::string name) {
         using Traits = ParameterTraits<P>;
@@ -33,6 +35,7 @@ private:
     std::vector<trace::FurtherParameter> list_;
 };
 
+/// These parameters within the kernel: next<P>() takes one after the other.
 class More {
 public:
     explicit More(const trace::Argument* next) : next_(next) {}

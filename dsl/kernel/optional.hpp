@@ -23,10 +23,12 @@
 
 namespace ikat {
 
+/// A parameter of type P that a kernel is made with or without. It converts to bool, a host number.
 template <class P>
 class Optional {
 public:
     explicit Optional(P parameter) : parameter_(std::move(parameter)) {}
+    /// What a kernel without the parameter gets.
     static Optional without(const char* name) { return Optional(name); }
 
     /// Whether the kernel is made with it.

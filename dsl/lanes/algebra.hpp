@@ -87,6 +87,7 @@ IKAT_OPERATOR(!, LogicalNot)
     auto name(V&&... v) { return detail::lanewise(detail::name##_lanes{}, std::forward<V>(v)...); }
 /// The condition is a pred, for all lanes or for each.
 IKAT_FUNCTION(select)
+/// The functions of values, lane by lane: of Vec, Regs and expressions of lanes, mixed with single values.
 IKAT_FUNCTION(min)
 IKAT_FUNCTION(max)
 IKAT_FUNCTION(fma)
@@ -141,6 +142,7 @@ namespace approx {
     template <class... V>                                     \
     requires ikat::detail::HasLanes<V...>                     \
     auto name(V&&... v) { return ikat::detail::lanewise(name##_lanes{}, std::forward<V>(v)...); }
+/// The approximations of values, lane by lane. A name that ends in _lanes is the function as an object.
 IKAT_APPROXIMATION(sqrt)
 IKAT_APPROXIMATION(rcp)
 IKAT_APPROXIMATION(div)

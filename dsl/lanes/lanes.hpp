@@ -137,11 +137,14 @@ public:
     IKAT_REFUSED(IKAT_NAMED_LANES) LaneValues& operator=(detail::Anything);
 
     const LaneValues& lanes() const { return *this; }
+    /// Lane k, from 0.
     Leaf<T> lane(std::size_t k) const { return Leaf<T>(trace::pure(values_[k])); }
+    /// Writes the values from `next` on, and moves it behind them.
     void append_leaves(trace::Recorded*& next) const {
         for (const trace::Recorded& value : values_) *next++ = value;
     }
     trace::RecordedValues recorded() const { return {values_, std::uint32_t(Shape::lanes)}; }
+    /// Lane k becomes this value.
     void set(std::size_t k, const trace::Recorded& value) { values_[k] = value; }
 
 private:
@@ -247,10 +250,12 @@ public:
     IKAT_REFUSED(IKAT_NAMED_LANES) LaneExpr& operator=(detail::Anything);
 
     const LaneExpr& lanes() const { return *this; }
+    /// Lane k, from 0, recorded where it is asked for.
     auto lane(std::size_t k) const {
         const trace::Contraction as_written(contracted_);
         return operands_.apply(f_, k);
     }
+    /// Writes the values that it is made of from `next` on, and moves it behind them.
     void append_leaves(trace::Recorded*& next) const { operands_.append_leaves(next); }
 
 private:
@@ -271,7 +276,9 @@ public:
     IKAT_REFUSED(IKAT_NAMED_LANES) SomeLanes& operator=(detail::Anything);
 
     const SomeLanes& lanes() const { return *this; }
+    /// Lane k of these, from 0.
     auto lane(std::size_t k) const { return tree_.lane(backwards_ ? first_ - k : first_ + k); }
+    /// Writes the values that it is made of from `next` on, and moves it behind them.
     void append_leaves(trace::Recorded*& next) const { tree_.append_leaves(next); }
 
 private:
@@ -390,6 +397,7 @@ public:
         for (std::size_t k = 0; k < N; ++k) out.set(k, lanes_[k]);
         return out;
     }
+    /// Lane k, from 0.
     Leaf<T> lane(std::size_t k) const { return Leaf<T>(lanes_[k]); }
     trace::RecordedValues recorded() const { return {lanes_, N}; }
 

@@ -21,6 +21,8 @@
 
 namespace ikat {
 
+/// Extents and strides, in nested modes: a function from the indices of an element to its place. Throws Error for what
+/// does not fit.
 class Layout {
 public:
     using Number = std::uint64_t;

@@ -285,6 +285,8 @@ public:
     /// The array from element `first` on: row[i] is x[first + i].
     Pointer slice(const Index& first) const { return Pointer(trace::slice(this->array(), first.position())); }
 };
+/// Parameters: memory that the kernel reads, writes, or both. Of rank 2 to 5 they know their extents and pitches, in
+/// elements.
 template <class E, int rank = 1>
 using In = Pointer<E, trace::Direction::Read, rank>;
 template <class E, int rank = 1>

@@ -43,6 +43,7 @@ public:
     explicit PeerBarrier(const trace::Slot& slot) : slot_(slot) {}
     const trace::Slot& slot() const { return slot_; }
 
+    /// One arrival, which other threads that wait for the phase see with all that this thread has stored before.
     void arrive(const trace::Where& where = trace::Where::current()) const {
         trace::mbarrier(slot_, {ir::MbarrierForm::Kind::Arrive}, nullptr, where);
     }

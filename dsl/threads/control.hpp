@@ -48,6 +48,7 @@ trace::Condition condition_of(F& f) {
 class If {
 public:
     explicit If(const trace::If& open) : open_(open) {}
+    /// Threads for which the condition is false do what f records.
     template <class F>
     void else_(F&& f, const trace::Where& where = trace::Where::current()) && {
         trace::else_(open_, detail::body_of(f), where);
@@ -70,6 +71,7 @@ private:
     trace::If open_;
 };
 
+/// Threads for which the condition, a pred, is true do what f records. `.else_(f)` may follow.
 template <class C, class F>
 If if_(C&& condition, F&& f, const trace::Where& where = trace::Where::current()) {
     if constexpr (std::is_same_v<std::remove_cvref_t<C>, bool>) {
@@ -80,6 +82,7 @@ If if_(C&& condition, F&& f, const trace::Where& where = trace::Where::current()
     }
 }
 
+/// While condition(), a function of a pred, is true, a thread repeats what f records.
 template <class C, class F>
 void while_(C&& condition, F&& f, const trace::Where& where = trace::Where::current()) {
     static_assert(
@@ -286,6 +289,8 @@ auto make_range(A&& begin, B&& end, S&& step, const trace::Where& where) {
 
 }  // namespace detail
 
+/// A loop on the device, `for (auto i : range(begin, end, step))`. Begin is 0 and step 1 where they are not given; the
+/// bounds are read once, and the end is left out. With a negative host number as the step it counts down.
 template <Operand E>
 auto range(E&& end, const trace::Where& where = trace::Where::current()) {
     return detail::make_range(0, std::forward<E>(end), 1, where);

@@ -109,6 +109,19 @@ struct FragmentRegisters {
     static constexpr std::uint8_t flags = 0;
 };
 
+/// The executing thread, and one of a warp or a warpgroup by its number on the host: a layout serves both.
+struct ThisThread {
+    static auto lane() { return lane_id(); }
+    static auto warp() { return warp_id() % 4; }
+    static auto number(int i) { return constant<std::uint32_t>(i); }
+};
+struct ThreadOnHost {
+    std::uint32_t thread;
+    constexpr std::uint32_t lane() const { return thread % 32; }
+    constexpr std::uint32_t warp() const { return thread / 32 % 4; }
+    static constexpr std::uint32_t number(int i) { return std::uint32_t(i); }
+};
+
 /// Where its elements are (codegen/ir/op/forms/matrices.hpp).
 template <class Product, MatrixPart part>
 struct FragmentLayout : FragmentRegisters<Product, part> {
@@ -116,28 +129,33 @@ struct FragmentLayout : FragmentRegisters<Product, part> {
     using Base::each, Base::form;
 
     /// Of element i.
-    static auto row(int i) {
+    template <class Thread>
+    static constexpr auto row(int i, const Thread& of) {
         if constexpr (part == MatrixPart::B)
-            return along(i, i / each);
+            return along(i, i / each, of);
         else if constexpr (part == MatrixPart::A)
-            return lane_id() / 4 + 8 * (i / each % tall);
+            return of.lane() / 4 + 8 * (i / each % tall);
         else
-            return lane_id() / 4 + 8 * (i / 2);
+            return of.lane() / 4 + 8 * (i / 2);
     }
-    static auto column(int i) {
+    template <class Thread>
+    static constexpr auto column(int i, const Thread& of) {
         if constexpr (part == MatrixPart::B)
-            return lane_id() / 4 + 0;
+            return of.lane() / 4 + 0;
         else if constexpr (part == MatrixPart::A)
-            return along(i, i / each / tall);
+            return along(i, i / each / tall, of);
         else
-            return lane_id() % 4 * 2 + i % 2;
+            return of.lane() % 4 * 2 + i % 2;
     }
 
 private:
     // The registers of A for the same columns: of rows g and, where there are 16, g + 8.
     static constexpr int tall = form.extents().m / 8;
     /// The place in the dimension that A and B share.
-    static auto along(int i, int chunk) { return lane_id() % 4 * each + (4 * each * chunk + i % each); }
+    template <class Thread>
+    static constexpr auto along(int i, int chunk, const Thread& of) {
+        return of.lane() % 4 * each + (4 * each * chunk + i % each);
+    }
 };
 
 /// The same of a quad pair, which has a product for itself. Transposed: its lanes hold A by columns, B by rows.
@@ -148,39 +166,46 @@ struct QuadPairLayout : FragmentRegisters<Product, part> {
                                           : part == MatrixPart::A ? ir::MatrixForm::TransposesA
                                                                   : ir::MatrixForm::TransposesB;
 
-    static auto row(int i) {
+    template <class Thread>
+    static constexpr auto row(int i, const Thread& of) {
         if constexpr (part == MatrixPart::B)
-            return along(i);
+            return along(i, of);
         else
-            return across(i);
+            return across(i, of);
     }
-    static auto column(int i) {
+    template <class Thread>
+    static constexpr auto column(int i, const Thread& of) {
         if constexpr (part == MatrixPart::B)
-            return across(i);
+            return across(i, of);
         else
-            return along(i);
+            return along(i, of);
     }
 
 private:
     static constexpr bool of_words = Base::each == 1;  // sums of 32 bits
-    static auto upper() { return lane_id() / 16 * 4; }
+    template <class Thread>
+    static constexpr auto upper(const Thread& of) {
+        return of.lane() / 16 * 4;
+    }
     /// The place in a row of A, C and D, in a column of B.
-    static auto along(int i) {
+    template <class Thread>
+    static constexpr auto along(int i, const Thread& of) {
         if constexpr (of_words)
-            return (lane_id() & 2) + ((i & 4) + (i & 1));
+            return (of.lane() & 2) + ((i & 4) + (i & 1));
         else if constexpr (transposed)
-            return lane_id() % 4 + 0;
+            return of.lane() % 4 + 0;
         else
-            return constant<std::uint32_t>(i);
+            return of.number(i);
     }
     /// Which row or column this is.
-    static auto across(int i) {
+    template <class Thread>
+    static constexpr auto across(int i, const Thread& of) {
         if constexpr (of_words)
-            return upper() + ((lane_id() & 1) + (i & 2));
+            return upper(of) + ((of.lane() & 1) + (i & 2));
         else if constexpr (transposed)
-            return upper() + i;
+            return upper(of) + i;
         else
-            return upper() + lane_id() % 4;
+            return upper(of) + of.lane() % 4;
     }
 };
 
@@ -223,9 +248,9 @@ public:
     static constexpr int elements = Layout::registers * Layout::each, elements_per_register = Layout::each;
 
     /// The row, in the matrix, of element i, a host number, in the executing lane: a u32.
-    static auto row(int i) { return Layout::row(trace::checked_element(i, elements)); }
+    static auto row(int i) { return Layout::row(trace::checked_element(i, elements), detail::ThisThread()); }
     /// Its column.
-    static auto column(int i) { return Layout::column(trace::checked_element(i, elements)); }
+    static auto column(int i) { return Layout::column(trace::checked_element(i, elements), detail::ThisThread()); }
 };
 
 /// A product of an m x k matrix of T and a k x n matrix of T2, added to an m x n matrix of Sum.

@@ -26,6 +26,8 @@ inline Index3<Special> special3(ir::SpecialRegister x) {
 
 }  // namespace detail
 
+/// The thread within its block, the extents of a block in threads, the block within the grid, the extents of the grid
+/// in blocks: .x, .y and .z, each a u32.
 inline Index3<Special> thread_id() { return detail::special3(ir::SpecialRegister::TidX); }
 inline Index3<Special> block_dim() { return detail::special3(ir::SpecialRegister::NtidX); }
 inline Index3<Special> block_id() { return detail::special3(ir::SpecialRegister::CtaidX); }
@@ -78,6 +80,8 @@ IKAT_REGISTER(total_shared_bytes, TotalSmemSize)
 IKAT_REGISTER(cluster_rank, ClusterCtarank)
 IKAT_REGISTER(cluster_size, ClusterNctarank)
 #undef IKAT_REGISTER
+/// The cluster within the grid, the extents of the grid in clusters, the block within its cluster, the extents of a
+/// cluster in blocks.
 inline Index3<Special> cluster_id() { return detail::special3(ir::SpecialRegister::ClusteridX); }
 inline Index3<Special> cluster_count() { return detail::special3(ir::SpecialRegister::NclusteridX); }
 inline Index3<Special> block_id_in_cluster() { return detail::special3(ir::SpecialRegister::ClusterCtaidX); }

@@ -67,8 +67,14 @@ struct WgmmaLayout {
     static constexpr int registers = part == MatrixPart::A ? OfWarp::registers : int(Product::form.registers_of_sum());
     static constexpr int each = OfWarp::each;
 
-    static auto row(int i) { return OfWarp::row(in_block(i)) + warp_id() % 4 * 16; }
-    static auto column(int i) { return OfWarp::column(in_block(i)) + (part == MatrixPart::A ? 0 : i / 4 * 8); }
+    template <class Thread>
+    static constexpr auto row(int i, const Thread& of) {
+        return OfWarp::row(in_block(i), of) + of.warp() * 16;
+    }
+    template <class Thread>
+    static constexpr auto column(int i, const Thread& of) {
+        return OfWarp::column(in_block(i), of) + (part == MatrixPart::A ? 0 : i / 4 * 8);
+    }
 
 private:
     static constexpr int in_block(int i) { return part == MatrixPart::A ? i : i % 4; }

@@ -18,6 +18,7 @@
 
 namespace ikat {
 
+/// False for every type: for a static_assert in a template that must not be instantiated.
 template <class>
 inline constexpr bool always_false = false;
 
@@ -150,6 +151,7 @@ private:
     trace::Recorded value_;
 };
 
+/// A device value that is recorded: no expression is behind it any more. It is not assigned to.
 template <class T>
 struct Leaf : Computed<T> {
     using Computed<T>::Computed;

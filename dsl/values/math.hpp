@@ -75,6 +75,7 @@ auto fma(A&& a, B&& b, C&& c) {
         static_assert(detail::in_domain<ir::Op::Row, A>, #name "() is for " domain_text); \
         return make_expression<ir::Op::Row, T, T>(std::forward<A>(a));                    \
     }
+/// The magnitude; the square root, rounded to nearest.
 IKAT_FUNCTION1(abs, Abs, "signed integers, f16, bf16, f32, f64, f16x2 and bf16x2")
 IKAT_FUNCTION1(sqrt, Sqrt, "f32 and f64")
 /// 1 / a.
@@ -108,6 +109,7 @@ auto copysign(A&& magnitude, B&& sign) {
                                             .attribute = *ir::mode_named(ir::Op::TestFloat, mode)}, \
                                            {&operand, 1}));                                         \
     }
+/// What kind of number a float is, as a pred. A NaN is neither finite nor infinite.
 IKAT_TEST(is_finite, "finite")
 IKAT_TEST(is_infinite, "infinite")
 IKAT_TEST(is_nan, "notanumber")
@@ -124,6 +126,7 @@ namespace approx {
         static_assert(std::is_same_v<DeviceTypeOf<A>, float>, "approx::" #name "() is for f32"); \
         return detail::make_approximate<ir::Op::Row>(std::forward<A>(a));                        \
     }
+/// The square root and 1 / a.
 IKAT_FUNCTION1(sqrt, Sqrt)
 IKAT_FUNCTION1(rcp, Rcp)
 /// The logarithm to base 2. PTX has no correctly rounded form.
@@ -160,6 +163,7 @@ auto rsqrt(A&& a) {
     return detail::make_approximate<ir::Op::Rsqrt>(std::forward<A>(a));
 }
 
+/// a / b.
 template <class A, class B>
 requires ikat::detail::SomeDevice<A, B>
 auto div(A&& a, B&& b) {

@@ -95,6 +95,8 @@ private:
 template <class V>
 Var(V&&) -> Var<DeviceTypeOf<V>>;
 
+/// Variables of the device, one value for each thread. pred is one bit; integers wrap at their width; f16x2 and bf16x2
+/// hold two small floats in a register.
 using pred = Var<bool>;
 using i8 = Var<std::int8_t>;
 using u8 = Var<std::uint8_t>;

@@ -20,15 +20,18 @@ namespace ikat::testing {
 /// Launches, with every check and in several orders.
 using Launches = std::function<void(const runtime::Device&)>;
 
+/// What both versions of Catch2 have a matcher of these derive from.
 #if __has_include(<catch2/matchers/catch_matchers.hpp>)
 using LaunchesMatcher = Catch::Matchers::MatcherBase<Launches>;
 #else
 using LaunchesMatcher = Catch::MatcherBase<Launches>;
 #endif
 
+/// A matcher of Launches, which has_no_findings() makes.
 class HasNoFindings final : public LaunchesMatcher {
 public:
     explicit HasNoFindings(const CheckOptions& options) : options_(options) {}
+    /// Launches them, with the checks and orders of the options.
     bool match(const Launches& launches) const override {
         text_ = findings_in(launches, options_).text;
         return text_.empty();

@@ -7,6 +7,7 @@
 
 namespace ikat {
 
+/// The kinds of work that a Node holds.
 namespace node = runtime::node;
 using runtime::MutableTensorView;
 using runtime::Node;

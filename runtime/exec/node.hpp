@@ -83,6 +83,7 @@ void exchange(Launch& launch, std::size_t position, const Argument& argument, co
 
 }  // namespace node
 
+/// One piece of work, which may be kept and done later.
 struct Node {
     std::variant<node::Launch, node::Copy, node::Fill, node::Allocate, node::Free, node::HostCall, node::Record,
                  node::Wait>

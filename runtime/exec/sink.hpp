@@ -7,6 +7,7 @@ namespace ikat::runtime {
 
 struct Node;
 
+/// What a Queue hands its work to.
 class Sink : public Counted {
 public:
     /// Does the work, begins it, or notes it. Throws Error for what cannot be done.

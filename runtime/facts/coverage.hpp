@@ -26,6 +26,7 @@ struct HeapLeft {
     bool operator==(const HeapLeft&) const = default;
 };
 
+/// What has been checked of a launch.
 struct Coverage {
     std::string entry;
     unsigned orders = 1, asked = 1;     // in how many orders of its warps a launch has run

@@ -12,6 +12,7 @@ namespace ikat::emulator {
 /// equal ones the inner one comes first.
 std::vector<std::size_t> outwards(std::span<const std::uint64_t> pitches);
 
+/// The part of a buffer that a parameter has been given: accesses outside of it are findings.
 struct LaunchView {
     std::string argument;       // its name
     std::uint64_t address = 0;  // of the first element

@@ -11,6 +11,7 @@
 
 namespace ikat::emulator {
 
+/// The unit in which global memory is moved to the caches.
 inline constexpr std::uint64_t sector_bytes = 32;
 
 /// The traffic of one buffer by reads, writes or atomics.
@@ -26,6 +27,7 @@ struct Traffic {
     bool operator==(const Traffic&) const = default;
 };
 
+/// A buffer, and what was read, written and combined in it.
 struct BufferTraffic {
     std::string name;
     std::uint64_t address = 0, bytes = 0;
@@ -42,6 +44,7 @@ struct SharedTraffic {
     std::uint64_t possible = 0;    // that they would take without bank conflicts
 
     double efficiency() const { return wavefronts ? double(possible) / double(wavefronts) : 1; }
+    /// Adds the numbers of another launch, or line.
     void add(const SharedTraffic& more) {
         accesses += more.accesses;
         wavefronts += more.wavefronts;

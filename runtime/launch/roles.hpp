@@ -18,6 +18,7 @@
 
 namespace ikat::runtime {
 
+/// What is done with an operand.
 enum class Role : std::uint8_t { Read, Written };
 
 /// It refers to the part, which may be an empty one.
@@ -29,6 +30,7 @@ struct OperandRole {
     Role role;
 };
 
+/// Whose operands they are: see above.
 enum class Overlaps : std::uint8_t { OfAKernel, OfAFunction };
 /// The pairs of operands that share a byte, though they must not: one that is read before one that is written, else in
 /// their order. Gaps between rows count.

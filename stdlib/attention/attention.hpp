@@ -31,6 +31,7 @@ requires(rank == 3 || rank == 4) auto heads_in_rows(const runtime::BufferView<T,
 /// By which products: on any device from sm_80 on, or, on sm_90a, by warpgroups whose operands TMA copies.
 enum class AttentionPath : std::uint8_t { chosen, mma_sync, wgmma };
 
+/// What attention sees and adds, and how it is computed: what is not said is chosen.
 struct AttentionOptions {
     /// The last query belongs to the last key: query i is at key p = i + keys - queries, and, causal, sees none behind
     /// it. A window: it sees keys p - before to p + behind.

@@ -13,6 +13,7 @@ namespace ikat::stdlib {
 /// of rows of so many bytes.
 struct AttentionTile {
     std::uint32_t queries = 128;
+    /// The keys of a tile, by the bytes of a row.
     static constexpr std::uint32_t keys(std::uint32_t row_bytes) { return row_bytes <= 512 ? 64 : 16; }
     static constexpr std::uint32_t warps = 4, threads = 32 * warps;
     constexpr std::uint32_t rows() const { return queries / warps; }

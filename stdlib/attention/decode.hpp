@@ -17,6 +17,7 @@
 
 namespace ikat::stdlib {
 
+/// What queries see of the cache, and how the work is divided.
 struct IncrementalOptions {
     /// How many keys each sequence has: std::uint32_t, one for each. Of a length that is larger than K has room for, O
     /// and log_sum are NaN. Without them, all have as many as there is room for.

@@ -13,6 +13,8 @@
 
 namespace ikat::stdlib {
 
+/// The shape of a convolution: x is batch x channels x height x width, w is filters x channels / groups x kernel_h x
+/// kernel_w. Strides, padding and dilation in elements.
 struct Convolution {
     std::uint32_t batch = 1, channels = 1, height = 1, width = 1, filters = 1, kernel_h = 1, kernel_w = 1;
     std::uint32_t stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0, dilation_h = 1, dilation_w = 1, groups = 1;
@@ -44,6 +46,7 @@ using Conv2dKernel =
 template <class T>
 const Conv2dKernel<T>& conv2d_kernel();
 
+/// For the catalogue: names, launches, checks and references.
 extern const Recipe conv2d_recipe;
 struct ConvolutionOptions {
     std::uint32_t stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0, dilation_h = 1, dilation_w = 1, groups = 1;

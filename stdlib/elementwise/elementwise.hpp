@@ -52,6 +52,7 @@ using ResidualAddKernel = Kernel<In<T>, InOut<T>, u32>;
 template <class From, class To>
 using CastKernel = Kernel<In<From>, Out<To>, u32>;
 
+/// The kernel of that name.
 template <class T>
 const UnaryKernel<T>& elementwise_kernel(Unary what);
 template <class T>

@@ -14,6 +14,7 @@ const Kernel<f32, In<float>, InOut<float>, u32>& saxpy();
 /// The launch for n elements.
 Grid saxpy_grid(std::uint64_t n, std::uint32_t threads = 256);
 
+/// For the catalogue: names, launches, checks and references.
 extern const Recipe saxpy_recipe;
 /// y = a x + y for all elements, of f32. Throws Error unless x and y have the same shape.
 void saxpy(const Queue& queue, float a, const TensorView& x, const MutableTensorView& y);

@@ -68,6 +68,7 @@ struct EpilogueNumber {
 class EpilogueSource {
 public:
     virtual ~EpilogueSource() = default;
+    /// A number; the element of an array at the row or column of the place, or at the place itself, in f32.
     virtual EpilogueNumber number(std::size_t argument) const = 0;
     virtual Leaf<float> along(std::size_t argument, EpilogueIndex::Axis axis) const = 0;
     virtual Leaf<float> at_place(std::size_t argument) const = 0;

@@ -82,6 +82,7 @@ void tiled_product(const In<float>& A, const In<float>& B, const Out<float>& C, 
 
 }  // namespace detail
 
+/// A, B, C, m, n, k.
 using GemmKernel = Kernel<In<float>, In<float>, Out<float>, u32, u32, u32>;
 
 /// C[m×n] = A[m×k] · B[k×n], f32, row-major, without gaps between rows. m·k, k·n and m·n must be below 2^32. k = 0
@@ -117,6 +118,7 @@ runtime::Grid gemm_tiled_large_grid(std::uint32_t m, std::uint32_t n);
 /// tile for each multiprocessor of the device, and m and n are more than 64.
 enum class GemmBlock : std::uint8_t { chosen, small, large };
 
+/// For the catalogue: names, launches, checks and references.
 extern const Recipe gemm_recipe;
 /// C = A B: A is m×k, B is k×n, C is m×n, of f32, with any pitches: of others than the columns, by small blocks. Throws
 /// Error for shapes that do not fit, or of 2^32 elements or more.

@@ -25,6 +25,7 @@ using GemmNaiveKernel = Kernel<In<T>, In<T>, Out<T>, u32, u32, u32>;
 template <class T>
 const GemmNaiveKernel<T>& gemm_naive();
 
+/// For the catalogue: names, launches, checks and references.
 extern const Recipe gemv_recipe, gemv_transposed_recipe, gemm_naive_recipe;
 // The functions. They throw Error for shapes and types that do not fit.
 /// y = A x: A is rows×columns, with any pitch, of f32, f16 or bf16, as are x and y; or of quantised weights, see

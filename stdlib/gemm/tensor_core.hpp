@@ -30,6 +30,7 @@ enum class GemmSchedule : std::uint8_t {
                // that do not fill it; the sums of a tile are added by a second kernel, in the order of k
 };
 
+/// What is computed besides A B, and how: what is not said is chosen.
 struct GemmOptions {
     float alpha = 1, beta = 0;  // integers, where the elements are
     MatrixOrder a = MatrixOrder::Rows, b = MatrixOrder::Rows;

@@ -16,6 +16,7 @@ const CopyMatrixKernel<T>& copy_matrix_kernel();
 /// The launch for `rows` rows.
 Grid copy_matrix_grid(std::uint64_t rows);
 
+/// For the catalogue: names, launches, checks and references.
 extern const Recipe copy_matrix_recipe;
 /// to = from, as in copy_matrix(device, x.view(300, 200).pitched(256), y.view(300, 200)). Throws Error unless both have
 /// the same rows and columns.

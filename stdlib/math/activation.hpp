@@ -12,7 +12,9 @@
 
 namespace ikat::stdlib {
 
+/// What is applied to each element of a result. `none` leaves it.
 enum class Activation : std::uint8_t { none, relu, gelu, gelu_tanh, silu };
+/// How many there are.
 inline constexpr std::size_t activation_count = 5;
 
 /// 0 for negative numbers, else x; NaN stays NaN.

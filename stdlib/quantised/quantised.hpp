@@ -53,6 +53,7 @@ const QuantiseKernel& quantise_q8_1_kernel();
 using PackedGemvKernel = Kernel<In<std::uint8_t>, In<std::uint32_t>, Out<float>, u32, u32>;
 const PackedGemvKernel& gemv_q8_1_kernel(Quantised format);
 
+/// For the catalogue: names, launches, checks and references.
 extern const Recipe dequantise_recipe, quantised_gemv_recipe, packed_gemv_recipe, quantise_q8_1_recipe;
 // The functions. They throw Error for shapes and types that do not fit.
 /// y = all weights of W, of float and of W's shape, or an array of as many.

@@ -55,10 +55,12 @@ auto block_reduce(const V& mine, auto neutral, auto&& combine) {
     return warp_reduce(total, combine);
 }
 
+/// Ways to combine two values. Of a NaN and a number, maximum and minimum give the number.
 inline constexpr auto plus = [](const auto& a, const auto& b) { return a + b; };
 inline constexpr auto maximum = [](const auto& a, const auto& b) { return max(a, b); };
 inline constexpr auto minimum = [](const auto& a, const auto& b) { return min(a, b); };
 
+/// The sum, maximum or minimum of a value of each lane; all lanes get it. In whole warps.
 template <DeviceValue V>
 auto warp_sum(const V& mine) {
     return warp_reduce(mine, plus);
@@ -71,6 +73,7 @@ template <DeviceValue V>
 auto warp_min(const V& mine) {
     return warp_reduce(mine, minimum);
 }
+/// The same of each thread of the block; all threads get it. As block_reduce: two barriers, all threads come here.
 template <DeviceValue V>
 auto block_sum(const V& mine) {
     return block_reduce(mine, DeviceTypeOf<V>(0), plus);

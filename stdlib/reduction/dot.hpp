@@ -31,6 +31,7 @@ const ArgmaxKernel<T>& argmax_kernel();
 using ArgmaxFinalKernel = Kernel<In<float>, In<std::uint32_t>, Out<float>, Out<std::uint32_t>, u32>;
 const ArgmaxFinalKernel& argmax_final_kernel();
 
+/// For the catalogue: names, launches, checks and references.
 extern const Recipe dot_recipe, norm2_recipe, argmax_recipe, argmax_final_recipe;
 /// total[0], of float, = the sum of x[i] y[i]. Arrays are as those of sum(). Throws Error if x and y differ in shape or
 /// type. On a stream, give a workspace of reduction_workspace(n) bytes; on a device, the functions allocate it.

@@ -29,6 +29,7 @@ runtime::Grid reduction_grid(std::uint64_t n);
 /// The bytes of workspace that sum, max, dot, norm2 and argmax of n elements need.
 std::uint64_t reduction_workspace(std::uint64_t n);
 
+/// For the catalogue: names, launches, checks and references.
 extern const Recipe sum_recipe, max_recipe;
 /// total[0], of float, = the sum or the maximum of all elements of x, of f32, f16 or bf16 and of any shape. Rows at
 /// pitches may have two dimensions. Throws Error for 2^32 elements or more.

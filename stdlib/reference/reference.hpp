@@ -16,6 +16,7 @@ namespace ikat::stdlib::reference {
 /// a x + y, element by element.
 std::vector<double> saxpy(double a, std::span<const float> x, std::span<const float> y);
 
+/// Added in f64, one after the other.
 double sum(std::span<const float> x);
 double sum(std::span<const half> x);
 double sum(std::span<const bfloat16> x);
@@ -41,6 +42,7 @@ std::vector<double> rmsnorm(std::span<const float> x, std::span<const float> gam
 std::vector<double> rope(std::span<const float> x, std::span<const std::uint32_t> positions, std::uint32_t heads,
                          std::uint32_t head_dim, std::uint32_t rotary, double base, double sign, bool neox);
 
+/// NCHW, as the kernel has it.
 std::vector<double> conv2d(std::span<const float> x, std::span<const float> w, const Convolution& shape);
 
 }  // namespace ikat::stdlib::reference

@@ -30,6 +30,7 @@ const RowKernel<T>& softmax_online();
 template <class T>
 const RowKernel<T>& log_softmax();
 
+/// For the catalogue: names, launches, checks and references.
 extern const Recipe softmax_recipe, log_softmax_recipe;
 /// Softmax of each row of x, by the kernel for that many columns. Throws Error unless x and y have the same shape and
 /// type.

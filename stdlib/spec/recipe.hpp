@@ -117,6 +117,7 @@ struct Variant {
     Instances pitched{};
 };
 
+/// A family of kernels, and the function that launches one of them.
 struct Recipe {
     /// The function that runs the family, as docs/library.md shows it.
     std::string_view call{};
@@ -170,6 +171,7 @@ public:
     FunctionOperand(float number) : type_(ir::Type::F32), bits_(std::bit_cast<std::uint32_t>(number)) {}
 
     ir::Type type() const { return type_; }
+    /// For the parameter at this place. Throws Error, with the location, if it is of another kind.
     runtime::Argument as_argument(const KernelInfo& kernel, std::size_t position, const Location& where) const;
 
 private:

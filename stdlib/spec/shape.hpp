@@ -22,6 +22,7 @@ namespace ikat::stdlib {
 
 using ir::Access;
 
+/// The names of an array's extents, the outermost first.
 class OperandShape {
 public:
     static constexpr std::size_t most_extents = runtime::TensorView::most_dimensions;
@@ -74,6 +75,7 @@ private:
     bool has_more_ = false;
 };
 
+/// An array that a function takes.
 struct Operand {
     std::string_view name{};
     OperandShape shape{};

@@ -24,6 +24,7 @@ class Workspace {
 public:
     Workspace(const runtime::Queue& queue, std::string_view function, const WorkspaceSlice& given, std::uint64_t bytes);
 
+    /// The next `count` elements.
     template <runtime::Element T>
     runtime::BufferSlice<T> take(std::uint64_t count) {
         return runtime::BufferSlice<T>(take_bytes(count * sizeof(T)));

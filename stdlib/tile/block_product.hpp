@@ -36,6 +36,7 @@ struct ProductAccess {
     auto operator<=>(const ProductAccess&) const = default;
 };
 
+/// A tile of C = A B by a block, on tensor cores of any device from sm_80 on. A and B are stored by rows or by columns.
 template <class T, TensorTile tile, MatrixOrder order_a, MatrixOrder order_b>
 class BlockProduct {
     // Elements of 16 bits are transposed on the way to registers, others on the way to shared memory.

@@ -37,6 +37,7 @@ struct WarpgroupPlace {
     Leaf<std::uint32_t> part;                // of k
 };
 
+/// Tiles of C = A B by a cluster, with TMA and wgmma, on sm_90a. A and B are stored by rows or by columns.
 template <class T, ClusterTile tile, MatrixOrder order_a, MatrixOrder order_b>
 class ClusterProduct {
     static constexpr std::uint32_t k = 128 / sizeof(T);

@@ -28,6 +28,7 @@ struct RowPitches {
                              (std::uint32_t, y_outer), (std::uint32_t, y_pitch));
 };
 
+/// Where the rows of up to three arrays begin, in a kernel that is being captured.
 class RowPlaces {
 public:
     /// The arrays of a kernel: the one that is read, another one, and the one that is written.

@@ -38,6 +38,7 @@ struct BlockGroup {
     static auto thread() { return value(thread_id().x); }
     static auto number() { return 0u; }
     static auto row() { return value(block_id().x); }
+    /// Over the threads of the block, all of which get the result.
     static auto sum(const auto& v) { return value(block_sum(v)); }
     static auto max(const auto& v) { return value(block_max(v)); }
 };
@@ -115,9 +116,11 @@ public:
 
     Group group;
 
+    /// body(lanes, column) for the vectors of this thread.
     void each(auto&& body) const {
         walk([&](int k, const auto& column) { body(value(values_[k]), column); });
     }
+    /// y[i] = f(x[i], more[column] ...).
     void map(const auto& y, auto&& f, const auto&... more) const {
         walk([&](int k, const auto& column) {
             detail::store_mapped<N>(of_group(y, RowPlaces::Y), value(values_[k]), place(k), column, f, more...);

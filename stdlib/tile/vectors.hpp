@@ -19,6 +19,7 @@ namespace ikat::stdlib {
 template <class E>
 inline constexpr int lanes_of = 16 / sizeof(E);
 
+/// A number of elements as an argument whose type tells it.
 template <int N>
 using Width = std::integral_constant<int, N>;
 

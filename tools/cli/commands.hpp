@@ -21,6 +21,9 @@ void add_run(CLI::App& app, std::vector<std::vector<std::string>> then);
 void add_check(CLI::App& app, std::vector<std::vector<std::string>> then, std::vector<std::string> program);
 void add_devices(CLI::App& app);
 void add_layout(CLI::App& app);
+void add_fragment(CLI::App& app);
+void add_pipeline(CLI::App& app);
+void add_raster(CLI::App& app);
 void add_cuda_env(CLI::App& app);
 /// Becomes a program with all in its environment that one of the CUDA driver's API needs to run on the emulator.
 /// Returns only by throwing Error: it cannot be run.

@@ -4,31 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 
 #include "codegen/support/diagnostic.hpp"
 #include "stdlib/tile/conflicts.hpp"
+#include "tools/cli/drawing.hpp"
 
 namespace ikat::cli {
 namespace {
 
 constexpr std::uint64_t banks = 32, bank_bytes = 4, most_elements = 1 << 14;
-
-std::string escaped(const std::string& text) {
-    std::string out;
-    for (const char c : text) out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-    return out;
-}
-
-/// A light colour of its own for each bank: neighbours are close, and alternately lighter.
-std::string colour_of(std::uint64_t bank) {
-    const double turn = 2 * std::numbers::pi * double(bank) / double(banks), strength = bank % 2 ? 35 : 55;
-    const auto channel = [&](double part) {
-        return int(std::lround(255 - strength + strength * std::cos(turn - part * 2 * std::numbers::pi / 3)));
-    };
-    return fmt::format("#{:02x}{:02x}{:02x}", channel(0), channel(1), channel(2));
-}
 
 /// The most wavefronts that one of several accesses takes, and the fewest that any could.
 struct Wavefronts {
@@ -70,24 +54,6 @@ std::uint64_t LayoutDrawing::offset(std::uint64_t row, std::uint64_t column) con
 }
 std::uint64_t LayoutDrawing::bank(std::uint64_t row, std::uint64_t column) const {
     return offset(row, column) * element_bytes_ / bank_bytes % banks;
-}
-
-std::string LayoutDrawing::grid(const std::string& name,
-                                std::uint64_t (LayoutDrawing::*number)(std::uint64_t, std::uint64_t) const) const {
-    std::uint64_t largest = columns_ - 1;
-    for (std::uint64_t i = 0; i < rows_; ++i)
-        for (std::uint64_t j = 0; j < columns_; ++j) largest = std::max(largest, (this->*number)(i, j));
-    const std::size_t width = std::to_string(largest).size();
-    const std::size_t first = std::max(name.size(), std::to_string(rows_ - 1).size());
-    std::string out = fmt::format("{:<{}} |", name, first);
-    for (std::uint64_t j = 0; j < columns_; ++j) out += fmt::format(" {:>{}}", j, width);
-    out += '\n' + std::string(first + 1, '-') + '+' + std::string(columns_ * (width + 1), '-') + '\n';
-    for (std::uint64_t i = 0; i < rows_; ++i) {
-        out += fmt::format("{:>{}} |", i, first);
-        for (std::uint64_t j = 0; j < columns_; ++j) out += fmt::format(" {:>{}}", (this->*number)(i, j), width);
-        out += '\n';
-    }
-    return out;
 }
 
 /// Eight rows of 16 bytes, as ldmatrix reads them.
@@ -132,34 +98,28 @@ std::string LayoutDrawing::accesses() const {
 }
 
 std::string LayoutDrawing::table() const {
-    return title() + "\n\n" + grid("offset", &LayoutDrawing::offset) + '\n' + grid("bank", &LayoutDrawing::bank) +
-           '\n' + accesses();
+    const auto offsets = [&](std::uint64_t i, std::uint64_t j) { return offset(i, j); };
+    const auto bank_numbers = [&](std::uint64_t i, std::uint64_t j) { return bank(i, j); };
+    return title() + "\n\n" + number_table("offset", rows_, columns_, offsets) + '\n' +
+           number_table("bank", rows_, columns_, bank_numbers) + '\n' + accesses();
 }
 
 std::string LayoutDrawing::svg() const {
     constexpr std::uint64_t width = 40, height = 30, left = 40, top = 50;
     const std::uint64_t right = left + columns_ * width + 10, bottom = top + rows_ * height + 10;
-    std::string out = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-        "font-family=\"monospace\" text-anchor=\"middle\">\n<title>{2}</title>\n"
-        "<text x=\"10\" y=\"20\" font-size=\"14\" text-anchor=\"start\">{2}</text>\n",
-        std::max<std::uint64_t>(right, 480), bottom, escaped(title()));
-    const auto text = [&](std::uint64_t x, std::uint64_t y, unsigned size, const std::string& what) {
-        out += fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"{}\">{}</text>\n", x, y, size, what);
-    };
-    for (std::uint64_t j = 0; j < columns_; ++j) text(left + j * width + width / 2, top - 6, 10, std::to_string(j));
+    Svg out(std::max<std::uint64_t>(right, 480), bottom, title());
+    for (std::uint64_t j = 0; j < columns_; ++j) out.text(left + j * width + width / 2, top - 6, 10, std::to_string(j));
     for (std::uint64_t i = 0; i < rows_; ++i) {
         const std::uint64_t y = top + i * height;
-        text(left / 2, y + height / 2 + 4, 10, std::to_string(i));
+        out.text(left / 2, y + height / 2 + 4, 10, std::to_string(i));
         for (std::uint64_t j = 0; j < columns_; ++j) {
             const std::uint64_t x = left + j * width;
-            out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" stroke=\"#666666\"/>\n",
-                               x, y, width, height, colour_of(bank(i, j)));
-            text(x + width / 2, y + 14, 12, std::to_string(offset(i, j)));
-            text(x + width / 2, y + 26, 8, "bank " + std::to_string(bank(i, j)));
+            out.box(x, y, width, height, light_colour(bank(i, j)));
+            out.text(x + width / 2, y + 14, 12, std::to_string(offset(i, j)));
+            out.text(x + width / 2, y + 26, 8, "bank " + std::to_string(bank(i, j)));
         }
     }
-    return out + "</svg>\n";
+    return out.str();
 }
 
 }  // namespace ikat::cli

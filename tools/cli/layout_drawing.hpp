@@ -25,8 +25,6 @@ private:
     std::string title() const;
     std::uint64_t offset(std::uint64_t row, std::uint64_t column) const;
     std::uint64_t bank(std::uint64_t row, std::uint64_t column) const;
-    std::string grid(const std::string& name,
-                     std::uint64_t (LayoutDrawing::*number)(std::uint64_t, std::uint64_t) const) const;
     std::string accesses() const;
     std::string access_of_matrices() const;
 

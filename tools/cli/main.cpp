@@ -92,6 +92,9 @@ Exit run(int argc, char** argv) {
     add_check(app, std::move(then), std::move(program));
     add_devices(app);
     add_layout(app);
+    add_fragment(app);
+    add_pipeline(app);
+    add_raster(app);
     add_cuda_env(app);
     try {
         check_command(app, argc, argv);

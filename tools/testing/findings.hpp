@@ -18,6 +18,7 @@
 
 namespace ikat::testing {
 
+/// What is checked, in how many orders of the warps, on which target, and which findings are known (a file).
 struct CheckOptions {
     std::string_view check = "strict,registers,races";  // as OpenOptions::check
     std::uint32_t schedules = 8;
@@ -25,6 +26,7 @@ struct CheckOptions {
     std::string_view suppressions{};
 };
 
+/// What was found, and how much was looked at.
 struct Findings {
     std::string text;  // errors and warnings, and that nothing was launched; empty: none
     std::vector<emulator::Coverage> coverage;

@@ -38,12 +38,14 @@ struct Registration {
     Registration(std::initializer_list<std::pair<const std::string, Action>> rows);
 };
 
+/// Of one golden file.
 struct Result {
     bool passed = false;
     bool rewritten = false;  ///< blessed, and the file was changed
     std::string message{};   ///< why it failed, with a small diff; without a trailing newline
 };
 
+/// What happens to files whose output differs.
 struct Options {
     /// Called with the difference for each file whose output differs: whether to rewrite it. If empty, none is
     /// rewritten.
