@@ -266,7 +266,7 @@ void transpose(const Queue& queue, const TensorView& x, const MutableTensorView&
             y_first += number % outer.extent * outer.strides[2];
             number /= outer.extent;
         }
-        const TensorView arrays[] = {from(x, x_first), from(y, y_first)};
+        const TensorView arrays[] = {part_from(x, x_first), part_from(y, y_first)};
         run_kernel(call, variant, (is_packed(x) && is_packed(y) ? variant.instances : variant.pitched)[call.type()](),
                    arrays,
                    {{"batch", std::uint32_t(batch.extent)},

@@ -12,7 +12,6 @@
 namespace ikat::stdlib {
 namespace {
 
-constexpr std::uint64_t most = 0xffffffff;
 constexpr std::size_t written = RowLayout::arrays - 1;  // see RowPlaces
 
 std::string extents_text(const TensorView& view) {
@@ -58,7 +57,7 @@ public:
     RowLaunch(const ViewCall& call, const RowArrays& of, const RowLayout& layout)
         : views_(call.views().begin(), call.views().end()), layout_(layout) {
         for (std::size_t a = 0; a < RowLayout::arrays; ++a)
-            if (of.views[a]) views_[of.operands[a]] = from(*of.views[a], layout.first[a]);
+            if (of.views[a]) views_[of.operands[a]] = part_from(*of.views[a], layout.first[a]);
     }
 
     /// Whether it is one for kernels whose rows follow each other and begin at multiples of 16 bytes.
@@ -246,7 +245,7 @@ bool is_packed(const TensorView& view, std::uint64_t alignment) {
     return view.part.bytes == 0 || view.part.address() % alignment == 0;
 }
 
-TensorView from(const TensorView& view, std::uint64_t element) {
+TensorView part_from(const TensorView& view, std::uint64_t element) {
     TensorView out = view;
     out.part = view.part.from(element * info(view.type).bytes);
     return out;
@@ -287,70 +286,6 @@ void run_kernel(const ViewCall& call, const Variant& variant, const KernelHandle
         list.push_back(found->second);
     }
     run(call.queue(), call.recipe(), variant, handle, list, call.workspace());
-}
-
-RowLayout::RowLayout(const std::array<const TensorView*, arrays>& of, bool rows_matter) {
-    const TensorView* shape = nullptr;
-    for (std::size_t a = 0; a < arrays; ++a)
-        if ((has_[a] = of[a] != nullptr)) shape = of[a];
-    columns = shape->extents[shape->rank - 1];
-    for (std::size_t d = shape->rank - 1; d-- > 0;) {
-        if (shape->extents[d] == 1) continue;
-        Dimension next{shape->extents[d], {}};
-        for (std::size_t a = 0; a < arrays; ++a)
-            if (has_[a]) next.strides[a] = of[a]->strides[d];
-        const auto follows = [&](auto&& last) {
-            for (std::size_t a = 0; a < arrays; ++a)
-                if (has_[a] && next.strides[a] != last(a)) return false;
-            return true;
-        };
-        if (rows.empty() && !rows_matter && follows([&](std::size_t) { return columns; }))
-            columns *= next.extent;
-        else if (!rows.empty() && follows([&](std::size_t a) { return rows[0].extent * rows[0].strides[a]; }))
-            rows[0].extent *= next.extent;
-        else
-            rows.insert(rows.begin(), next);
-    }
-}
-
-std::uint64_t RowLayout::number_of_rows() const {
-    std::uint64_t out = 1;
-    for (const Dimension& dimension : rows) out *= dimension.extent;
-    return out;
-}
-
-bool RowLayout::is_packed() const {
-    if (rows.size() > 1) return false;
-    for (std::size_t a = 0; a < arrays; ++a)
-        if (has_[a] && !rows.empty() && rows[0].strides[a] != columns) return false;
-    return true;
-}
-
-bool RowLayout::fits() const {
-    if (rows.size() > 2 || number_of_rows() > most / std::max<std::uint64_t>(columns, 2)) return false;
-    for (std::size_t a = 0; a < arrays; ++a) {
-        std::uint64_t reach = columns;
-        for (const Dimension& dimension : rows) reach += (dimension.extent - 1) * dimension.strides[a];
-        if (reach > most) return false;
-    }
-    return true;
-}
-
-RowLayout RowLayout::part(std::uint64_t begin, std::uint64_t count) const {
-    RowLayout out = *this;
-    for (std::size_t a = 0; a < arrays; ++a) out.first[a] += begin * rows[0].strides[a];
-    out.rows[0].extent = count;
-    if (count == 1) out.rows.erase(out.rows.begin());
-    return out;
-}
-
-void RowLayout::each_launch(const std::function<void(const RowLayout&)>& f) const {
-    if (rows.empty() || is_empty() || fits()) return f(*this);
-    const std::uint64_t extent = rows[0].extent;
-    std::uint64_t count = rows.size() > 2 ? 1 : extent;
-    while (count > 1 && !part(0, count).fits()) count = (count + 1) / 2;
-    for (std::uint64_t begin = 0; begin < extent; begin += count)
-        part(begin, std::min(count, extent - begin)).each_launch(f);
 }
 
 void run_rows(const ViewCall& call, std::initializer_list<FunctionOperand> numbers, std::optional<std::size_t> kernel) {

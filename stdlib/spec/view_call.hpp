@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call of a function of the library with views of arrays: what is checked of them before a kernel is chosen, and
-// how a function that treats rows or elements by themselves covers views of any shape with launches.
+// the launches for views of any shape.
 //
 //     void softmax(const Queue& queue, const TensorView& x, const MutableTensorView& y) {
 //         run_rows({queue, softmax_recipe, {x, y}}, {});
@@ -8,13 +8,14 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "stdlib/spec/recipe.hpp"
+#include "stdlib/spec/row_layout.hpp"
 
 namespace ikat::stdlib {
 
@@ -68,7 +69,7 @@ void run_kernel(const ViewCall& call, const Variant& variant, const KernelHandle
 void run_kernel(const ViewCall& call, const Variant& variant, const KernelHandle& handle,
                 std::span<const TensorView> arrays, const NamedNumbers& numbers);
 /// The array from an element on.
-TensorView from(const TensorView& view, std::uint64_t element);
+TensorView part_from(const TensorView& view, std::uint64_t element);
 /// f.operator()<T>() for the element type of a call.
 template <class F>
 decltype(auto) with_type(const ViewCall& call, F&& f) {
@@ -76,38 +77,6 @@ decltype(auto) with_type(const ViewCall& call, F&& f) {
     if (call.type() == type_number<bfloat16>) return f.template operator()<bfloat16>();
     return f.template operator()<float>();
 }
-
-/// The dimensions that up to three arrays of the same shape have in common, as few as there can be.
-class RowLayout {
-public:
-    static constexpr std::size_t arrays = 3;
-    struct Dimension {
-        std::uint64_t extent;
-        std::array<std::uint64_t, arrays> strides;  // elements, of each array
-    };
-
-    /// Null for an array that there is not; there is at least one. Rows are the last dimension, or, if they do not
-    /// matter, as many elements as follow each other in all arrays.
-    RowLayout(const std::array<const TensorView*, arrays>& of, bool rows_matter);
-
-    std::uint64_t columns = 1;
-    std::vector<Dimension> rows{};              // the outermost first, none with one index
-    std::array<std::uint64_t, arrays> first{};  // the first element of each array, counted from its view's
-
-    std::uint64_t number_of_rows() const;
-    bool is_empty() const { return columns == 0 || number_of_rows() == 0; }
-    /// Whether all rows follow each other in all arrays.
-    bool is_packed() const;
-    /// Calls f with parts of this, in order, which together are all of it: each has at most two dimensions of rows, and
-    /// fewer than 2^32 elements in each array, gaps between rows included; or it is a single row.
-    void each_launch(const std::function<void(const RowLayout&)>& f) const;
-
-private:
-    bool fits() const;
-    RowLayout part(std::uint64_t begin, std::uint64_t count) const;
-
-    std::array<bool, arrays> has_{};
-};
 
 /// Runs a function that treats the rows, or the elements, of its arrays by themselves: of the operands with "..." in
 /// their shapes there are at most three. The last is the one that is written, if one is; others are the same for all

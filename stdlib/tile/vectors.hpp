@@ -116,14 +116,4 @@ auto columns_of(const auto& first, const auto& length, const auto& thread, const
     return range(value(select(thread < before, thread + threads, thread) - before), length, threads).unroll(1);
 }
 
-/// body(Width<N>, i, column) for the elements of one row of a row-major matrix, shared by `threads` threads of which
-/// this is number `thread`: i counts vectors of the matrix, column those of the row. N is what with_width gives.
-template <class E, class Body>
-void for_each_in_row(const auto& row, const u32& columns, const auto& thread, const auto& threads, Body&& body) {
-    with_width<E>(columns, [&]<int N>(Width<N> width) {
-        const auto length = value(columns / std::uint32_t(N)), first = value(row * length);
-        for (auto column : columns_of<N, E>(first, length, thread, threads)) body(width, value(first + column), column);
-    });
-}
-
 }  // namespace ikat::stdlib

@@ -172,7 +172,7 @@ TEST_CASE("above the language nothing names an AST") {
 TEST_CASE("words of PTX are compared in its rooms alone") {
     const std::string line = spdx + "if (module.text(variable.space) == \".shared\") return;\n";
     CHECK(broken_rules(tree_with("codegen/ptx/text/words.cpp", line)) == Lines{});
-    CHECK(broken_rules(tree_with("tools/cli/files.cpp", line)) == Lines{});
+    CHECK(broken_rules(tree_with("tools/cli/text/files.cpp", line)) == Lines{});
     CHECK(broken_rules(tree_with("codegen/report/a.cpp", line)) ==
           Lines{"codegen/report/a.cpp:2: a comparison with a word of PTX: ask for what it means "
                 "(codegen/ptx/text/words.hpp)"});

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "runtime/backend.hpp"
-#include "tools/cli/commands.hpp"
-#include "tools/cli/files.hpp"
+#include "tools/cli/commands/commands.hpp"
+#include "tools/cli/text/files.hpp"
 
 namespace ikat::cli {
 namespace {

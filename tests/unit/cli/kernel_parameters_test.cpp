@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views on the command line: one argument, whose shape gives the extents.
-#include "tools/cli/kernel_parameters.hpp"
+#include "tools/cli/arguments/kernel_parameters.hpp"
 
 #include <ikat/dsl.hpp>
 

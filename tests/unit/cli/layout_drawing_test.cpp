@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pictures that `ikat layout` draws are XML. What tables show is in tests/golden/cli/layout.txt.
-#include "tools/cli/layout_drawing.hpp"
+#include "tools/cli/draw/layout_drawing.hpp"
 
 #include <map>
 #include <regex>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The headers below are those that NumPy 1.26 writes.
-#include "tools/cli/npy.hpp"
+#include "tools/cli/text/npy.hpp"
 
 #include <array>
 #include <cstring>

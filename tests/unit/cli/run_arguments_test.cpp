@@ -7,7 +7,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/message.hpp"
-#include "tools/cli/run_arguments.hpp"
+#include "tools/cli/arguments/run_arguments.hpp"
 
 namespace ikat::cli {
 namespace {

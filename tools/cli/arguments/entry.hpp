@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "codegen/ptx/text/module.hpp"
-#include "tools/cli/argument.hpp"
+#include "tools/cli/arguments/argument.hpp"
 
 namespace ikat::cli {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/check.hpp"
+#include "tools/cli/commands/check.hpp"
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -14,8 +14,8 @@
 
 #include "codegen/report/json.hpp"
 #include "runtime/backend.hpp"
-#include "tools/cli/commands.hpp"
-#include "tools/cli/files.hpp"
+#include "tools/cli/commands/commands.hpp"
+#include "tools/cli/text/files.hpp"
 
 namespace ikat::cli {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/traffic.hpp"
+#include "tools/cli/report/traffic.hpp"
 
 #include <fmt/format.h>
 

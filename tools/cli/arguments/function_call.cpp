@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/function_call.hpp"
+#include "tools/cli/arguments/function_call.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/layout_drawing.hpp"
+#include "tools/cli/draw/layout_drawing.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "codegen/support/diagnostic.hpp"
 #include "stdlib/tile/conflicts.hpp"
-#include "tools/cli/drawing.hpp"
+#include "tools/cli/draw/drawing.hpp"
 
 namespace ikat::cli {
 namespace {

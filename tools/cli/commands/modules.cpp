@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/modules.hpp"
+#include "tools/cli/commands/modules.hpp"
 
 #include <fmt/format.h>
 
 #include "codegen/ptx/check/check.hpp"
 #include "codegen/ptx/text/link.hpp"
-#include "tools/cli/files.hpp"
+#include "tools/cli/text/files.hpp"
 
 namespace ikat::cli {
 

@@ -18,13 +18,13 @@
 #include "codegen/support/digest.hpp"
 #include "runtime/device.hpp"
 #include "stdlib/catalogue/registry.hpp"
-#include "tools/cli/commands.hpp"
-#include "tools/cli/files.hpp"
-#include "tools/cli/function_call.hpp"
-#include "tools/cli/kernel_parameters.hpp"
-#include "tools/cli/kernels.hpp"
-#include "tools/cli/modules.hpp"
-#include "tools/cli/report.hpp"
+#include "tools/cli/arguments/function_call.hpp"
+#include "tools/cli/arguments/kernel_parameters.hpp"
+#include "tools/cli/commands/commands.hpp"
+#include "tools/cli/commands/kernels.hpp"
+#include "tools/cli/commands/modules.hpp"
+#include "tools/cli/report/report.hpp"
+#include "tools/cli/text/files.hpp"
 
 namespace ikat::cli {
 namespace {

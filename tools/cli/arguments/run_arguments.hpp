@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/device.hpp"
-#include "tools/cli/argument.hpp"
+#include "tools/cli/arguments/argument.hpp"
 
 namespace ikat::cli {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/fragment_drawing.hpp"
+#include "tools/cli/draw/fragment_drawing.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "codegen/support/diagnostic.hpp"
 #include "dsl/threads/wgmma.hpp"
-#include "tools/cli/drawing.hpp"
+#include "tools/cli/draw/drawing.hpp"
 
 namespace ikat::cli {
 namespace {

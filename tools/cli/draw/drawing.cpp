@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/drawing.hpp"
+#include "tools/cli/draw/drawing.hpp"
 
 #include <fmt/format.h>
 

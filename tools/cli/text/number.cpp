@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/number.hpp"
+#include "tools/cli/text/number.hpp"
 
 #include <fmt/format.h>
 

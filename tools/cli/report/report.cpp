@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/report.hpp"
+#include "tools/cli/report/report.hpp"
 
 #include <CLI/CLI.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/argument.hpp"
+#include "tools/cli/arguments/argument.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 
 #include "codegen/support/diagnostic.hpp"
 #include "codegen/support/write_file.hpp"
-#include "tools/cli/files.hpp"
-#include "tools/cli/npy.hpp"
+#include "tools/cli/text/files.hpp"
+#include "tools/cli/text/npy.hpp"
 
 namespace ikat::cli {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/files.hpp"
+#include "tools/cli/text/files.hpp"
 
 #include <fmt/format.h>
 

@@ -2,11 +2,11 @@
 // The commands that draw: layouts, fragments of products on tensor cores, pipelines, and grids of tiles.
 #include <CLI/CLI.hpp>
 
-#include "tools/cli/commands.hpp"
-#include "tools/cli/files.hpp"
-#include "tools/cli/fragment_drawing.hpp"
-#include "tools/cli/layout_drawing.hpp"
-#include "tools/cli/schedule_drawing.hpp"
+#include "tools/cli/commands/commands.hpp"
+#include "tools/cli/draw/fragment_drawing.hpp"
+#include "tools/cli/draw/layout_drawing.hpp"
+#include "tools/cli/draw/schedule_drawing.hpp"
+#include "tools/cli/text/files.hpp"
 
 namespace ikat::cli {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/run_arguments.hpp"
+#include "tools/cli/arguments/run_arguments.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <map>
 
 #include "codegen/support/write_file.hpp"
-#include "tools/cli/files.hpp"
+#include "tools/cli/text/files.hpp"
 
 namespace ikat::cli {
 

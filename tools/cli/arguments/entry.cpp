@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/entry.hpp"
+#include "tools/cli/arguments/entry.hpp"
 
 #include <fmt/format.h>
 

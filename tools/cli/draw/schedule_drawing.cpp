@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/schedule_drawing.hpp"
+#include "tools/cli/draw/schedule_drawing.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "runtime/device.hpp"
 #include "stdlib/tile/pipeline.hpp"
 #include "stdlib/tile/schedule.hpp"
-#include "tools/cli/drawing.hpp"
+#include "tools/cli/draw/drawing.hpp"
 
 namespace ikat::cli {
 namespace {

@@ -10,11 +10,11 @@
 #include "runtime/emulator/core/schedule.hpp"
 #include "stdlib/catalogue/registry.hpp"
 #include "stdlib/spec/functions.hpp"
-#include "tools/cli/check.hpp"
-#include "tools/cli/commands.hpp"
-#include "tools/cli/kernels.hpp"
-#include "tools/cli/report.hpp"
-#include "tools/cli/run.hpp"
+#include "tools/cli/commands/check.hpp"
+#include "tools/cli/commands/commands.hpp"
+#include "tools/cli/commands/kernels.hpp"
+#include "tools/cli/commands/run.hpp"
+#include "tools/cli/report/report.hpp"
 
 namespace ikat::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "codegen/report/report.hpp"
-#include "tools/cli/traffic.hpp"
+#include "tools/cli/report/traffic.hpp"
 
 namespace CLI {
 class App;

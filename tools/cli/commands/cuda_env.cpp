@@ -14,7 +14,7 @@
 
 #include "codegen/support/diagnostic.hpp"
 #include "codegen/support/environment.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/cli/commands/commands.hpp"
 
 namespace ikat::cli {
 namespace {

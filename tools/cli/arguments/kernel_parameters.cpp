@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/kernel_parameters.hpp"
+#include "tools/cli/arguments/kernel_parameters.hpp"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 
 #include "runtime/exec/recorder.hpp"
 #include "stdlib/spec/functions.hpp"
-#include "tools/cli/run_arguments.hpp"
+#include "tools/cli/arguments/run_arguments.hpp"
 
 namespace ikat::cli {
 

@@ -7,7 +7,7 @@
 
 #include "codegen/kernel/kernel_info.hpp"
 #include "runtime/launch/launch.hpp"
-#include "tools/cli/argument.hpp"
+#include "tools/cli/arguments/argument.hpp"
 
 namespace ikat::cli {
 

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/cli/number.hpp"
+#include "tools/cli/text/number.hpp"
 
 namespace ikat::cli {
 
