@@ -47,8 +47,9 @@ public:
         while (at < count_ && names_[at] != name) ++at;
         return at;
     }
-    /// "... x columns"
+    /// "... x columns"; "any shape" for "..." alone.
     std::string text() const {
+        if (has_more_ && count_ == 0) return "any shape";
         std::string out;
         for (const char c : text_) c == ' ' ? out += " x " : out += c;
         return out;
@@ -76,7 +77,7 @@ private:
 };
 
 /// An array that a function takes.
-struct Operand {
+struct ArrayOperand {
     std::string_view name{};
     OperandShape shape{};
     Access access = Access::In;
@@ -91,19 +92,19 @@ public:
 
     constexpr Operands() = default;
     /// In a constant, operands that do not fit each other do not compile.
-    constexpr Operands(std::initializer_list<Operand> list) {
-        for (const Operand& operand : list) {
+    constexpr Operands(std::initializer_list<ArrayOperand> list) {
+        for (const ArrayOperand& operand : list) {
             if (count_ == most) throw "a function has at most five arrays";
-            for (const Operand& other : all())
+            for (const ArrayOperand& other : all())
                 if (other.name == operand.name) throw "two operands have one name";
             list_[count_++] = operand;
         }
-        for (const Operand& operand : all())
+        for (const ArrayOperand& operand : all())
             if (operand.access == Access::Out && !follows(operand.shape))
                 throw "an output has an extent that no input has";
     }
 
-    constexpr std::span<const Operand> all() const { return {list_.data(), count_}; }
+    constexpr std::span<const ArrayOperand> all() const { return {list_.data(), count_}; }
     /// "x, y: ... x columns; gamma: columns"
     std::string shapes() const;
 
@@ -111,7 +112,7 @@ private:
     /// Whether others have the extents of a shape, which is one of these.
     constexpr bool follows(const OperandShape& shape) const {
         const auto some = [&](auto&& has) {
-            for (const Operand& other : all())
+            for (const ArrayOperand& other : all())
                 if (&other.shape != &shape && has(other.shape)) return true;
             return false;
         };
@@ -122,7 +123,7 @@ private:
         return true;
     }
 
-    std::array<Operand, most> list_{};
+    std::array<ArrayOperand, most> list_{};
     std::size_t count_ = 0;
 };
 

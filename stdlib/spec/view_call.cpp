@@ -115,12 +115,12 @@ private:
 std::string Operands::shapes() const {
     std::string out;
     std::vector<std::string> done;
-    for (const Operand& operand : all()) {
+    for (const ArrayOperand& operand : all()) {
         const std::string shape = operand.shape.text();
         if (operand.shape.is_any() || std::ranges::find(done, shape) != done.end()) continue;
         done.push_back(shape);
         std::string names;
-        for (const Operand& other : all())
+        for (const ArrayOperand& other : all())
             if (other.shape.text() == shape) names += (names.empty() ? "" : ", ") + std::string(other.name);
         out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", names, shape);
     }
@@ -143,10 +143,10 @@ void ViewCall::fail(std::string_view message, std::string_view hint) const {
 }
 
 void ViewCall::check_types() {
-    const Operand* own = nullptr;
+    const ArrayOperand* own = nullptr;
     ir::Type of_own{};
     for (std::size_t i = 0; i < views_.size(); ++i) {
-        const Operand& operand = recipe_.operands.all()[i];
+        const ArrayOperand& operand = recipe_.operands.all()[i];
         const TensorView& view = views_[i];
         if (operand.is_of_any_type) continue;
         if (operand.type != ir::Type::Void) {
@@ -212,7 +212,7 @@ void ViewCall::check_shapes() const {
 void ViewCall::check_memory() const {
     std::vector<OperandRole> all;
     for (std::size_t i = 0; i < views_.size(); ++i) {
-        const Operand& operand = recipe_.operands.all()[i];
+        const ArrayOperand& operand = recipe_.operands.all()[i];
         all.push_back({operand.name, views_[i].part, operand.access == Access::In ? Role::Read : Role::Written});
     }
     all.push_back({"workspace", workspace_.part(), Role::Written});
@@ -292,7 +292,7 @@ void run_rows(const ViewCall& call, std::initializer_list<FunctionOperand> numbe
     const Recipe& recipe = call.recipe();
     const RowArrays of(call);
     const std::size_t first = of.views[0] ? of.operands[0] : of.operands[written];
-    const Operand& operand = recipe.operands.all()[first];
+    const ArrayOperand& operand = recipe.operands.all()[first];
     const RowLayout layout(of.views, !operand.shape.names().empty());
     if (layout.is_empty() && !recipe.steps) return;
     call.check().reached(operand.name, layout.columns);

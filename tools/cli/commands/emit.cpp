@@ -179,7 +179,7 @@ void show_kernel(const std::string& name) {
         signature(entry.info()) + "\n" + std::string(entry.summary) + "\n\n" + std::string(entry.document) + "\n";
     if (!recipe.call.empty()) out += fmt::format("In programs: stdlib::{}.\n", recipe.call);
     if (const std::string shapes = recipe.operands.shapes(); !shapes.empty())
-        out += fmt::format("There, views have the shapes {}.\n", shapes);
+        out += fmt::format("Shapes of the arrays there: {}.\n", shapes);
     out += recipe.bound_by.empty()
                ? fmt::format("What it moves at least, of s elements of E bytes or weights of b bytes: {}.\n",
                              recipe.traffic)
