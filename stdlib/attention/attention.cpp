@@ -23,9 +23,10 @@ public:
         if (options.bias) bias_ = heads_of_rows("the bias", *options.bias);
         check_types();
         check_sizes();
+        take_own(options.scores, options.sees, options.query_offsets ? sequences_by_offsets() : sequences());
         check_memory();
         check_numbers();
-        numbers_ = score_numbers(options.scale, options.soft_cap, options.bias.has_value());
+        numbers_ = score_numbers(options.scale, options.soft_cap, options.bias || options.scores);
         choose_path();
     }
     void run() const;
@@ -188,6 +189,7 @@ Kernel Attention::of_options() const {
     out.has_bias = options_.bias.has_value();
     out.has_offsets = options_.query_offsets.has_value();
     out.has_log_sum = options_.log_sum.has_value();
+    out.own = own_;
     return out;
 }
 
@@ -228,6 +230,7 @@ void Attention::add_scoring(Arguments& to) const {
     if (options_.bias) to.add_view(*bias_, 4);
     if (options_.query_offsets) to.add_array(*options_.query_offsets), to.add_array(*options_.key_offsets);
     if (options_.log_sum) to.add_view(*log_sum_, 3);
+    add_own(to);
 }
 
 void Attention::run() const {

@@ -12,6 +12,7 @@
 
 #include "runtime/tensor_view.hpp"
 #include "stdlib/attention/attention_kernels.hpp"
+#include "stdlib/attention/own_scores.hpp"
 #include "stdlib/attention/wgmma_kernels.hpp"
 #include "stdlib/spec/recipe.hpp"
 
@@ -44,6 +45,11 @@ struct AttentionOptions {
     float soft_cap = 0;
     /// Added to scores then: sequences, heads, queries, keys, of Q's type; one sequence or head is for all of them.
     std::optional<TensorView> bias{};
+    /// What scores become then, and which keys a query sees of those that it sees by the options above: functions of
+    /// your own, see own_scores.hpp. Tiles of keys of which no query of a block sees one, as far as sees() tells of
+    /// tiles, are not read.
+    std::optional<OwnScores> scores{};
+    std::optional<OwnSight> sees{};
     /// Where the logarithm of the sum of exp(score) of each query goes: queries, heads of them or sequences of heads,
     /// of float; -infinity where it sees no keys.
     std::optional<MutableTensorView> log_sum{};

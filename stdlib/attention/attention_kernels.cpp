@@ -79,7 +79,7 @@ public:
         std::optional<RegisterFactor<M, rows, d>> kept;
         if constexpr (keeps_queries) kept.emplace(left, queries_in_tile);
 
-        for (auto number : range(begin, end)) {
+        each_tile(begin, end, [&](const U32& number, const auto& with_next) {
             copy_wait<0>();
             sync_block();
             from_v.load(v_[0], number);
@@ -89,19 +89,19 @@ public:
                 scores.accumulate(*kept, right_k, k_[0]);
             else
                 scores.accumulate(left.of(queries_in_tile), right_k, k_[0]);
-            finish_scores<Softmax>(scores, is_, with_, at_, {first_query_, value(number * keys), queries, keys},
+            finish_scores<Softmax>(scores, is_, with_, at_, own_, {first_query_, value(number * keys), queries, keys},
                                    [&](std::uint32_t r) { return value(lane_query_ + 8 * r); });
-            if (is_.has_cap || is_.has_bias)
+            if (is_.has_cap || is_.has_bias || is_.own.has_scores())
                 softmax_.take(scores, is_.has_wide_cap ? 1.0f : std::numbers::log2e_v<float>, sums_);
             else
                 softmax_.take(scores, with_.factor, sums_);
             const RegisterFactor<M, rows, keys> weights(scores);
             copy_wait<0>();
             sync_block();
-            if_(number + 1u < end, [&] { from_k.load(k_[0], value(number + 1u)); });
+            with_next([&](const U32& next) { from_k.load(k_[0], next); });
             copy_commit();
             sums_.accumulate(weights, right_v, v_[0]);
-        }
+        });
         copy_wait<0>();
         softmax_.finish(sums_);
         store(rows_of_head(O, sequence_, head_, all_queries_, d, at_.query_row));
@@ -116,7 +116,25 @@ private:
         if (is_.has_behind)
             end =
                 tiles_of(value(bit_cast<u32>(max(min(bit_cast<i32>(all_keys_), last_query + at_.last + 1), 0))), keys);
+        if (is_.own.has_sight()) begin = next_seen(*own_, at_, queries, keys, begin, end);
         return {begin, end};
+    }
+
+    /// Calls take(number, with_next) for the tiles of keys that some query may see; with_next(f) calls f(the number of
+    /// the next one), if there is one.
+    void each_tile(const U32& begin, const U32& end, auto&& take) const {
+        if (!is_.own.has_sight()) {
+            for (auto number : range(begin, end))
+                take(number, [&](auto&& f) { if_(number + 1u < end, [&] { f(value(number + 1u)); }); });
+            return;
+        }
+        u32 number = begin;
+        while_([&] { return number < end; },
+               [&] {
+                   const auto now = value(number), then = next_seen(*own_, at_, queries, keys, value(now + 1u), end);
+                   take(now, [&](auto&& f) { if_(then < end, [&] { f(then); }); });
+                   number = then;
+               });
     }
 
     void store(const Out<T, 2>& o) {
@@ -144,6 +162,7 @@ private:
     const AttentionKernel& is_;
     const Scoring<T>& with_;
     QueriesPlace at_ = place_of_block(is_, with_);
+    std::optional<HeadScores> own_ = at_.own(with_);
     U32 all_queries_ = at_.queries, all_keys_ = at_.keys;
     U32 first_query_ = at_.first_query, head_ = at_.head, sequence_ = at_.sequence;
     U32 warp_row_ = value(warp_id() * rows);
@@ -162,15 +181,17 @@ using Body =
 template <class T>
 KernelHandle with_parameters(const AttentionKernel& is, const Body<T>& body) {
     using Offsets = Optional<In<std::uint32_t>>;
+    const MoreParameters more = is.own.more();
     return kernel(is.name().c_str(),
                   params("Q", "K", "V", "O", "with", only_if(is.has_bias, "bias"),
                          only_if(is.has_offsets, "query_offsets"), only_if(is.has_offsets, "key_offsets"),
-                         only_if(is.has_log_sum, "log_sum")),
-                  [body](In<T, 4> Q, In<T, 4> K, In<T, 4> V, Out<T, 4> O, Struct<ScoreParameters> with,
-                         Optional<In<T, 4>> bias, Offsets query_offsets, Offsets key_offsets,
-                         Optional<Out<float, 3>> log_sum) {
+                         only_if(is.has_log_sum, "log_sum"), more),
+                  [body, own = is.own](In<T, 4> Q, In<T, 4> K, In<T, 4> V, Out<T, 4> O, Struct<ScoreParameters> with,
+                                       Optional<In<T, 4>> bias, Offsets query_offsets, Offsets key_offsets,
+                                       Optional<Out<float, 3>> log_sum, More rest) {
+                      const BoundAttention functions(own, rest);
                       const Scoring<T> scoring(Q.extent(2), K.extent(2), Q.extent(1), with, bias, query_offsets,
-                                               key_offsets, log_sum);
+                                               key_offsets, log_sum, own ? &functions : nullptr);
                       body(scoring, Q, K, V, O);
                   })
         // Of f32 ptxas would rather spill than have one block less.
@@ -216,7 +237,7 @@ std::string AttentionKernel::name() const {
     if (has_cap) out += has_wide_cap ? "_wide_cap" : "_cap";
     if (has_bias) out += "_bias";
     if (has_log_sum) out += "_log_sum";
-    return out;
+    return out + own.suffix();
 }
 
 KernelHandle AttentionKernel::make() const {

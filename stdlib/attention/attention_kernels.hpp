@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dsl/record/capture.hpp"
+#include "stdlib/attention/own_attention.hpp"
 
 namespace ikat::stdlib {
 
@@ -24,7 +25,7 @@ struct AttentionTile {
 ///     with                        numbers, a ScoreParameters:
 ///         group                   how many heads of Q share one of K and V
 ///         factor                  products are multiplied with it: log2(e) * scale; with a cap 2 log2(e) * scale /
-///                                 cap, with a wide one scale; with a bias and no cap scale
+///                                 cap, with a wide one scale; with a bias, or scores(), and no cap scale
 ///         cap                     scores become cap * tanh(scale / cap * product), if has_cap
 ///         first, last             query i sees keys from i + first on, if has_before, and to i + last, if has_behind
 ///         sequences               by offsets; else 0
@@ -34,6 +35,7 @@ struct AttentionTile {
 ///                                 those of sequences of as many queries as keys, and the bias has the rows of Q and
 ///                                 as many columns as a sequence has keys at most: keys behind these have none
 ///     (log_sum)                   a view (sequences, heads, queries): the logarithm of the sum of exp(score)
+///     (own)                       the arguments of scores() and of sees()
 ///
 /// A launch has a block for each `queries` of each head of each sequence; with offsets, for each head, rows / `queries`
 /// + sequences. f32 is multiplied without tensor cores.
@@ -46,6 +48,7 @@ struct AttentionKernel {
     bool has_wide_cap = false;                                  // then has_cap, too, see soft_cap.hpp
     std::uint32_t q_access = 16, k_access = 16, v_access = 16;  // bytes at once, see TileAccess
     bool o_is_aligned = true;                                   // to 16 bytes
+    OwnAttention own{};
 
     /// "flash_attention_bf16_d128_behind".
     std::string name() const;

@@ -84,6 +84,8 @@ void AttentionCall::check_types() const {
 void AttentionCall::check_memory(std::vector<OperandRole> others) const {
     std::vector<OperandRole> all{{"Q", Q_.part}, {"K", K_.part}, {"V", V_.part}, {"O", O_.part, Role::Written}};
     if (log_sum_) all.push_back({"log_sum", log_sum_->part, Role::Written});
+    for (const OwnArgument& own : own_arguments_)
+        if (own.argument.array) all.push_back({own.what, own.argument.array->part});
     all.insert(all.end(), others.begin(), others.end());
     check_roles(function_, where_, all);
 }
@@ -100,6 +102,39 @@ void AttentionCall::check_sizes(std::uint64_t planes) const {
     if (log_sum_)
         check_shape("log_sum", *log_sum_, {1, sequences(), heads(), queries()},
                     "log_sum is a view (heads, queries) or (sequences, heads, queries)");
+}
+
+void AttentionCall::take_own(const std::optional<OwnScores>& scores, const std::optional<OwnSight>& sight,
+                             std::uint64_t sequences) {
+    own_ =
+        OwnAttention(scores, sight, [this](const std::string& message, std::string_view hint) { fail(message, hint); });
+    if (scores) take_own(own_.scores(), scores->arguments, sequences);
+    if (sight) take_own(own_.sight(), sight->arguments, sequences);
+}
+void AttentionCall::take_own(const OwnAttention::Code& code, const std::vector<ScoreArgument>& arguments,
+                             std::uint64_t sequences) {
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const std::string what = fmt::format("argument {} of {} '{}'", i + 1, code.kind, code.name);
+        own_arguments_.push_back({what, arguments[i]});
+        if (!arguments[i].array) continue;
+        const TensorView& array = *arguments[i].array;
+        check_life(array.part);
+        if (array.rank != 1)
+            fail(fmt::format("{} has {} dimensions", what, array.rank), "it is a Buffer, or a slice of one");
+        const bool is_by_head = code.parameters[i].is_by_head;
+        const std::uint64_t wanted = is_by_head ? heads() : sequences;
+        if (array.extents[0] < wanted)
+            fail(fmt::format("{} has {} elements, and there are {} {}", what, array.extents[0], wanted,
+                             is_by_head ? "heads" : "sequences"),
+                 "it has an element for each");
+    }
+}
+void AttentionCall::add_own(KernelArguments& to) const {
+    for (const OwnArgument& own : own_arguments_)
+        if (own.argument.array)
+            to.add_array(*own.argument.array);
+        else
+            to.add_number(own.argument.type, own.argument.bits);
 }
 
 void AttentionCall::check_pitches(std::string_view what, const TensorView& x, std::string_view but) const {

@@ -10,6 +10,7 @@
 
 #include "runtime/launch/roles.hpp"
 #include "stdlib/attention/attention.hpp"
+#include "stdlib/spec/kernel_arguments.hpp"
 
 namespace ikat::stdlib {
 
@@ -35,6 +36,12 @@ protected:
     void check_shape(std::string_view what, const TensorView& x, const std::array<std::uint64_t, 4>& right,
                      std::string_view hint) const;
 
+    /// The functions, if there are any, of so many sequences; before check_memory().
+    void take_own(const std::optional<OwnScores>& scores, const std::optional<OwnSight>& sight,
+                  std::uint64_t sequences);
+    /// ... their arguments.
+    void add_own(KernelArguments& to) const;
+
     /// Of all five: that they are there, of types that fit.
     void check_types() const;
     /// That what is written, these or `others`, is no other operand's memory.
@@ -57,6 +64,15 @@ protected:
     std::string_view function_;
     const TensorView Q_, K_, V_, O_;
     std::optional<TensorView> log_sum_{};
+    OwnAttention own_{};
+
+private:
+    struct OwnArgument {
+        std::string what;
+        ScoreArgument argument;
+    };
+    void take_own(const OwnAttention::Code& code, const std::vector<ScoreArgument>& arguments, std::uint64_t sequences);
+    std::vector<OwnArgument> own_arguments_{};
 };
 
 /// Extents in messages.

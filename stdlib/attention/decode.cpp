@@ -26,10 +26,11 @@ public:
         if (options.pages) pages_ = heads_of_rows("pages", *options.pages);
         check_types();
         check_sizes();
+        take_own(options.scores, options.sees, sequences());
         check_memory();
         check_all_pitches();
         check_numbers(options.scale, options.soft_cap);
-        numbers_ = score_numbers(options.scale, options.soft_cap, false);
+        numbers_ = score_numbers(options.scale, options.soft_cap, options.scores.has_value());
         choose();
     }
     void run() const;
@@ -118,6 +119,7 @@ void Incremental::choose() {
     kernel_.has_before = options_.before.has_value();
     kernel_.has_cap = numbers_.has_cap, kernel_.has_wide_cap = numbers_.has_wide_cap;
     kernel_.q_access = access_of(Q_), kernel_.k_access = access_of(K_), kernel_.v_access = access_of(V_);
+    kernel_.own = own_;
     if (rows() == 0) return;
     if (Q_.type == ir::Type::F32)
         kernel_.rows = std::bit_ceil(std::uint32_t(std::min<std::uint64_t>(group() * queries(), kernel_.rows)));
@@ -168,6 +170,7 @@ void Incremental::run() const {
     if (options_.lengths) first.add_array(*options_.lengths);
     if (options_.pages) first.add_view(*pages_, 2);
     if (kernel_.has_log_sum) first.add_view(*log_sum_, 3);
+    add_own(first);
     first.launch(queue_, blocks_of_part() * parts_, tile().threads());
     if (parts_ > 1) merge(*sums, *statistics);
 }

@@ -34,6 +34,8 @@ struct IncrementalOptions {
     /// See AttentionOptions.
     std::optional<float> scale{};
     float soft_cap = 0;
+    std::optional<OwnScores> scores{};
+    std::optional<OwnSight> sees{};
     std::optional<MutableTensorView> log_sum{};
     /// Into how many parts the keys of each sequence are divided. A second kernel makes O of them, always in the same
     /// order: the bits are the same in every run. 0: as many as the device needs to be busy.

@@ -39,6 +39,8 @@ public:
         for (std::uint32_t i = 0; i < rows_ * each; ++i) sums_.emplace_back(0.0f);
     }
 
+    /// Whether some row of the warp may see a key of the chunk from `first` on, as far as sees() tells.
+    Leaf<bool> may_see(const U32& first) const { return sight_.may_see(own_, first, keys); }
     void begin() {}
     /// A chunk, from key `first` on.
     void take(const TileStage<Chunks>& k, const TileStage<Chunks>& v, const U32& first) {
@@ -152,7 +154,7 @@ private:
     /// ... their exponentials, see OnlineSoftmax; sums become what they would be, had the offsets been the new ones.
     std::vector<Leaf<float>> weights_of(std::vector<f32> scores, const U32& first_key) {
         const auto factor = sight_.factor();
-        const auto seen = sight_.of_row(row_, value(bit_cast<i32>(first_key)));
+        const auto seen = sight_.of_row(row_, value(bit_cast<i32>(first_key)), own_.empty() ? nullptr : &own_[0]);
         f32 most = none, sum = 0;
         for (std::uint32_t i = 0; i < at_once; ++i) {
             sight_.finish(scores[i], seen, i * teams_);
@@ -183,6 +185,7 @@ private:
     U32 lane_ = value(lane_id() % lanes), team_ = value(lane_id() / lanes % teams_);
     U32 first_row_ = value(lane_id() / (lanes * teams_) * rows_);
     U32 row_ = value(first_row_ + lane_ % rows_);  // whose scores it has
+    std::vector<DecodeSight::Own> own_ = sight_.own_of({row_});
     f32 offset_ = none, total_ = 0;
     std::vector<f32> sums_;
 };

@@ -124,8 +124,12 @@ public:
             const auto of = chunk(number);
             return place_.page_of(of, value(number < count));
         };
+        // Chunks of which no row sees a key are not copied, and not worked on.
+        const auto is_needed = [&](const U32& number) { return rows.may_see(value(chunk(number) * keys)); };
         const auto load = [&](const U32& number, const U32& in_page, const U32& stage) {
-            if_(number < count, [&] {
+            pred is_there = number < count;
+            if (is_.own.has_sight()) is_there = is_there & is_needed(number);
+            if_(is_there, [&] {
                 const auto key = value(chunk(number) * keys), end = value(place_.length() - key);
                 const auto row = is_.has_pages ? value(key & ((value(word(1u)) << with_.page_shift) - 1u)) : key;
                 const auto k = place_in(arrays_.k, in_page, place_.kv_head(), row);
@@ -152,7 +156,11 @@ public:
             sync_warp();
             load(number, in_page, to);
             next_page = page(value(i + tile.stages));
-            rows.take(slot(from, 0), slot(from, 1), value(chunk(value(i)) * keys));
+            const auto take = [&] { rows.take(slot(from, 0), slot(from, 1), value(chunk(value(i)) * keys)); };
+            if (is_.own.has_sight())
+                if_(is_needed(value(i)), take);
+            else
+                take();
             free = from;
             stage = select(from == ahead, 0u, from + 1u);
         }
@@ -202,7 +210,7 @@ private:
     DecodePlace place_;
     Queries queries_;
     Chunks chunks_;
-    DecodeSight sight_{is_, with_, place_.length(), place_.first_row()};
+    DecodeSight sight_{is_, with_, place_.length(), place_.first_row(), place_.sequence(), place_.kv_head()};
 };
 
 /// Four elements of O, and, with the first of a row, the logarithm of the sum.
@@ -241,27 +249,33 @@ using Body = std::function<void(const DecodeNumbers&, const DecodeArrays<T>&, co
 
 template <class T>
 KernelHandle whole(const DecodeKernel& is, const Body<T>& body) {
+    const MoreParameters more = is.own.more();
     return kernel(is.name().c_str(),
                   params("Q", "K", "V", "O", "with", only_if(is.has_lengths, "lengths"), only_if(is.has_pages, "pages"),
-                         only_if(is.has_log_sum, "log_sum")),
+                         only_if(is.has_log_sum, "log_sum"), more),
                   [=](In<T, 4> Q, In<T, 4> K, In<T, 4> V, Out<T, 4> O, Struct<DecodeParameters> with,
                       Optional<In<std::uint32_t>> lengths, Optional<In<std::uint32_t, 2>> pages,
-                      Optional<Out<float, 3>> log_sum) {
+                      Optional<Out<float, 3>> log_sum, More rest) {
+                      const BoundAttention functions(is.own, rest);
                       const Result<T> result{O, log_sum, is.o_is_aligned};
-                      body(DecodeNumbers(Q, with), {Q, K, V, lengths, pages}, result.taking());
+                      body(DecodeNumbers(Q, with, is.own ? &functions : nullptr), {Q, K, V, lengths, pages},
+                           result.taking());
                   })
         .launch_bounds(decode_tile(is.head_dim * sizeof(T)).threads(), 1)
         .handle();
 }
 template <class T>
 KernelHandle part(const DecodeKernel& is, const Body<T>& body) {
+    const MoreParameters more = is.own.more();
     return kernel(is.name().c_str(),
                   params("Q", "K", "V", "sums", "statistics", "with", only_if(is.has_lengths, "lengths"),
-                         only_if(is.has_pages, "pages")),
-                  [body, d = is.head_dim](In<T, 4> Q, In<T, 4> K, In<T, 4> V, Out<float> sums, Out<float> statistics,
-                                          Struct<DecodeParameters> with, Optional<In<std::uint32_t>> lengths,
-                                          Optional<In<std::uint32_t, 2>> pages) {
-                      const DecodeNumbers numbers(Q, with);
+                         only_if(is.has_pages, "pages"), more),
+                  [body, d = is.head_dim, own = is.own](In<T, 4> Q, In<T, 4> K, In<T, 4> V, Out<float> sums,
+                                                        Out<float> statistics, Struct<DecodeParameters> with,
+                                                        Optional<In<std::uint32_t>> lengths,
+                                                        Optional<In<std::uint32_t, 2>> pages, More rest) {
+                      const BoundAttention functions(own, rest);
+                      const DecodeNumbers numbers(Q, with, own ? &functions : nullptr);
                       body(numbers, {Q, K, V, lengths, pages},
                            [&](const DecodePlace& of, const U32& row, const U32& column, const Regs<f32, 4>& sum,
                                const SumsScale& scale) {
@@ -349,6 +363,7 @@ std::string DecodeKernel::name() const {
     if (has_before) out += "_before";
     if (has_cap) out += has_wide_cap ? "_wide_cap" : "_cap";
     if (has_log_sum) out += "_log_sum";
+    out += own.suffix();
     const char* const steps[] = {"", "_part", "_merge"};
     return out + steps[int(step)];
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dsl/record/capture.hpp"
+#include "stdlib/attention/own_attention.hpp"
 
 namespace ikat::stdlib {
 
@@ -44,6 +45,7 @@ struct DecodeKernel {
     ///     (lengths)                   keys of each sequence
     ///     (pages)                     a view with a row for each sequence: the pages that its keys are in
     ///     (log_sum)                   of Whole: as of AttentionKernel
+    ///     (own)                       the arguments of scores() and of sees()
     ///
     /// A launch has a block for each part of each `rows` rows of each head of K of each sequence.
     /// Merge has parameters sums and statistics, of Part, O, parts, (log_sum); a launch has a thread for each four
@@ -61,6 +63,7 @@ struct DecodeKernel {
     std::uint32_t q_access = 16, k_access = 16, v_access = 16;
     /// Whether rows of O begin at multiples of four elements.
     bool o_is_aligned = true;
+    OwnAttention own{};
 
     /// "incremental_attention_bf16_d128_paged_part".
     std::string name() const;

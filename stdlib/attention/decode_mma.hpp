@@ -2,6 +2,7 @@
 // The rows of a block of incremental_attention() by tensor cores, one warp's part.
 #pragma once
 #include <optional>
+#include <vector>
 
 #include "stdlib/attention/decode_sight.hpp"
 #include "stdlib/tile/register_factor.hpp"
@@ -23,6 +24,8 @@ public:
     DecodeByMma(const DecodeKernel&, const DecodeSight& sight, const Queries& queries, const Chunks& chunks)
         : sight_(sight), queries_(queries[0]), left_(queries, 0), right_k_(chunks, 0), right_v_(chunks, 0) {}
 
+    /// Whether some row of the warp may see a key of the chunk from `first` on, as far as sees() tells.
+    Leaf<bool> may_see(const U32& first) const { return sight_.may_see(own_, first, keys); }
     /// The queries are there.
     void begin() {
         if constexpr (keeps_queries) kept_.emplace(left_, queries_);
@@ -36,7 +39,7 @@ public:
             scores.accumulate(left_.of(queries_), right_k_, k);
         const auto key = value(bit_cast<i32>(first + lane_id() % 4u * 2u));  // the lane's first
         for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
-            const auto seen = sight_.of_row(value(lane_id() / 4u + 8 * r), key);
+            const auto seen = sight_.of_row(row_of_lane(r), key, own_.empty() ? nullptr : &own_[r]);
             Softmax::each_of_row(scores, r,
                                  [&](auto& score, std::uint32_t column) { sight_.finish(score, seen, column); });
         }
@@ -60,7 +63,10 @@ public:
 
 private:
     using Softmax = OnlineSoftmax<rows>;
+    static U32 row_of_lane(std::uint32_t r) { return value(lane_id() / 4u + 8 * r); }
+
     const DecodeSight& sight_;
+    std::vector<DecodeSight::Own> own_ = sight_.own_of({row_of_lane(0), row_of_lane(1)});
     TileStage<Queries> queries_;
     LeftFactor<M, Queries, Major::K> left_;
     RightFactor<M, Chunks, Major::K> right_k_;

@@ -4,8 +4,11 @@
 #include <limits>
 #include <numbers>
 #include <optional>
+#include <vector>
 
 #include "dsl/kernel/optional.hpp"
+#include "dsl/threads/warp.hpp"
+#include "stdlib/attention/bound_attention.hpp"
 #include "stdlib/attention/decode_kernels.hpp"
 #include "stdlib/attention/soft_cap.hpp"
 #include "stdlib/tile/online_softmax.hpp"
@@ -25,9 +28,10 @@ struct DecodeNumbers {
     Leaf<std::uint32_t> queries, heads, keys, group, parts, page_shift;
     Leaf<float> factor, cap;
     Leaf<std::uint32_t> before;
+    const BoundAttention* own;  // null if there are no functions
 
     template <class T>
-    DecodeNumbers(const In<T, 4>& Q, const Struct<DecodeParameters>& with)
+    DecodeNumbers(const In<T, 4>& Q, const Struct<DecodeParameters>& with, const BoundAttention* own)
         : queries(Q.extent(2)),
           heads(Q.extent(1)),
           keys(with[&DecodeParameters::keys]),
@@ -36,7 +40,8 @@ struct DecodeNumbers {
           page_shift(with[&DecodeParameters::page_shift]),
           factor(with[&DecodeParameters::factor]),
           cap(with[&DecodeParameters::cap]),
-          before(with[&DecodeParameters::before]) {}
+          before(with[&DecodeParameters::before]),
+          own(own) {}
 };
 
 /// Which keys the queries of a block see. All outlive it.
@@ -45,18 +50,47 @@ class DecodeSight {
     using I32 = Leaf<std::int32_t>;
 
 public:
-    DecodeSight(const DecodeKernel& is, const DecodeNumbers& with, const U32& length, const U32& first_row)
-        : is_(is), with_(with), length_(length), first_row_(first_row) {}
+    DecodeSight(const DecodeKernel& is, const DecodeNumbers& with, const U32& length, const U32& first_row,
+                const U32& sequence, const U32& kv_head)
+        : is_(is), with_(with), length_(length), first_row_(first_row), sequence_(sequence), kv_head_(kv_head) {}
+
+    /// The functions of a row, and where its query is among the keys.
+    struct Own {
+        HeadScores of_head;
+        I32 query;
+    };
+    /// ... of some rows of a lane; none if there are no functions.
+    std::vector<Own> own_of(const std::vector<U32>& rows) const {
+        std::vector<Own> out;
+        for (const U32& row : rows) {
+            if (!with_.own) break;
+            const auto at = value(first_row_ + row), head = value(kv_head_ * with_.group + at % with_.group);
+            const auto query = value(bit_cast<i32>(length_ + at / with_.group - with_.queries));
+            out.push_back({with_.own->at(sequence_, head), query});
+        }
+        return out;
+    }
+    /// Whether sees() tells that the rows of all lanes of a warp see none of the keys from `first` on.
+    Leaf<bool> may_see(const std::vector<Own>& rows, const U32& first, std::uint32_t keys) const {
+        const auto last = value(bit_cast<i32>(min(first + keys, length_)) - 1);
+        pred possibly = false;
+        for (const Own& row : rows)
+            possibly =
+                possibly | row.of_head.sees({row.query, row.query}, {value(bit_cast<i32>(first)), last}).possibly;
+        return any(possibly);
+    }
 
     /// Keys from `seen` on, if it is there, and before `unseen`.
     struct Keys {
         std::optional<I32> seen;
         I32 unseen;
+        I32 first;  // the key from which they are counted
+        const Own* own;
     };
     /// Of a row of the block, counted from a key on.
-    Keys of_row(const U32& row, const I32& key) const {
+    Keys of_row(const U32& row, const I32& key, const Own* functions) const {
         const auto length = value(bit_cast<i32>(length_));
-        Keys out{{}, value(length - key)};
+        Keys out{{}, value(length - key), key, functions};
         if (!is_.is_causal && !is_.has_before) return out;
         const auto query = value((first_row_ + row) / with_.group);
         const auto own = value(length + bit_cast<i32>(query - with_.queries) - key);
@@ -64,22 +98,32 @@ public:
         if (is_.has_before) out.seen.emplace(value(own - bit_cast<i32>(with_.before)));
         return out;
     }
-    /// From a product to a score: its cap, and -infinity for a key, so many further, that the query does not see.
+    /// From a product to a score: its cap, what functions make of it, and -infinity for a key, so many further, that
+    /// the query does not see.
     void finish(auto& score, const Keys& keys, std::uint32_t further) const {
         if (is_.has_cap)
-            score = is_.has_wide_cap ? value(wide_cap(score, with_.factor, with_.cap) * std::numbers::log2e_v<float>)
+            score = is_.has_wide_cap ? wide_cap(score, with_.factor, with_.cap)
                                      : narrow_cap(score, with_.factor, with_.cap);
+        if (is_.own.has_scores()) {
+            const auto given = is_.has_cap ? value(score) : value(score * with_.factor);
+            score = keys.own->of_head.score(given, keys.own->query, value(keys.first + std::int32_t(further)));
+        }
+        if (is_.has_wide_cap) score = score * std::numbers::log2e_v<float>;
         pred sees = keys.unseen > std::int32_t(further);
         if (keys.seen) sees = sees & (*keys.seen <= std::int32_t(further));
+        if (is_.own.has_sight())
+            sees = sees & keys.own->of_head.sees(keys.own->query, value(keys.first + std::int32_t(further)));
         score = select(sees, score, -std::numeric_limits<float>::infinity());
     }
     /// What finished scores are multiplied with for the exponents of 2.
-    Leaf<float> factor() const { return is_.has_cap ? exponent_of_capped(is_.has_wide_cap) : with_.factor; }
+    Leaf<float> factor() const {
+        return is_.has_cap || is_.own.has_scores() ? exponent_of_capped(is_.has_wide_cap) : with_.factor;
+    }
 
 private:
     const DecodeKernel& is_;
     const DecodeNumbers& with_;
-    const U32 &length_, &first_row_;
+    const U32 &length_, &first_row_, &sequence_, &kv_head_;
 };
 
 }  // namespace ikat::stdlib

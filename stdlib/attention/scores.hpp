@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What both kernels of flash_attention() have: the numbers of a launch, arrays that a kernel may be made without,
-// sequences by offsets, and what comes between products and scores.
+// sequences by offsets, and what comes between products and scores. Of a function sees() all go the same way through
+// tiles of keys: from one that some query may see to the next.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <optional>
 
 #include "dsl/kernel/optional.hpp"
+#include "stdlib/attention/bound_attention.hpp"
 #include "stdlib/attention/soft_cap.hpp"
 #include "stdlib/tile/online_softmax.hpp"
 #include "stdlib/tile/schedule.hpp"
@@ -32,12 +34,13 @@ struct Scoring {
     /// Where the rows of each sequence begin, and those of the next one.
     Optional<In<std::uint32_t>> query_offsets, key_offsets;
     Optional<Out<float, 3>> log_sum;
+    const BoundAttention* own;  // null if there are no functions
 
     /// By the extents of Q and K, or of what stands for them.
     Scoring(const Leaf<std::uint32_t>& queries, const Leaf<std::uint32_t>& keys, const Leaf<std::uint32_t>& heads,
             const Struct<ScoreParameters>& with, const Optional<In<T, 4>>& bias,
             const Optional<In<std::uint32_t>>& query_offsets, const Optional<In<std::uint32_t>>& key_offsets,
-            const Optional<Out<float, 3>>& log_sum)
+            const Optional<Out<float, 3>>& log_sum, const BoundAttention* own)
         : queries(queries),
           keys(keys),
           heads(heads),
@@ -50,7 +53,8 @@ struct Scoring {
           bias(bias),
           query_offsets(query_offsets),
           key_offsets(key_offsets),
-          log_sum(log_sum) {}
+          log_sum(log_sum),
+          own(own) {}
 };
 
 /// Rows of a head, from row `first` of it on, if it is given, each of `columns` elements.
@@ -69,6 +73,19 @@ struct QueriesPlace {
     Leaf<std::int32_t> first, last;  // see AttentionKernel
     /// The first rows of the sequence where all sequences follow each other.
     std::optional<Leaf<std::uint32_t>> query_row{}, key_row{};
+    /// ... and then its number: `sequence` is 0.
+    std::optional<Leaf<std::uint32_t>> number{};
+
+    /// The functions of the head, if there are any.
+    template <class T>
+    std::optional<HeadScores> own(const Scoring<T>& with) const {
+        if (!with.own) return {};
+        return with.own->at(number ? *number : sequence, head);
+    }
+    /// Among the keys, where a query is.
+    Leaf<std::int32_t> position(const Leaf<std::uint32_t>& query) const {
+        return value(bit_cast<i32>(query + keys - queries));
+    }
 };
 
 /// The sequence of a block, by offsets.
@@ -100,7 +117,7 @@ QueriesPlace place_in_sequence(const Scoring<T>& with, const SequenceFound& foun
     const auto queries = value(found.end - found.begin), keys = value(key_end - key_begin);
     const auto shift = value(bit_cast<i32>(keys - queries));
     const auto first = value(with.first + shift), last = value(with.last + shift);
-    return {queries, keys, found.first_query, head, value(word(0u)), first, last, found.begin, key_begin};
+    return {queries, keys, found.first_query, head, value(word(0u)), first, last, found.begin, key_begin, found.number};
 }
 
 /// A tile of scores.
@@ -108,11 +125,63 @@ struct ScoresPlace {
     Leaf<std::uint32_t> first_query, first_key;
     std::uint32_t queries, keys;
 };
-/// From products to scores, or, of a wide cap, to exponents: their cap, the bias, and -infinity for keys that a query
-/// does not see. query_of(r) is the query of the lane's row r.
+/// What sees() tells of a tile.
+inline Truth sight_of(const HeadScores& own, const QueriesPlace& of, const ScoresPlace& tile) {
+    const auto last_query = value(min(tile.first_query + tile.queries, of.queries) - 1u);
+    const auto last_key = value(min(tile.first_key + tile.keys, of.keys) - 1u);
+    return own.sees({of.position(tile.first_query), of.position(last_query)},
+                    {value(bit_cast<i32>(tile.first_key)), value(bit_cast<i32>(last_key))});
+}
+/// The first tile of `keys` keys, from number `from` on and before `end`, that some of `queries` queries may see, or
+/// `end`.
+inline Leaf<std::uint32_t> next_seen(const HeadScores& own, const QueriesPlace& of, std::uint32_t queries,
+                                     std::uint32_t keys, const Leaf<std::uint32_t>& from,
+                                     const Leaf<std::uint32_t>& end) {
+    u32 number = from;
+    while_(
+        [&] {
+            const ScoresPlace tile{of.first_query, value(number * keys), queries, keys};
+            return (number < end) & !sight_of(own, of, tile).possibly;
+        },
+        [&] { number = number + 1u; });
+    return value(number);
+}
+
+/// By a function scores().
+template <class Softmax, class T>
+void change_scores(auto& scores, const auto& is, const Scoring<T>& with, const QueriesPlace& of, const HeadScores& own,
+                   const Leaf<std::int32_t>& key, const std::function<Leaf<std::uint32_t>(std::uint32_t r)>& query_of) {
+    const bool has_factor = !is.has_cap && !is.has_bias;
+    for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
+        const auto query = of.position(query_of(r));
+        Softmax::each_of_row(scores, r, [&](auto& score, std::uint32_t column) {
+            const auto given = has_factor ? value(score * with.factor) : value(score);
+            score = own.score(given, query, value(key + std::int32_t(column)));
+        });
+    }
+}
+/// By a function sees().
+template <class Softmax>
+void hide_scores(auto& scores, const QueriesPlace& of, const ScoresPlace& tile, const HeadScores& own,
+                 const std::function<Leaf<std::uint32_t>(std::uint32_t r)>& query_of) {
+    if_(!sight_of(own, of, tile).surely, [&] {
+        const auto key = value(bit_cast<i32>(tile.first_key + lane_id() % 4u * 2u));
+        for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
+            const auto query = of.position(query_of(r));
+            Softmax::each_of_row(scores, r, [&](auto& score, std::uint32_t column) {
+                const auto sees = own.sees(query, value(key + std::int32_t(column)));
+                score = select(sees, score, -std::numeric_limits<float>::infinity());
+            });
+        }
+    });
+}
+
+/// From products to scores, or, of a wide cap, to exponents: their cap, the bias, what functions make of them, and
+/// -infinity for keys that a query does not see. query_of(r) is the query of the lane's row r.
 template <class Softmax, class T>
 void finish_scores(auto& scores, const auto& is, const Scoring<T>& with, const QueriesPlace& of,
-                   const ScoresPlace& tile, const std::function<Leaf<std::uint32_t>(std::uint32_t r)>& query_of) {
+                   const std::optional<HeadScores>& own, const ScoresPlace& tile,
+                   const std::function<Leaf<std::uint32_t>(std::uint32_t r)>& query_of) {
     constexpr float log2e = std::numbers::log2e_v<float>;
     const auto own_key = [&] { return value(tile.first_key + lane_id() % 4u * 2u); };
     if (is.has_cap)
@@ -137,6 +206,8 @@ void finish_scores(auto& scores, const auto& is, const Scoring<T>& with, const Q
             });
         }
     }
+    if (own && own->has_scores())
+        change_scores<Softmax>(scores, is, with, of, *own, value(bit_cast<i32>(own_key())), query_of);
     if (is.has_wide_cap)
         for (std::uint32_t r = 0; r < Softmax::rows; ++r)
             Softmax::each_of_row(scores, r, [&](auto& score, std::uint32_t) { score = score * log2e; });
@@ -159,6 +230,7 @@ void finish_scores(auto& scores, const auto& is, const Scoring<T>& with, const Q
             });
         }
     });
+    if (own && own->has_sight()) hide_scores<Softmax>(scores, of, tile, *own, query_of);
 }
 
 }  // namespace ikat::stdlib

@@ -103,6 +103,13 @@ private:
                                        copy_panels<T>(queries_[g], maps_.q, wgmma_queries(work, first), arrival);
                                    }
                                });
+            if (is_.own.has_sight()) {
+                const auto last = works_.each_behind_first(work, [&](const U32& number, const U32& before) {
+                    load(maps_.k, number);
+                    load(maps_.v, before);
+                });
+                return load(maps_.v, last);
+            }
             for (auto number : range(work.begin + 1u, work.end)) {
                 load(maps_.k, number);
                 load(maps_.v, value(number - 1u));
@@ -127,7 +134,7 @@ private:
     };
 
     void attend(const U32& group) {
-        const bool has_other_factor = is_.has_cap || is_.has_bias;
+        const bool has_other_factor = is_.has_cap || is_.has_bias || is_.own.has_scores();
         const auto factor = value(has_other_factor ? exponent_of_capped(is_.has_wide_cap) : with_.factor);
         using Left = WarpgroupFactor<OfScores, Queries, Major::K>;
         using Right = WarpgroupFactor<OfScores, Keys, Major::K>;
@@ -167,7 +174,7 @@ private:
             const auto weigh = [&](Scores& scores, Softmax::Step& step, const U32& number) {
                 WarpgroupRows<Scores> rows(scores);
                 const ScoresPlace place{first_query, value(number * keys), 64, keys};
-                finish_scores<Softmax>(rows, is_, with_, work, place,
+                finish_scores<Softmax>(rows, is_, with_, work, work.own, place,
                                        [&](std::uint32_t r) { return query_of_lane(first_query, r); });
                 softmax.begin(step, rows, factor);
                 softmax.weigh(step, rows, factor);
@@ -186,7 +193,7 @@ private:
             ring_.wait(at);
             weights.take(first_scores);
 
-            for (auto number : range(work.begin + 1u, work.end)) {
+            const auto take = [&](const U32& number) {
                 Scores scores;
                 Softmax::Step step;
                 const auto stage_of_keys = at.stage();
@@ -209,7 +216,11 @@ private:
                 WarpgroupRows<Sums> rows(sums);
                 softmax.rescale(step, rows);
                 weights.take(scores);
-            }
+            };
+            if (is_.own.has_sight())
+                works_.each_behind_first(work, [&](const U32& number, const U32&) { take(number); });
+            else
+                for (auto number : range(work.begin + 1u, work.end)) take(number);
             begin_sums(weights);
             wgmma_wait<0>();
             ring_.free(at.stage());
@@ -289,16 +300,18 @@ template <class T, class QueryMap, class KeyMap>
 KernelHandle with_parameters(const WgmmaAttentionKernel& is, std::uint32_t threads,
                              const WgmmaBody<T, WgmmaMaps<QueryMap, KeyMap>>& body) {
     using Offsets = Optional<In<std::uint32_t>>;
+    const MoreParameters more = is.own.more();
     return kernel(is.name().c_str(),
                   params("Q", "K", "V", "O", "extents", "with", only_if(is.has_bias, "bias"),
                          only_if(is.has_offsets, "query_offsets"), only_if(is.has_offsets, "key_offsets"),
-                         only_if(is.has_log_sum, "log_sum")),
-                  [body](QueryMap Q, KeyMap K, KeyMap V, QueryMap O, Struct<WgmmaExtents> extents,
-                         Struct<ScoreParameters> with, Optional<In<T, 4>> bias, Offsets query_offsets,
-                         Offsets key_offsets, Optional<Out<float, 3>> log_sum) {
+                         only_if(is.has_log_sum, "log_sum"), more),
+                  [body, own = is.own](QueryMap Q, KeyMap K, KeyMap V, QueryMap O, Struct<WgmmaExtents> extents,
+                                       Struct<ScoreParameters> with, Optional<In<T, 4>> bias, Offsets query_offsets,
+                                       Offsets key_offsets, Optional<Out<float, 3>> log_sum, More rest) {
+                      const BoundAttention functions(own, rest);
                       const Scoring<T> scoring(extents[&WgmmaExtents::queries], extents[&WgmmaExtents::keys],
                                                extents[&WgmmaExtents::heads], with, bias, query_offsets, key_offsets,
-                                               log_sum);
+                                               log_sum, own ? &functions : nullptr);
                       body({Q, K, V, O}, scoring, extents[&WgmmaExtents::tiles]);
                   })
         .launch_bounds(threads, 1)
@@ -323,20 +336,20 @@ KernelHandle made_of_groups(const WgmmaAttentionKernel& is) {
                           : made_of_tile<T, WgmmaAttentionTile{d, 2, keys}>(is);
 }
 template <class T, std::uint32_t d>
-KernelHandle made_of_bias(const WgmmaAttentionKernel& is) {
+KernelHandle made_of_keys(const WgmmaAttentionKernel& is) {
     constexpr std::uint32_t keys = WgmmaAttentionTile{.head_dim = d}.keys();
     if constexpr (keys > 64)
-        if (!is.has_bias) return made_of_groups<T, d, keys>(is);
+        if (is.tile().keys() == keys) return made_of_groups<T, d, keys>(is);
     return made_of_groups<T, d, 64>(is);
 }
 template <class T>
 KernelHandle made_of_type(const WgmmaAttentionKernel& is) {
     switch (is.head_dim) {
-        case 64: return made_of_bias<T, 64>(is);
-        case 80: return made_of_bias<T, 80>(is);
-        case 96: return made_of_bias<T, 96>(is);
-        case 128: return made_of_bias<T, 128>(is);
-        default: return made_of_bias<T, 256>(is);
+        case 64: return made_of_keys<T, 64>(is);
+        case 80: return made_of_keys<T, 80>(is);
+        case 96: return made_of_keys<T, 96>(is);
+        case 128: return made_of_keys<T, 128>(is);
+        default: return made_of_keys<T, 256>(is);
     }
 }
 /// In a file of its own, so that no compiler has both types in memory at once.

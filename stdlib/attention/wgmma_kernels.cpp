@@ -15,7 +15,7 @@ std::string WgmmaAttentionKernel::name() const {
     if (has_cap) out += has_wide_cap ? "_wide_cap" : "_cap";
     if (has_bias) out += "_bias";
     if (has_log_sum) out += "_log_sum";
-    return out;
+    return out + own.suffix();
 }
 
 KernelHandle WgmmaAttentionKernel::make() const {

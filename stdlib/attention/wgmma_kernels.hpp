@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dsl/record/capture.hpp"
+#include "stdlib/attention/own_attention.hpp"
 
 namespace ikat::stdlib {
 
@@ -31,7 +32,7 @@ struct WgmmaAttentionTile {
 ///         queries, keys, heads    heads of Q
 ///         tiles                   of `queries()` queries, of all heads of all sequences; with offsets as many as
 ///                                 there are blocks of AttentionKernel
-///     with ... (log_sum)          as of AttentionKernel; without has_before, first is before all keys
+///     with ... (own)              as of AttentionKernel; without has_before, first is before all keys
 ///
 /// The grid is any number of blocks, which take tile after tile.
 struct WgmmaAttentionKernel {
@@ -40,8 +41,9 @@ struct WgmmaAttentionKernel {
     bool has_offsets = false;
     bool has_before = false, has_behind = false, has_cap = false, has_bias = false, has_log_sum = false;
     bool has_wide_cap = false;  // then has_cap, too, see soft_cap.hpp
+    OwnAttention own{};
 
-    WgmmaAttentionTile tile() const { return {head_dim, groups, has_bias ? 64u : 128u}; }
+    WgmmaAttentionTile tile() const { return {head_dim, groups, most_keys()}; }
     /// "flash_attention_bf16_d128_wgmma_behind".
     std::string name() const;
     /// A new one, not yet captured.
@@ -49,6 +51,10 @@ struct WgmmaAttentionKernel {
     /// The same object for the same kernel; thread-safe.
     const KernelHandle& handle() const;
     auto operator<=>(const WgmmaAttentionKernel&) const = default;
+
+private:
+    /// Biases, and functions where there are three warpgroups, leave registers for fewer.
+    std::uint32_t most_keys() const { return has_bias || (own && groups == 3) ? 64 : 128; }
 };
 
 }  // namespace ikat::stdlib

@@ -13,6 +13,7 @@ namespace ikat::stdlib {
 /// Queries of a head, and the tiles of keys that some of them see.
 struct WgmmaWork : QueriesPlace {
     Leaf<std::uint32_t> begin, end;
+    std::optional<HeadScores> own{};
 };
 
 /// The work of all blocks.
@@ -46,19 +47,38 @@ struct WgmmaWorks {
         }
     }
 
+    /// Calls f(number, number before) for the tiles of keys behind the first; gives the last number.
+    Leaf<std::uint32_t> each_behind_first(
+        const WgmmaWork& work,
+        const std::function<void(const Leaf<std::uint32_t>&, const Leaf<std::uint32_t>&)>& f) const {
+        const auto next = [&](const Leaf<std::uint32_t>& from) {
+            return next_seen(*work.own, work, tile.queries(), tile.keys(), value(from + 1u), work.end);
+        };
+        u32 before = work.begin, number = next(work.begin);
+        while_([&] { return number < work.end; },
+               [&] {
+                   f(value(number), value(before));
+                   before = number;
+                   number = next(value(number));
+               });
+        return value(before);
+    }
+
 private:
     /// If there are no tiles of keys, one of which no query sees a key: behind all keys, where everything is zero.
     WgmmaWork work_at(const QueriesPlace& at) const {
         const std::uint32_t keys = tile.keys();
         const auto behind_all = tiles_of(value(at.keys + at.queries), keys);
-        const auto begin = value(bit_cast<u32>(max(bit_cast<i32>(at.first_query) + at.first, 0)) / keys);
+        auto begin = value(bit_cast<u32>(max(bit_cast<i32>(at.first_query) + at.first, 0)) / keys);
         auto end = tiles_of(at.keys, keys);
         if (is.has_behind) {
             const auto behind_last = value(bit_cast<i32>(min(at.first_query + tile.queries(), at.queries)));
             end = tiles_of(value(bit_cast<u32>(max(min(bit_cast<i32>(at.keys), behind_last + at.last), 0))), keys);
         }
+        const std::optional<HeadScores> own = at.own(with);
+        if (is.own.has_sight()) begin = next_seen(*own, at, tile.queries(), keys, begin, end);
         const auto has_keys = value(begin < end);
-        return {at, value(select(has_keys, begin, behind_all)), value(select(has_keys, end, behind_all + 1u))};
+        return {at, value(select(has_keys, begin, behind_all)), value(select(has_keys, end, behind_all + 1u)), own};
     }
 };
 

@@ -81,10 +81,6 @@ void conv2d(const Queue& queue, const TensorView& x, const TensorView& w, const 
                 {"out_w", call.extent("out_w")}});
 }
 
-// ---- the recipe
-
-IKAT_INSTANTIATE(conv2d_kernel)
-
 static void check_convolution(const Call& a) {
     const Convolution c = convolution_of([&](const char* name) { return a[name]; });
     if (!c.stride_h || !c.stride_w || !c.dilation_h || !c.dilation_w)
@@ -96,6 +92,10 @@ static void check_convolution(const Call& a) {
                            c.out_h(), c.out_w()),
                "they follow from the image, the kernel, stride, padding and dilation");
 }
+
+// ---- the recipe
+
+IKAT_INSTANTIATE(conv2d_kernel)
 
 constexpr Recipe conv2d_recipe{
     .call = "conv2d(queue, x, w, y, options)",

@@ -70,7 +70,7 @@ private:
     class Source;
     const EpilogueCode& code_;
     std::vector<std::unique_ptr<Array>> arrays_;  // by argument; null for numbers
-    std::vector<EpilogueNumber> numbers_;         // in the place of an array, one that is not used
+    std::vector<GivenNumber> numbers_;            // in the place of an array, one that is not used
 };
 
 }  // namespace ikat::stdlib

@@ -9,6 +9,7 @@
 
 #include "codegen/kernel/kernel_info.hpp"
 #include "stdlib/gemm/bound_epilogue.hpp"
+#include "stdlib/spec/given_parameters.hpp"
 
 namespace ikat::stdlib {
 
@@ -80,36 +81,6 @@ private:
 
 namespace {
 
-/// Calls f<T>() for the type of an array's elements; nothing of others.
-template <class F>
-bool with_element(ir::Type type, F&& f) {
-    switch (type) {
-        case ir::Type::F32: return f.template operator()<float>(), true;
-        case ir::Type::F16: return f.template operator()<half>(), true;
-        case ir::Type::BF16: return f.template operator()<bfloat16>(), true;
-        case ir::Type::I32: return f.template operator()<std::int32_t>(), true;
-        case ir::Type::U32: return f.template operator()<std::uint32_t>(), true;
-        case ir::Type::I8: return f.template operator()<std::int8_t>(), true;
-        case ir::Type::U8: return f.template operator()<std::uint8_t>(), true;
-        default: return false;
-    }
-}
-
-EpilogueNumber next_number(ir::Type type, More& more) {
-    if (type == ir::Type::U32) return {.u = value(more.next<u32>())};
-    if (type == ir::Type::I32) return {.i = value(more.next<i32>())};
-    return {.f = value(more.next<f32>())};
-}
-/// Adds the parameter for a number.
-void add_number(ir::Type type, const std::string& name, MoreParameters& to) {
-    if (type == ir::Type::U32)
-        to.add<u32>(name);
-    else if (type == ir::Type::I32)
-        to.add<i32>(name);
-    else
-        to.add<f32>(name);
-}
-
 /// Whether rows begin at multiples of 16 bytes.
 bool rows_are_aligned(const runtime::TensorView& x) {
     std::uint64_t all = x.part.address();
@@ -138,7 +109,7 @@ public:
     }
     void go_to(std::size_t number) { number_ = number; }
 
-    EpilogueNumber number(std::size_t argument) const override { return of_.numbers_[argument]; }
+    GivenNumber number(std::size_t argument) const override { return of_.numbers_[argument]; }
     Leaf<float> along(std::size_t argument, Axis axis) const override {
         const Array& array = *of_.arrays_[argument];
         if (axis == Axis::Row) return once(argument, [&] { return std::vector{array.along(row_)}; })[0];
@@ -167,7 +138,7 @@ private:
 BoundEpilogue::BoundEpilogue(const EpilogueCode& code, More& more) : code_(code) {
     for (const EpilogueParameter& parameter : code.parameters()) {
         arrays_.push_back(parameter.is_array ? Array::make(parameter, more) : nullptr);
-        numbers_.push_back(parameter.is_array ? EpilogueNumber{} : next_number(parameter.type, more));
+        numbers_.push_back(parameter.is_array ? GivenNumber{} : next_number(parameter.type, more));
     }
 }
 BoundEpilogue::~BoundEpilogue() = default;
@@ -194,9 +165,9 @@ namespace {
 /// Notes how the function reads its arrays, and reads nothing.
 class Uses : public EpilogueSource {
 public:
-    explicit Uses(std::vector<EpilogueParameter>& parameters, const std::vector<EpilogueNumber>& numbers)
+    explicit Uses(std::vector<EpilogueParameter>& parameters, const std::vector<GivenNumber>& numbers)
         : parameters_(parameters), numbers_(numbers) {}
-    EpilogueNumber number(std::size_t argument) const override { return numbers_[argument]; }
+    GivenNumber number(std::size_t argument) const override { return numbers_[argument]; }
     Leaf<float> along(std::size_t argument, Axis axis) const override {
         (axis == Axis::Row ? parameters_[argument].is_by_row : parameters_[argument].is_by_column) = true;
         return numbers_[argument].as<float>();
@@ -208,7 +179,7 @@ public:
 
 private:
     std::vector<EpilogueParameter>& parameters_;
-    const std::vector<EpilogueNumber>& numbers_;
+    const std::vector<GivenNumber>& numbers_;
 };
 
 }  // namespace
@@ -220,11 +191,10 @@ EpilogueCode::EpilogueCode(const Epilogue& given)
     };
     MoreParameters more;
     for (std::size_t i = 0; i < given.arguments.size(); ++i) {
-        const EpilogueArgument& argument = given.arguments[i];
+        const GivenArgument& argument = given.arguments[i];
         parameters_.push_back({.type = argument.type, .is_array = argument.array.has_value()});
         if (argument.array && !with_element(argument.type, []<class T> {}))
-            fail(i, fmt::format("has elements of {}", argument.array->type_name()),
-                 "they are f32, f16, bf16, i32, u32, i8 or u8");
+            fail(i, fmt::format("has elements of {}", argument.array->type_name()), given_elements);
         if (argument.array) parameters_[i].is_aligned = rows_are_aligned(*argument.array);
         // In the place of an array's element, a number.
         add_number(argument.array ? ir::Type::F32 : argument.type, parameters_[i].name(i), more);
@@ -233,7 +203,7 @@ EpilogueCode::EpilogueCode(const Epilogue& given)
     const auto alone =
         kernel("epilogue", params("sum", "matrix", "row", "column", "result", more),
                [&](f32 sum, u32 matrix, u32 row, u32 column, Out<float> result, More rest) {
-                   std::vector<EpilogueNumber> numbers;
+                   std::vector<GivenNumber> numbers;
                    for (const EpilogueParameter& parameter : parameters_)
                        numbers.push_back(next_number(parameter.is_array ? ir::Type::F32 : parameter.type, rest));
                    const EpiloguePlace at{value(matrix), {value(row), Axis::Row}, {value(column), Axis::Column}};

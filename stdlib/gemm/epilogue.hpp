@@ -26,8 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "dsl/values/math.hpp"
-#include "runtime/tensor_view.hpp"
+#include "stdlib/spec/given.hpp"
 
 namespace ikat::stdlib {
 
@@ -47,29 +46,12 @@ struct EpiloguePlace {
     EpilogueIndex row, column;
 };
 
-/// A number among its arguments: the one of its type.
-struct EpilogueNumber {
-    std::optional<Leaf<float>> f{};
-    std::optional<Leaf<std::uint32_t>> u{};
-    std::optional<Leaf<std::int32_t>> i{};
-
-    template <class T>
-    const Leaf<T>& as() const {
-        if constexpr (std::is_same_v<T, float>)
-            return *f;
-        else if constexpr (std::is_same_v<T, std::uint32_t>)
-            return *u;
-        else
-            return *i;
-    }
-};
-
 /// What an epilogue's arguments are read from while its kernel is captured: by their numbers, in order.
 class EpilogueSource {
 public:
     virtual ~EpilogueSource() = default;
     /// A number; the element of an array at the row or column of the place, or at the place itself, in f32.
-    virtual EpilogueNumber number(std::size_t argument) const = 0;
+    virtual GivenNumber number(std::size_t argument) const = 0;
     virtual Leaf<float> along(std::size_t argument, EpilogueIndex::Axis axis) const = 0;
     virtual Leaf<float> at_place(std::size_t argument) const = 0;
 };
@@ -93,13 +75,6 @@ private:
     std::size_t number_;
 };
 
-/// An argument: an array, or a number.
-struct EpilogueArgument {
-    ir::Type type = ir::Type::Void;  // of the number, or of the array's elements
-    std::uint32_t bits = 0;          // of the number
-    std::optional<runtime::TensorView> array{};
-};
-
 /// The function, called for one element.
 using EpilogueFunction =
     std::function<Leaf<float>(const Leaf<float>& sum, const EpiloguePlace& at, const EpilogueSource& source)>;
@@ -107,24 +82,12 @@ using EpilogueFunction =
 /// What epilogue() makes. It refers to the buffers of its arrays.
 struct Epilogue {
     std::string name;
-    std::vector<EpilogueArgument> arguments;
+    std::vector<GivenArgument> arguments;
     EpilogueFunction function;
 };
 
 namespace detail {
 
-template <class A>
-EpilogueArgument epilogue_argument(const A& given) {
-    if constexpr (std::is_same_v<A, float> || std::is_same_v<A, std::uint32_t> || std::is_same_v<A, std::int32_t>)
-        return {.type = ir::type_of<A>, .bits = std::bit_cast<std::uint32_t>(given)};
-    else if constexpr (std::is_arithmetic_v<A>) {
-        static_assert(!std::is_arithmetic_v<A>, "epilogue: numbers are float, std::uint32_t or std::int32_t");
-        return {};
-    } else {
-        const runtime::TensorView array(given);
-        return {.type = array.type, .array = array};
-    }
-}
 template <class A>
 auto epilogue_operand(const EpilogueSource& source, std::size_t number) {
     if constexpr (std::is_arithmetic_v<A>)
@@ -150,7 +113,7 @@ EpilogueFunction epilogue_function(F f, std::index_sequence<number...>) {
 template <class F, class... A>
 Epilogue epilogue(std::string name, F f, const A&... arguments) {
     return {std::move(name),
-            {detail::epilogue_argument(arguments)...},
+            {detail::given_argument(arguments)...},
             detail::epilogue_function<F, A...>(std::move(f), std::index_sequence_for<A...>{})};
 }
 

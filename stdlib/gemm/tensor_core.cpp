@@ -371,7 +371,7 @@ void Gemm::add_epilogue(Arguments& to) const {
     if (options_.bias) to.add_array(*options_.bias);
     if (residual_) to.add(*residual_);
     for (std::size_t i = 0; i < kernel_.epilogue.parameters().size(); ++i) {
-        const EpilogueArgument& argument = options_.epilogue->arguments[i];
+        const GivenArgument& argument = options_.epilogue->arguments[i];
         if (!argument.array)
             to.add_number(argument.type, argument.bits);
         else if (kernel_.epilogue.parameters()[i].is_by_place)

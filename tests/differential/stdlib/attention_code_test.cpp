@@ -113,6 +113,29 @@ TEST_CASE("attention: kernels by wgmma are assembled without spills and warnings
     });
 }
 
+TEST_CASE("attention: kernels with functions of one's own are assembled without spills and warnings") {
+    if (tests::skip_without_ptxas()) return;
+    const auto device = runtime::Device::open({.device = "emulator"});
+    const auto slopes = device.buffer<float>(8);
+    const OwnAttention own(
+        scores(
+            "alibi",
+            [](auto score, auto at, auto slopes) { return score - slopes[at.head] * cast<f32>(at.query - at.key); },
+            slopes),
+        sees(
+            "window", [](auto at, auto window) { return (at.key <= at.query) & (at.key > at.query - window); }, 128),
+        [](const std::string& message, std::string_view) { FAIL(message); });
+    const auto check = [](const auto& is, const char* target) {
+        const auto report = tests::assemble(compile(is.handle().ast(), {.target = target}).ptx, target);
+        INFO(is.name() << ", for " << target << "\n" << report.log);
+        CHECK(report.clean());
+    };
+    check(AttentionKernel{.type = ir::Type::BF16, .head_dim = 64, .queries = 128, .own = own}, "sm_80");
+    check(AttentionKernel{.type = ir::Type::BF16, .head_dim = 128, .queries = 64, .own = own}, "sm_80");
+    check(WgmmaAttentionKernel{.type = ir::Type::BF16, .head_dim = 64, .groups = 3, .own = own}, "sm_90a");
+    check(WgmmaAttentionKernel{.type = ir::Type::BF16, .head_dim = 128, .groups = 2, .own = own}, "sm_90a");
+}
+
 TEST_CASE("attention: by wgmma, the softmax is between a tile's scores and the wait for the sums") {
     each_wgmma_kernel([](const WgmmaAttentionKernel& is) {
         INFO(is.name() << ", " << is.groups << " warpgroups");

@@ -139,12 +139,11 @@ TEST_CASE("docs/testing.md: what the emulator finds in a kernel") {
         });
     };
     const auto reverse = reverse_kernel(true);
-    REQUIRE_THAT(
-        [&](const Device& device) {
-            Buffer<float> x = device.upload(std::vector<float>(128, 1));
-            device.launch(reverse, grid(128, 128), x);
-        },
-        testing::has_no_findings());
+REQUIRE_THAT([&](const Device& device) {
+                 Buffer<float> x = device.upload(std::vector<float>(128, 1));
+                 device.launch(reverse, grid(128, 128), x);
+             },
+             testing::has_no_findings());
     const auto races = reverse_kernel(false);
     const auto found = testing::findings_in([&](const Device& device) {
         Buffer<float> x = device.upload(std::vector<float>(128, 1));
@@ -155,10 +154,7 @@ TEST_CASE("docs/testing.md: what the emulator finds in a kernel") {
     const testing::HasNoFindings matcher = testing::has_no_findings();
     CHECK(!matcher.match([](const Device&) {}));
     CHECK_THAT(matcher.describe(), tests::contains("nothing was launched"));
-    CHECK(!matcher.match([&](const Device& device) {
-        Buffer<float> x = device.upload(std::vector<float>(3));
-        device.launch(reverse, grid(128, 128), x);
-    }));
+    CHECK(!matcher.match([&](const Device& device) { Buffer<float> x = device.upload(std::vector<float>(3)); device.launch(reverse, grid(128, 128), x); }));
 }
 
 std::string run_cse(const std::string& input) { return input; }
@@ -175,7 +171,7 @@ TEST_CASE("docs/testing.md: the PTX of a kernel against a file") {
     unsetenv("IKAT_BLESS");
     const auto result = ikat::golden::compare(file, ikat::golden::ptx(scale));
     INFO(result.message);
-    CHECK(result.passed);  // IKAT_BLESS=1 in the environment rewrites the file
+    CHECK(result.passed);               // IKAT_BLESS=1 in the environment rewrites the file
     std::filesystem::remove_all(folder);
 }
 
