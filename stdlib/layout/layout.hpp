@@ -41,9 +41,10 @@ const ScatterKernel<T>& kv_scatter_kernel();
 extern const Recipe transpose_recipe, rope_recipe, kv_scatter_recipe;
 /// y[..., column, row] = x[..., row, column]: matrices of any pitches, whose planes are any distance apart.
 void transpose(const Queue& queue, const TensorView& x, const MutableTensorView& y);
-/// x is tokens×heads×head_dim, which may be any part of rows of Q, K and V; positions has a std::uint32_t for each token.
-void rope(const Queue& queue, Rope form, const MutableTensorView& x, const TensorView& positions,
-          std::uint32_t rotary, float base, bool backward = false);
+/// x is tokens×heads×head_dim, which may be any part of rows of Q, K and V; positions has a std::uint32_t for each
+/// token.
+void rope(const Queue& queue, Rope form, const MutableTensorView& x, const TensorView& positions, std::uint32_t rotary,
+          float base, bool backward = false);
 /// Row t of x to row slots[t] of the cache, where there is such a row; slots are std::uint32_t. Rows are what is behind
 /// the first dimension, as in tokens×heads×head_dim; their elements follow each other, rows are any distance apart.
 void kv_scatter(const Queue& queue, const TensorView& x, const TensorView& slots, const MutableTensorView& cache);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantised weights with special scales, bit for bit; activations with special values; the functions on buffers.
-#include "stdlib/gemm/gemv.hpp"
 #include "stdlib/quantised/quantised.hpp"
+#include "stdlib/gemm/gemv.hpp"
 
 #include <algorithm>
 #include <bit>
