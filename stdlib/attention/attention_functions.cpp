@@ -83,13 +83,14 @@ NamedFunction attention_function(const AttentionName& is) {
     const HeadsShape of_k =
         is.has_offsets ? HeadsShape{"[kv_heads] keys head_dim", "keys kv_heads head_dim"}
                        : HeadsShape{"[sequences] [kv_heads] keys head_dim", "[sequences] keys kv_heads head_dim"};
-    const std::string_view of_log_sum = is.has_offsets ? "[heads] queries" : "[sequences] [heads] queries";
+    const OperandShape of_log_sum =
+        is.has_offsets ? OperandShape("[heads] queries") : OperandShape("[sequences] [heads] queries");
     out.arrays = {of_q.array("Q", is.type, is.is_in_rows), of_k.array("K", is.type, is.is_in_rows),
                   of_k.array("V", is.type, is.is_in_rows)};
     if (is.has_bias)
-        out.arrays.push_back(
-            {"bias", is.type,
-             is.has_offsets ? "[bias_heads] queries bias_keys" : "[bias_sequences] [bias_heads] queries keys"});
+        out.arrays.push_back({"bias", is.type,
+                              is.has_offsets ? OperandShape("[bias_heads] queries bias_keys")
+                                             : OperandShape("[bias_sequences] [bias_heads] queries keys")});
     if (is.has_offsets)
         for (const std::string_view name : {"query_offsets", "key_offsets"})
             out.arrays.push_back({name, ir::Type::U32, "offsets"});

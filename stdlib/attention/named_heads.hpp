@@ -9,7 +9,7 @@
 namespace ikat::stdlib {
 
 struct HeadsShape {
-    std::string_view heads_of_rows, rows_of_heads;
+    OperandShape heads_of_rows, rows_of_heads;
 
     constexpr NamedFunction::Array array(std::string_view name, ir::Type type, bool is_in_rows) const {
         NamedFunction::Array out{name, type, is_in_rows ? rows_of_heads : heads_of_rows};

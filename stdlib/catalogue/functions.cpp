@@ -15,25 +15,6 @@
 namespace ikat::stdlib {
 namespace {
 
-struct ExtentName {
-    std::string_view name;
-    bool is_optional;
-};
-
-/// "[planes] m k" as three names.
-std::vector<ExtentName> names_of_extents(std::string_view shape) {
-    std::vector<ExtentName> out;
-    while (!shape.empty()) {
-        const std::size_t end = std::min(shape.find(' '), shape.size());
-        std::string_view name = shape.substr(0, end);
-        const bool is_optional = name.starts_with('[');
-        if (is_optional) name = name.substr(1, name.size() - 2);
-        out.push_back({name, is_optional});
-        shape.remove_prefix(std::min(end + 1, shape.size()));
-    }
-    return out;
-}
-
 std::string joined(std::span<const std::uint64_t> extents) { return fmt::format("{}", fmt::join(extents, " x ")); }
 
 std::vector<std::string> words_of(std::string_view name) {
@@ -129,7 +110,7 @@ std::size_t FunctionSettings::one_of(std::string_view name, std::span<const std:
 }
 
 std::string NamedFunction::Array::pitch_setting() const {
-    return names_of_extents(shape).size() > row ? fmt::format("{}_pitch", name) : "";
+    return shape.names().size() > row ? fmt::format("{}_pitch", name) : "";
 }
 
 std::vector<std::string> NamedFunction::names_of_settings() const {
@@ -154,22 +135,19 @@ NamedExtents NamedFunction::extents(std::span<const std::optional<std::vector<st
     for (std::size_t i = 0; i < given.size(); ++i) {
         if (!given[i]) continue;
         const Array& array = arrays[i];
-        std::vector<ExtentName> names = names_of_extents(array.shape);
-        const auto first = std::ranges::find(names, false, &ExtentName::is_optional) - names.begin();
-        const std::size_t rank = given[i]->size();
-        if (rank > names.size() || rank < names.size() - std::size_t(first))
+        const std::size_t rank = given[i]->size(), most = array.shape.names().size();
+        if (rank > most || rank < most - array.shape.optional())
             throw Error(fmt::format("{}: '{}' has a shape of rank {}, {}", name, array.name, rank, joined(*given[i])),
-                        fmt::format("'{}' is {}", array.name, shape_text(array.shape)));
-        names.erase(names.begin(), names.end() - std::ptrdiff_t(rank));
+                        fmt::format("'{}' is {}", array.name, array.shape.text()));
         for (std::size_t d = 0; d < rank; ++d) {
-            const std::string_view of = names[d].name;
+            const std::string_view of = array.shape.names()[most - rank + d];
             const auto [known, is_new] = out.try_emplace(std::string(of), (*given[i])[d]);
             const std::string_view earlier = said_by.try_emplace(of, array.name).first->second;
             if (known->second != (*given[i])[d])
-                throw Error(fmt::format("{}: '{}' is {}, so {} is {}, but by '{}' it is {}", name, array.name,
-                                        joined(*given[i]), of, (*given[i])[d], earlier, known->second),
-                            fmt::format("'{}' is {}; `ikat kernels {}` has all shapes", array.name,
-                                        shape_text(array.shape), name));
+                throw Error(
+                    fmt::format("{}: '{}' is {}, so {} is {}, but by '{}' it is {}", name, array.name,
+                                joined(*given[i]), of, (*given[i])[d], earlier, known->second),
+                    fmt::format("'{}' is {}; `ikat kernels {}` has all shapes", array.name, array.shape.text(), name));
         }
     }
     return out;
@@ -177,12 +155,13 @@ NamedExtents NamedFunction::extents(std::span<const std::optional<std::vector<st
 
 std::vector<std::uint64_t> NamedFunction::shape(const Array& array, const NamedExtents& extents) const {
     std::vector<std::uint64_t> out;
-    for (const ExtentName& each : names_of_extents(array.shape)) {
-        const auto found = extents.find(each.name);
+    const auto names = array.shape.names();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const auto found = extents.find(names[i]);
         if (found != extents.end())
             out.push_back(found->second);
         else
-            IKAT_ASSERT(each.is_optional, "the extents of an output are those of inputs");
+            IKAT_ASSERT(i < array.shape.optional(), "the extents of an output are those of inputs");
     }
     return out;
 }
@@ -207,15 +186,6 @@ std::vector<std::uint64_t> NamedFunction::pitches(const Array& array, std::span<
             pitch = *of_rows;
         }
         if (d > 0) out[d - 1] = pitch;
-    }
-    return out;
-}
-
-std::string shape_text(std::string_view shape) {
-    std::string out;
-    for (const ExtentName& each : names_of_extents(shape)) {
-        if (!out.empty()) out += out.ends_with(']') ? " " : " x ";
-        out += each.is_optional ? fmt::format("[{} x]", each.name) : std::string(each.name);
     }
     return out;
 }

@@ -81,8 +81,8 @@ NamedFunction gemm_function(const TensorKernel& is) {
     const ir::Type of_c = is.type == ir::Type::I8 ? ir::Type::I32 : is.type;
     const bool a = is.a == MatrixOrder::Rows, b = is.b == MatrixOrder::Rows;
     NamedFunction out{.name = is.name(), .family = &gemm_family, .formula = formula(is), .call = call(is)};
-    out.arrays = {{"A", is.type, a ? "[planes] m k" : "[planes] k m"},
-                  {"B", is.type, b ? "[planes] k n" : "[planes] n k"}};
+    out.arrays = {{"A", is.type, a ? OperandShape("[planes] m k") : OperandShape("[planes] k m")},
+                  {"B", is.type, b ? OperandShape("[planes] k n") : OperandShape("[planes] n k")}};
     if (is.has_bias) out.arrays.push_back({"bias", of_c, "n"});
     if (is.has_residual) out.arrays.push_back({"residual", of_c, "[planes] m n"});
     out.arrays.push_back({"C", of_c, "[planes] m n", true, "beta"});

@@ -16,6 +16,7 @@
 #include "codegen/support/diagnostic.hpp"
 #include "runtime/device.hpp"
 #include "runtime/tensor_view.hpp"
+#include "stdlib/spec/shape.hpp"
 
 namespace ikat::stdlib {
 
@@ -44,7 +45,7 @@ public:
     struct Array {
         std::string_view name;
         ir::Type type;
-        std::string_view shape;  // "[planes] m k": the names of its extents; those in brackets may be left out
+        OperandShape shape;
         bool is_written = false;
         std::string_view read_if{};  // if it is written: the setting that makes it read, too, unless it is 0
         std::size_t row = 1;         // how many of its last extents are a row
@@ -92,9 +93,6 @@ public:
     std::vector<std::uint64_t> pitches(const Array& array, std::span<const std::uint64_t> shape,
                                        const FunctionSettings& settings) const;
 };
-
-/// "[planes x] m x k" for "[planes] m k".
-std::string shape_text(std::string_view shape);
 
 std::span<const NamedFunction::Family* const> function_families();
 

@@ -5,7 +5,7 @@
 //     constexpr Operands of_layernorm{{"x", "... columns"}, {"gamma", "columns"}, {"y", "... columns", Access::Out}};
 //
 // Extents of one name are equal. "..." stands for any dimensions before, of the same extents in all arrays that have
-// it. An array without a shape may have any.
+// it. Names in brackets, which come first, may be left out: "[planes] m k". An array without a shape may have any.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -29,38 +29,40 @@ public:
 
     /// Any.
     constexpr OperandShape() = default;
-    /// Names with spaces between them, after "..." or not. In a constant, what is no shape does not compile.
-    constexpr OperandShape(const char* text) : text_(text) {
-        for (std::string_view rest = text_; !rest.empty();) {
+    /// Names with spaces between them, after "..." or not. What is no shape does not compile.
+    consteval OperandShape(const char* text) {
+        for (std::string_view rest = text; !rest.empty();) {
             const std::size_t end = std::min(rest.find(' '), rest.size());
             add(rest.substr(0, end));
             rest.remove_prefix(std::min(end + 1, rest.size()));
         }
     }
 
-    constexpr bool is_any() const { return text_.empty(); }
+    constexpr bool is_any() const { return count_ == 0 && !has_more_; }
     constexpr bool has_more() const { return has_more_; }
     constexpr std::span<const std::string_view> names() const { return {names_.data(), count_}; }
+    /// How many of the names may be left out, the first ones.
+    constexpr std::size_t optional() const { return optional_; }
     /// Of the name; names().size() if there is none.
     constexpr std::size_t position(std::string_view name) const {
         std::size_t at = 0;
         while (at < count_ && names_[at] != name) ++at;
         return at;
     }
-    /// "... x columns"; "any shape" for "..." alone.
-    std::string text() const {
-        if (has_more_ && count_ == 0) return "any shape";
-        std::string out;
-        for (const char c : text_) c == ' ' ? out += " x " : out += c;
-        return out;
-    }
+    /// "... x columns", "[planes x] m x k"; "any shape" for "..." alone.
+    std::string text() const;
 
 private:
     constexpr void add(std::string_view word) {
         if (word == "...") {
-            if (count_ != 0 || has_more_) throw "'...' stands before the names";
+            if (count_ != 0 || has_more_) throw "'...' comes before the names";
             has_more_ = true;
             return;
+        }
+        if (word.starts_with('[') && word.ends_with(']')) {
+            if (optional_ != count_ || has_more_) throw "names that may be left out come first, and without '...'";
+            ++optional_;
+            word = word.substr(1, word.size() - 2);
         }
         for (const char c : word)
             if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'))
@@ -70,9 +72,8 @@ private:
         names_[count_++] = word;
     }
 
-    std::string_view text_{};
     std::array<std::string_view, most_extents> names_{};
-    std::size_t count_ = 0;
+    std::size_t count_ = 0, optional_ = 0;
     bool has_more_ = false;
 };
 
@@ -95,6 +96,7 @@ public:
     constexpr Operands(std::initializer_list<ArrayOperand> list) {
         for (const ArrayOperand& operand : list) {
             if (count_ == most) throw "a function has at most five arrays";
+            if (operand.shape.optional() != 0) throw "an operand has all its extents, or '...'";
             for (const ArrayOperand& other : all())
                 if (other.name == operand.name) throw "two operands have one name";
             list_[count_++] = operand;

@@ -5,14 +5,6 @@
 
 namespace ikat::stdlib {
 
-void SizeCheck::equal(std::string_view a, std::uint64_t a_size, std::string_view b, std::uint64_t b_size) const {
-    if (a_size == b_size) return;
-    throw Error(
-        Diagnostic{.where = where,
-                   .message = fmt::format("{}: '{}' has {} elements and '{}' has {}", function, a, a_size, b, b_size),
-                   .hint = "both take part element by element: make them equally long"});
-}
-
 void SizeCheck::at_least(std::string_view name, std::uint64_t size, std::uint64_t wanted) const {
     if (size >= wanted) return;
     throw Error(

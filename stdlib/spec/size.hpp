@@ -13,8 +13,6 @@ struct SizeCheck {
     std::string_view function{};
     Location where{};
 
-    /// That two arrays have equally many elements.
-    void equal(std::string_view a, std::uint64_t a_size, std::string_view b, std::uint64_t b_size) const;
     /// That an array has at least `wanted` elements.
     void at_least(std::string_view name, std::uint64_t size, std::uint64_t wanted) const;
     /// That a u32 index reaches all elements; gives the size as a u32.

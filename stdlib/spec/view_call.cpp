@@ -112,6 +112,13 @@ private:
 
 }  // namespace
 
+std::string OperandShape::text() const {
+    if (has_more_ && count_ == 0) return "any shape";
+    std::string out;
+    for (std::size_t i = 0; i < optional_; ++i) out += fmt::format("[{} x] ", names_[i]);
+    return fmt::format("{}{}{}", out, has_more_ ? "... x " : "", fmt::join(names().subspan(optional_), " x "));
+}
+
 std::string Operands::shapes() const {
     std::string out;
     std::vector<std::string> done;

@@ -376,7 +376,7 @@ TEST_CASE("functions: extents") {
           }).contains("'B' is 4 x 6, so k is 6, but by 'A' it is 5"));
     CHECK(message_of([&] { extents({Shape{3}, Shape{4, 6}, {}}); }).contains("a shape of rank 1"));
     CHECK(message_of([&] { extents({Shape{1, 1, 3, 4}, Shape{4, 6}, {}}); }).contains("a shape of rank 4"));
-    CHECK(stdlib::shape_text("[planes] m k") == "[planes x] m x k");
+    CHECK(stdlib::OperandShape("[planes] m k").text() == "[planes x] m x k");
 }
 
 TEST_CASE("functions: pitches") {

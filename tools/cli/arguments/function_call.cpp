@@ -41,7 +41,7 @@ void check_array(const NamedFunction& function, const NamedFunction::Array& arra
                  const ParsedArgument& original) {
     const std::string what = fmt::format("argument '{}'", given.text);
     const std::string_view type = info(array.type).name;
-    const std::string shape = stdlib::shape_text(array.shape);
+    const std::string shape = array.shape.text();
     if (original.kind != Kind::Buffer)
         throw Error(fmt::format("{} is not an array, and '{}' of {} is one", what, array.name, function.name),
                     fmt::format("it is {}, {}: {}[]:@file.npy", type, shape, type));
@@ -176,7 +176,7 @@ std::string description(const NamedFunction& function) {
                            !array.is_written       ? "in"
                            : array.read_if.empty() ? "out"
                                                    : "inout",
-                           info(array.type).name, stdlib::shape_text(array.shape));
+                           info(array.type).name, array.shape.text());
     out += fmt::format(")\n{}\n\n{}\n", function.formula, function.family->document);
     for (const NamedFunction::Setting& setting : function.family->settings)
         out += fmt::format("--set {}=...: {}.\n", setting.name, setting.meaning);
