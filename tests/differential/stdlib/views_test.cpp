@@ -117,7 +117,7 @@ void check_rows(const runtime::Device& device, const Extents& extents, float bou
         y(device, Place::packed, extents, 3);
     f(x.view(), second.view(), y.view());
     const auto want = y.elements(), want_second = second.elements();
-    for (const Place of_x : places)
+    for (const Place of_x : {Place::packed, Place::aligned, Place::odd, Place::permuted})
         for (const Place of_y : places) {
             INFO("places " << int(of_x) << " and " << int(of_y));
             Placed<T> a(device, of_x, extents, 1), b(device, of_y, extents, 2), c(device, of_y, extents, 3);
@@ -268,9 +268,11 @@ TEST_CASE("matrices and heads of views") {
                 stdlib::transpose(queue, of_rows, of_turned);
                 CHECK(of_turned.elements() == turned.elements());
                 const Placed<T> of_tokens(device, place, {3, 2 * columns}, 7),
-                    of_cache(device, place, {4, 2 * columns}, 8);
+                    of_cache(device, place, {4, 2 * columns}, 8), between(device, place, {4, 2 * columns}, 8);
                 stdlib::kv_scatter(queue, of_tokens, slots, of_cache);
                 CHECK(of_cache.elements() == cache.elements());
+                stdlib::kv_scatter(queue, tokens, slots, between);
+                CHECK(between.elements() == cache.elements());
                 CHECK(of_y.changed_gaps() + of_z.changed_gaps() + of_turned.changed_gaps() + of_cache.changed_gaps() ==
                       0);
             }
