@@ -5,10 +5,10 @@
 //
 //     constexpr Recipe softmax_recipe{
 //         .call = "softmax(queue, x, y)",
-//         .operands = {{"x", "... columns"}, {"y", "... columns", Access::Out}},
 //         .kernels = {{.summary = "softmax of each row, a warp per row: for up to 1024 columns",
 //                      .instances = IKAT_FLOATS(softmax_warp<T>()),                      f32, f16 and bf16
 //                      .grid = rows_to<WarpGroup>, .most_columns = 1024}, ...},
+//         .operands = {{"x", "... columns"}, {"y", "... columns", Access::Out}},
 //         .shapes = "x: rows columns, y: rows columns", ...};
 //
 //     void softmax(const Queue& queue, const TensorView& x, const MutableTensorView& y) {
