@@ -173,15 +173,21 @@ void Steps::launch(const KernelHandle& kernel, const Grid& grid, std::initialize
     launch(kernel, grid, list);
 }
 
-void run(const Queue& queue, const Recipe& recipe, const Variant& variant, const KernelHandle& handle,
-         std::span<const FunctionOperand> operands, const WorkspaceSlice& workspace) {
+namespace {
+
+/// The arguments of a kernel. Throws Error for those that do not fit it.
+std::vector<runtime::Argument> arguments_of(const Queue& queue, const KernelHandle& handle,
+                                            std::span<const FunctionOperand> operands) {
     const Location where = queue.where();
-    std::vector<runtime::Argument> arguments;
+    std::vector<runtime::Argument> out;
     for (const FunctionOperand& operand : operands)
-        arguments.push_back(operand.as_argument(handle.info(), arguments.size(), where));
-    const Call call(handle.info(), arguments, 0, {recipe.function(), where});
-    runtime::check_arguments(call.kernel(), arguments, where);
-    if (recipe.check) recipe.check(call);
+        out.push_back(operand.as_argument(handle.info(), out.size(), where));
+    runtime::check_arguments(handle.info(), out, where);
+    return out;
+}
+
+void launch(const Queue& queue, const Recipe& recipe, const Variant& variant, const KernelHandle& handle,
+            const Call& call, const WorkspaceSlice& workspace) {
     Steps steps(queue, recipe, call, handle, workspace);
     if (recipe.steps)
         recipe.steps(steps);
@@ -189,20 +195,26 @@ void run(const Queue& queue, const Recipe& recipe, const Variant& variant, const
         steps.launch(variant.grid(call));
 }
 
+}  // namespace
+
+void run(const Queue& queue, const Recipe& recipe, const Variant& variant, const KernelHandle& handle,
+         std::span<const FunctionOperand> operands, const WorkspaceSlice& workspace) {
+    const std::vector<runtime::Argument> arguments = arguments_of(queue, handle, operands);
+    const Call call(handle.info(), arguments, 0, {recipe.function(), queue.where()});
+    if (recipe.check) recipe.check(call);
+    launch(queue, recipe, variant, handle, call, workspace);
+}
+
 void run(const Queue& queue, const Recipe& recipe, std::size_t kernel,
          std::initializer_list<FunctionOperand> operands) {
-    const Location where = queue.where();
     const Variant& variant = recipe.kernels[kernel];
     const KernelHandle& handle = variant.instances[0]();
-    std::vector<runtime::Argument> arguments;
-    for (const FunctionOperand& operand : operands)
-        arguments.push_back(operand.as_argument(handle.info(), arguments.size(), where));
-    const Call call(handle.info(), arguments, 0, {recipe.function(), where});
-    runtime::check_arguments(call.kernel(), arguments, where);
+    const std::vector<runtime::Argument> arguments = arguments_of(queue, handle, operands);
+    const Call call(handle.info(), arguments, 0, {recipe.function(), queue.where()});
     const Sizes sizes = checked_sizes(recipe, variant, call);
     check_buffers(call, sizes);
     check_memory(call);
-    if (!writes_nothing(call, sizes)) run(queue, recipe, variant, handle, operands);
+    if (!writes_nothing(call, sizes)) launch(queue, recipe, variant, handle, call, {});
 }
 
 }  // namespace ikat::stdlib
