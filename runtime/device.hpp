@@ -10,7 +10,6 @@
 // A kernel that fails while it runs is a KernelError; all other mistakes are an Error.
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,7 +27,7 @@ struct CompileOptions;
 }
 
 namespace ikat::emulator {
-class Suppressions;
+struct SharedSuppressions;
 }
 
 namespace ikat::runtime {
@@ -66,7 +65,7 @@ struct OpenOptions {
     std::vector<emulator::LaunchTraffic>* traffic = nullptr;  // the traffic of each launch is appended here
     std::vector<emulator::Coverage>* coverage = nullptr;      // what has been checked in each launch
     // Those of the file, to ask which have been used.
-    std::shared_ptr<emulator::Suppressions>* suppressed = nullptr;
+    emulator::SharedSuppressions* suppressed = nullptr;
 };
 
 /// A GPU or the emulator, opened. Launches and copies wait for their end, and throw Error, or KernelError for what a

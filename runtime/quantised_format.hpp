@@ -2,7 +2,6 @@
 // GGML's formats of quantised weights: a row is whole blocks, each of some weights in some bytes.
 #pragma once
 #include <cstdint>
-#include <iterator>
 #include <string_view>
 
 namespace ikat::runtime {

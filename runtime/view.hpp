@@ -8,7 +8,6 @@
 //     device.launch(k, grid, x.view(rows, columns).pitched(p)); p elements from one row to the next
 //     device.launch(k, grid, x.view(planes, rows, columns));
 #pragma once
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -87,8 +86,8 @@ public:
         detail::check_pieces(length, extents_.back());
         std::array<std::uint64_t, rank + 1> extents;
         std::array<std::uint64_t, rank> pitches;
-        std::copy(extents_.begin(), extents_.end(), extents.begin());
-        std::copy(pitches_.begin(), pitches_.end(), pitches.begin());
+        for (std::size_t i = 0; i < extents_.size(); ++i) extents[i] = extents_[i];
+        for (std::size_t i = 0; i < pitches_.size(); ++i) pitches[i] = pitches_[i];
         extents[rank - 1] = extents_.back() / length;
         extents[rank] = pitches[rank - 1] = length;
         return BufferView<T, rank + 1>(part_, extents, pitches);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/ir/access.hpp"
 #include "codegen/ir/op/effects.hpp"
 #include "codegen/ir/op/evaluate.hpp"
 #include "codegen/ir/op/memory.hpp"
@@ -91,9 +92,6 @@ struct Definition {
     std::uint32_t position = 0;
     bool operator==(const Definition&) const = default;
 };
-
-enum class Access : std::uint8_t { Value, In, Out, InOut };  // Value: a scalar
-inline constexpr std::string_view access_names[] = {"", "in", "out", "inout"};
 
 struct Parameter {
     std::string name;

@@ -83,7 +83,7 @@ emulator::HostOptions emulator_options(const OpenOptions& options) {
         if (!in.is_open() || in.bad())
             throw Error(fmt::format("cannot read the suppressions in '{}'", file), "docs/emulator.md has their form");
         out.suppressions = std::make_shared<emulator::Suppressions>(text, file);
-        if (options.suppressed) *options.suppressed = out.suppressions;
+        if (options.suppressed) options.suppressed->file = out.suppressions;
     }
     out.warning = [to = options.warnings](const Diagnostic& warning) {
         const std::string text = to_string(warning) + "\n";

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "codegen/pipeline/compile.hpp"
+#include "stdlib/attention/attention_kernels.hpp"
 #include "stdlib/attention/call.hpp"
+#include "stdlib/attention/wgmma_kernels.hpp"
 #include "stdlib/spec/kernel_arguments.hpp"
 
 namespace ikat::stdlib {

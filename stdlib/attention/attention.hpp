@@ -11,9 +11,7 @@
 #include <type_traits>
 
 #include "runtime/tensor_view.hpp"
-#include "stdlib/attention/attention_kernels.hpp"
 #include "stdlib/attention/own_scores.hpp"
-#include "stdlib/attention/wgmma_kernels.hpp"
 #include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {

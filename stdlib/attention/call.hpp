@@ -10,6 +10,7 @@
 
 #include "runtime/launch/roles.hpp"
 #include "stdlib/attention/attention.hpp"
+#include "stdlib/attention/own_attention.hpp"
 #include "stdlib/spec/kernel_arguments.hpp"
 
 namespace ikat::stdlib {

@@ -7,7 +7,6 @@
 // Extents of one name are equal. "..." stands for any dimensions before, of the same extents in all arrays that have
 // it. Names in brackets, which come first, may be left out: "[planes] m k". An array without a shape may have any.
 #pragma once
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <initializer_list>
@@ -15,7 +14,8 @@
 #include <string>
 #include <string_view>
 
-#include "codegen/ir/function.hpp"
+#include "codegen/ir/access.hpp"
+#include "codegen/ir/type.hpp"
 #include "runtime/tensor_view.hpp"
 
 namespace ikat::stdlib {
@@ -31,11 +31,10 @@ public:
     constexpr OperandShape() = default;
     /// Names with spaces between them, after "..." or not. What is no shape does not compile.
     consteval OperandShape(const char* text) {
-        for (std::string_view rest = text; !rest.empty();) {
-            const std::size_t end = std::min(rest.find(' '), rest.size());
+        std::string_view rest = text;
+        for (std::size_t end; (end = rest.find(' ')) != rest.npos; rest.remove_prefix(end + 1))
             add(rest.substr(0, end));
-            rest.remove_prefix(std::min(end + 1, rest.size()));
-        }
+        if (!rest.empty()) add(rest);
     }
 
     constexpr bool is_any() const { return count_ == 0 && !has_more_; }

@@ -11,6 +11,8 @@
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/ptxas.hpp"
 #include "stdlib/attention/attention.hpp"
+#include "stdlib/attention/attention_kernels.hpp"
+#include "stdlib/attention/wgmma_kernels.hpp"
 #include "tests/catch.hpp"
 #include "tests/ptxas.hpp"
 

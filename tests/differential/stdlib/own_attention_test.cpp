@@ -3,7 +3,7 @@
 // and mistakes.
 #include <ikat/ikat.hpp>
 
-#include "stdlib/attention/own_attention.hpp"
+#include "stdlib/attention/attention_kernels.hpp"
 #include "tests/differential/stdlib/own_attention.hpp"
 #include "tests/message.hpp"
 

@@ -38,7 +38,7 @@ struct Outcome {
     std::string said;
     std::uint32_t flag = 0, sum = 0;
     std::vector<emulator::Coverage> coverage;
-    std::shared_ptr<emulator::Suppressions> suppressed;
+    emulator::SharedSuppressions suppressed;
 };
 
 Outcome run(OpenOptions options, bool traps, bool allocates = false) {
@@ -133,8 +133,8 @@ TEST_CASE("known findings do not end a launch, and say whether they were used") 
     const OpenOptions once{.schedule = "0", .check = "races", .suppressions = file, .schedules = 1};
     const Outcome out = run(once, false);
     CHECK(out.said == "");
-    REQUIRE(out.suppressed);
-    const std::vector<Diagnostic> unused = out.suppressed->unused();
+    REQUIRE(out.suppressed.file);
+    const std::vector<Diagnostic> unused = out.suppressed.file->unused();
     REQUIRE(unused.size() == 2);
     CHECK_THAT(to_string(unused[0]),
                contains(file + ":5:1: warning: nothing was found that this suppresses: races lags.ptx:13"));

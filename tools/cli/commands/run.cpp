@@ -140,7 +140,7 @@ private:
     void print_verdict(Verdict& verdict) const {
         verdict.findings.insert(verdict.findings.begin(), warnings_.begin(), warnings_.end());
         verdict.coverage = coverage_;
-        if (suppressed_) verdict.unused = suppressed_->unused();
+        if (suppressed_.file) verdict.unused = suppressed_.file->unused();
         std::fflush(stderr);
         write_text({}, render(verdict, *options_.verdict));
     }
@@ -182,7 +182,7 @@ private:
     Traffic traffic_;
     std::vector<Diagnostic> warnings_;
     std::vector<emulator::Coverage> coverage_;
-    std::shared_ptr<emulator::Suppressions> suppressed_;
+    emulator::SharedSuppressions suppressed_;
 };
 
 void Run::prepare(const LaunchOptions& options, std::size_t first) {

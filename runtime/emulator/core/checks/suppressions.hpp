@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,11 @@ private:
     };
     std::string name_;
     std::deque<Line> lines_;
+};
+
+/// Those of a device, for what outlives it.
+struct SharedSuppressions {
+    std::shared_ptr<Suppressions> file{};
 };
 
 }  // namespace ikat::emulator
