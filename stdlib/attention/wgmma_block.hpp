@@ -76,7 +76,8 @@ public:
     }
 
     void run() {
-        warp_specialised<groups, groups == 3 ? 32 : 24>([&] { copy(); }, [&](const auto& group) { attend(group); });
+        warp_specialised<groups, groups == 3 ? 32 : 24>([&] { copy(); },
+                                                        [&](const auto& group) { Multiplier(*this, group).run(); });
     }
 
 private:
@@ -133,105 +134,145 @@ private:
         }
     };
 
-    void attend(const U32& group) {
-        const bool has_other_factor = is_.has_cap || is_.has_bias || is_.own.has_scores();
-        const auto factor = value(has_other_factor ? exponent_of_capped(is_.has_wide_cap) : with_.factor);
+    /// What a warpgroup makes of its queries.
+    struct Rows {
+        Rows(const WgmmaWork& of, const U32& first) : work(of), first_query(first), sums(0.0f) {}
+
+        const WgmmaWork& work;
+        U32 first_query;
+        Sums sums;
+        Softmax softmax;
+        Weights weights;
+    };
+
+    /// A warpgroup that multiplies. While the sums of one tile of keys are on their way, so are the scores of the next.
+    class Multiplier {
         using Left = WarpgroupFactor<OfScores, Queries, Major::K>;
         using Right = WarpgroupFactor<OfScores, Keys, Major::K>;
         using Values = WarpgroupFactor<OfValues, Keys, Major::MN>;
-        const Left left(queries_, 0u);
-        const Right right(kv_, 0u);
-        const Values values(kv_, 0u);
-        const auto all_own_queries = left.of(queries_[group]);
-        std::optional<Turns<groups>> turns;
-        if constexpr (groups > 1 && d <= 128) turns.emplace(group);
-        RingPlace<tile.stages> at;
-        RingPlace<1> of_queries;
-        works_.each([&](const WgmmaWork& work) {
-            const auto first_query = value(work.first_query + group * 64u);
-            Sums sums(0.0f);
-            Softmax softmax;
-            // Where the stage is, is computed before the fence: behind it, only products use registers.
-            const auto begin_scores = [&](Scores& scores) {
-                const auto of_keys = right.of(kv_[at.stage()]);
-                // Sixteen descriptors, if they were kept throughout the loop, would take registers that are not there.
-                const auto own_queries = d == 256 ? left.of(queries_[value(warp_uniform(group))]) : all_own_queries;
-                wgmma_fence();
-                for (std::uint32_t step = 0; step < d / 16; ++step) {
-                    const auto a = Left::further_on(own_queries, step);
-                    const auto b = Right::further_on(of_keys, step);
-                    wgmma(scores, a, b, step > 0);
-                }
-                wgmma_commit();
-            };
-            const auto begin_sums = [&](const Weights& weights) {
-                const auto of_values = values.of(kv_[at.stage()]);
-                wgmma_fence();
-                for (std::uint32_t step = 0; step < keys / 16; ++step)
-                    wgmma(sums, weights.fragments[step], Values::further_on(of_values, step));
-                wgmma_commit();
-            };
-            const auto weigh = [&](Scores& scores, Softmax::Step& step, const U32& number) {
-                WarpgroupRows<Scores> rows(scores);
-                const ScoresPlace place{first_query, value(number * keys), 64, keys};
-                finish_scores<Softmax>(rows, is_, with_, work, work.own, place,
-                                       [&](std::uint32_t r) { return query_of_lane(first_query, r); });
-                softmax.begin(step, rows, factor);
-                softmax.weigh(step, rows, factor);
-            };
-            queries_ring_.wait(of_queries);
-            of_queries.next();
-            Weights weights;
-            Scores first_scores;
-            Softmax::Step first_step;
-            ring_.wait(at);
-            begin_scores(first_scores);
-            wgmma_wait<0>();
-            ring_.free(at.stage());
-            at.next();
-            weigh(first_scores, first_step, work.begin);
-            ring_.wait(at);
-            weights.take(first_scores);
 
-            const auto take = [&](const U32& number) {
-                Scores scores;
-                Softmax::Step step;
-                const auto stage_of_keys = at.stage();
-                if (turns) turns->wait();
-                begin_scores(scores);
-                at.next();
-                const auto stage_of_values = at.stage();
-                ring_.wait(at);
-                begin_sums(weights);
-                if (turns) turns->pass();
-                wgmma_wait<1>();
-                ring_.free(stage_of_keys);
-                weigh(scores, step, value(number));
-                // For the next product already here, behind the softmax: nothing else would keep ptxas from waiting for
-                // the sums before it.
-                at.next();
-                ring_.wait_behind(at, softmax.zero_behind_weights());
-                wgmma_wait<0>();
-                ring_.free(stage_of_values);
-                WarpgroupRows<Sums> rows(sums);
-                softmax.rescale(step, rows);
-                weights.take(scores);
-            };
-            if (is_.own.has_sight())
-                works_.each_behind_first(work, [&](const U32& number, const U32&) { take(number); });
+    public:
+        Multiplier(const WgmmaAttentionBlock& block, const U32& group)
+            : block_(block),
+              group_(group),
+              factor_(block.factor()),
+              left_(block.queries_, 0u),
+              right_(block.kv_, 0u),
+              values_(block.kv_, 0u),
+              queries_(left_.of(block.queries_[group])) {
+            if constexpr (groups > 1 && d <= 128) turns_.emplace(group);
+        }
+
+        void run() {
+            block_.works_.each([&](const WgmmaWork& work) {
+                Rows rows(work, value(work.first_query + group_ * 64u));
+                attend(rows);
+                block_.store(rows.sums, work, rows.first_query, group_);
+                if (block_.is_.has_log_sum) block_.store(rows.softmax, work, rows.first_query);
+            });
+            if (turns_) turns_->finish();
+            if_(thread_id().x % 128u == 0u, [&] { bulk_wait<0>(); });
+        }
+
+    private:
+        void attend(Rows& rows) {
+            block_.queries_ring_.wait(of_queries_);
+            of_queries_.next();
+            take_first(rows);
+            if (block_.is_.own.has_sight())
+                block_.works_.each_behind_first(rows.work, [&](const U32& number, const U32&) { take(rows, number); });
             else
-                for (auto number : range(work.begin + 1u, work.end)) take(number);
-            begin_sums(weights);
+                for (auto number : range(rows.work.begin + 1u, rows.work.end)) take(rows, value(number));
+            begin_sums(rows);
             wgmma_wait<0>();
-            ring_.free(at.stage());
-            at.next();
-            WarpgroupRows<Sums> rows(sums);
-            softmax.finish(rows);
-            store(sums, work, first_query, group);
-            if (is_.has_log_sum) store(softmax, work, first_query);
-        });
-        if (turns) turns->finish();
-        if_(thread_id().x % 128u == 0u, [&] { bulk_wait<0>(); });
+            block_.ring_.free(at_.stage());
+            at_.next();
+            WarpgroupRows<Sums> sums(rows.sums);
+            rows.softmax.finish(sums);
+        }
+
+        void take_first(Rows& rows) {
+            Scores scores;
+            Softmax::Step step;
+            block_.ring_.wait(at_);
+            begin_scores(scores);
+            wgmma_wait<0>();
+            block_.ring_.free(at_.stage());
+            at_.next();
+            weigh(rows, scores, step, rows.work.begin);
+            block_.ring_.wait(at_);
+            rows.weights.take(scores);
+        }
+
+        void take(Rows& rows, const U32& number) {
+            Scores scores;
+            Softmax::Step step;
+            const auto stage_of_keys = at_.stage();
+            if (turns_) turns_->wait();
+            begin_scores(scores);
+            at_.next();
+            const auto stage_of_values = at_.stage();
+            block_.ring_.wait(at_);
+            begin_sums(rows);
+            if (turns_) turns_->pass();
+            wgmma_wait<1>();
+            block_.ring_.free(stage_of_keys);
+            weigh(rows, scores, step, number);
+            // For the next product already here, behind the softmax: nothing else would keep ptxas from waiting for
+            // the sums before it.
+            at_.next();
+            block_.ring_.wait_behind(at_, rows.softmax.zero_behind_weights());
+            wgmma_wait<0>();
+            block_.ring_.free(stage_of_values);
+            WarpgroupRows<Sums> sums(rows.sums);
+            rows.softmax.rescale(step, sums);
+            rows.weights.take(scores);
+        }
+
+        // Where the stage is, is computed before the fence: behind it, only products use registers.
+        void begin_scores(Scores& scores) const {
+            const auto of_keys = right_.of(block_.kv_[at_.stage()]);
+            // Sixteen descriptors, if they were kept throughout the loop, would take registers that are not there.
+            const auto queries = d == 256 ? left_.of(block_.queries_[value(warp_uniform(group_))]) : queries_;
+            wgmma_fence();
+            for (std::uint32_t step = 0; step < d / 16; ++step) {
+                const auto a = Left::further_on(queries, step);
+                const auto b = Right::further_on(of_keys, step);
+                wgmma(scores, a, b, step > 0);
+            }
+            wgmma_commit();
+        }
+        void begin_sums(Rows& rows) const {
+            const auto of_values = values_.of(block_.kv_[at_.stage()]);
+            wgmma_fence();
+            for (std::uint32_t step = 0; step < keys / 16; ++step)
+                wgmma(rows.sums, rows.weights.fragments[step], Values::further_on(of_values, step));
+            wgmma_commit();
+        }
+        void weigh(Rows& rows, Scores& scores, Softmax::Step& step, const U32& number) const {
+            WarpgroupRows<Scores> of_scores(scores);
+            const ScoresPlace place{rows.first_query, value(number * keys), 64, keys};
+            finish_scores<Softmax>(of_scores, block_.is_, block_.with_, rows.work, rows.work.own, place,
+                                   [&](std::uint32_t r) { return query_of_lane(rows.first_query, r); });
+            rows.softmax.begin(step, of_scores, factor_);
+            rows.softmax.weigh(step, of_scores, factor_);
+        }
+
+        const WgmmaAttentionBlock& block_;
+        const U32& group_;
+        Leaf<float> factor_;
+        Left left_;
+        Right right_;
+        Values values_;
+        decltype(left_.of(std::declval<const TileStage<Queries>&>())) queries_;
+        std::optional<Turns<groups>> turns_;
+        RingPlace<tile.stages> at_;
+        RingPlace<1> of_queries_;
+    };
+
+    Leaf<float> factor() const {
+        const bool is_other = is_.has_cap || is_.has_bias || is_.own.has_scores();
+        return value(is_other ? exponent_of_capped(is_.has_wide_cap) : with_.factor);
     }
 
     /// The query of the lane's row r.
