@@ -19,7 +19,9 @@
 namespace ikat::bench {
 
 const std::string_view forms =
-    R"(  gemm_tensor_core TYPE PATH ORDERS M N K   TYPE: f16 bf16 tf32 i8; PATH: chosen mma_sync wgmma; ORDERS: nn nt tn tt
+    R"(  gemm_tensor_core TYPE PATH ORDERS M N K [tile TILE] [schedule SCHEDULE] [parts PARTS]
+                                            TYPE: f16 bf16 tf32 i8; PATH: chosen mma_sync wgmma; ORDERS: nn nt tn tt;
+                                            TILE: small medium large; SCHEDULE: block_per_tile persistent split stream_k
   gemm M N K
   gemv TYPE ROWS COLUMNS                    TYPE: f32 f16 bf16
   flash_attention TYPE PATH MASK HEAD_DIM SEQUENCES HEADS KV_HEADS QUERIES KEYS
@@ -92,18 +94,30 @@ struct Matrices {
     }
 };
 
+/// What a line says of the tiles behind the sizes, if it does.
+void read_tiles(Words& words, stdlib::GemmOptions& options) {
+    while (words.has_more()) switch (words.one_of("what follows the sizes", {"tile", "schedule", "parts"})) {
+            case 0: options.tile = stdlib::TileSize(1 + words.one_of("the tile", {"small", "medium", "large"})); break;
+            case 1:
+                options.schedule = stdlib::GemmSchedule(
+                    1 + words.one_of("the schedule", {"block_per_tile", "persistent", "split", "stream_k"}));
+                break;
+            default: options.parts = words.number("parts");
+        }
+}
+
 template <class T, class Sum>
 Case tensor_case(const Device& device, Words& words, bool tf32) {
     using stdlib::GemmPath, stdlib::MatrixOrder;
     const std::size_t path = words.one_of("the path", {"chosen", "mma_sync", "wgmma"});
     const std::size_t orders = words.one_of("the orders", {"nn", "nt", "tn", "tt"});
     const std::uint32_t m = words.number("m"), n = words.number("n"), k = words.number("k");
-    words.end();
     const bool a_is = orders >= 2, b_is = orders % 2 == 1;
-    auto data = std::make_shared<Matrices<T, Sum>>(device, m, n, k, a_is, b_is);
     stdlib::GemmOptions options{.a = a_is ? MatrixOrder::Columns : MatrixOrder::Rows,
                                 .b = b_is ? MatrixOrder::Columns : MatrixOrder::Rows,
                                 .path = GemmPath(path)};
+    read_tiles(words, options);
+    auto data = std::make_shared<Matrices<T, Sum>>(device, m, n, k, a_is, b_is);
     const auto a = a_is ? data->a.buffer.view(k, m) : data->a.buffer.view(m, k);
     const auto b = b_is ? data->b.buffer.view(n, k) : data->b.buffer.view(k, n);
     const auto c = data->c.view(m, n);

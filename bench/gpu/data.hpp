@@ -52,9 +52,10 @@ public:
         }
         fail(fmt::format("{} is {}, which is none of {}", what, text, fmt::join(names, ", ")));
     }
+    /// Whether there is another word.
+    bool has_more() { return (rest_ >> std::ws).good(); }
     void end() {
-        std::string more;
-        if (rest_ >> more) fail(fmt::format("'{}' is too much", more));
+        if (has_more()) fail(fmt::format("'{}' is too much", word("")));
     }
     [[noreturn]] void fail(std::string_view message) const {
         throw Error(fmt::format("case '{}': {}", line_, message), "bench_gpu --help shows the forms of cases");
