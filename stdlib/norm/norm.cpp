@@ -13,6 +13,9 @@ namespace {
 using Block = BlockGroup<256>;
 template <class T>
 constexpr int vectors_per_thread = 32 / lanes_of<T>;  // of a row that is kept in registers
+/// Of layernorm_plain: without it ptxas spills to fit one more block on a multiprocessor.
+template <class Group>
+constexpr std::uint32_t min_blocks = 1024 / Group::block;
 using F = Leaf<float>;
 
 F reciprocal_root(const auto& mean_of_squares, const auto& epsilon) {
@@ -61,10 +64,10 @@ void find_moments(Moments& out, bool centred, const auto& row, const u32& column
     out.factor = reciprocal_root(variance, epsilon * out.scale * out.scale);
 }
 
-template <class T>
+template <class T, class Group>
 void layernorm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma, const In<T>& beta, const Out<T>& y,
                   const f32& epsilon) {
-    with_row<Block, T, vectors_per_thread<T>>(x, places, [&](const auto& row) {
+    with_row<Group, T, vectors_per_thread<T>>(x, places, [&](const auto& row) {
         Moments of;
         find_moments(of, true, row, places.columns, epsilon);
         const F scale = value(of.scale), mean = value(of.mean), factor = value(of.factor);
@@ -77,9 +80,9 @@ void layernorm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma, c
     });
 }
 
-template <class T>
+template <class T, class Group>
 void layernorm_plain_of(const RowPlaces& places, const In<T>& x, const Out<T>& y, const f32& epsilon) {
-    with_row<Block, T, vectors_per_thread<T>>(x, places, [&](const auto& row) {
+    with_row<Group, T, vectors_per_thread<T>>(x, places, [&](const auto& row) {
         Moments of;
         find_moments(of, true, row, places.columns, epsilon);
         const F scale = value(of.scale), mean = value(of.mean), factor = value(of.factor);
@@ -101,16 +104,37 @@ void rmsnorm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma, con
     with_row<Group, T, vectors_per_thread<T>>(
         x, places, [&](const auto& row) { store_rmsnorm<T>(places, row, gamma, y, epsilon); });
 }
-template <class T>
+template <class T, class Group>
 void fused_residual_rmsnorm_of(const RowPlaces& places, const In<T>& x, const InOut<T>& residual, const In<T>& gamma,
                                const Out<T>& y, const f32& epsilon) {
-    with_sum_of_rows<Block, T, vectors_per_thread<T>>(
+    with_sum_of_rows<Group, T, vectors_per_thread<T>>(
         x, residual, places, [&](const auto& row) { store_rmsnorm<T>(places, row, gamma, y, epsilon); });
 }
 
 template <class T, class Group>
+LayernormKernel<T> make_layernorm(const char* name) {
+    return kernel(name_of<T>(name), params("x", "gamma", "beta", "y", "rows", "columns", "epsilon"),
+                  [](In<T> x, In<T> gamma, In<T> beta, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
+                      layernorm_of<T, Group>(RowPlaces(rows, columns), x, gamma, beta, y, epsilon);
+                  })
+        .require(aligned<16>("x"), aligned<16>("gamma"), aligned<16>("beta"), aligned<16>("y"))
+        .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
+        .require(at_least("gamma", "columns"), at_least("beta", "columns"))
+        .launch_bounds(Group::block);
+}
+template <class T, class Group>
+PlainNormKernel<T> make_layernorm_plain(const char* name) {
+    return kernel(name_of<T>(name), params("x", "y", "rows", "columns", "epsilon"),
+                  [](In<T> x, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
+                      layernorm_plain_of<T, Group>(RowPlaces(rows, columns), x, y, epsilon);
+                  })
+        .require(aligned<16>("x"), aligned<16>("y"))
+        .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
+        .launch_bounds(Group::block, min_blocks<Group>);
+}
+template <class T, class Group>
 RmsnormKernel<T> make_rmsnorm(const char* name) {
-    return kernel(name, params("x", "gamma", "y", "rows", "columns", "epsilon"),
+    return kernel(name_of<T>(name), params("x", "gamma", "y", "rows", "columns", "epsilon"),
                   [](In<T> x, In<T> gamma, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
                       rmsnorm_of<T, Group>(RowPlaces(rows, columns), x, gamma, y, epsilon);
                   })
@@ -118,55 +142,58 @@ RmsnormKernel<T> make_rmsnorm(const char* name) {
         .require(at_least("x", "rows", "columns"), at_least("gamma", "columns"), at_least("y", "rows", "columns"))
         .launch_bounds(Group::block);
 }
+template <class T, class Group>
+ResidualRmsnormKernel<T> make_fused_residual_rmsnorm(const char* name) {
+    return kernel(name_of<T>(name), params("x", "residual", "gamma", "y", "rows", "columns", "epsilon"),
+                  [](In<T> x, InOut<T> residual, In<T> gamma, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
+                      fused_residual_rmsnorm_of<T, Group>(RowPlaces(rows, columns), x, residual, gamma, y, epsilon);
+                  })
+        .require(aligned<16>("x"), aligned<16>("residual"), aligned<16>("gamma"), aligned<16>("y"))
+        .require(at_least("x", "rows", "columns"), at_least("residual", "rows", "columns"))
+        .require(at_least("gamma", "columns"), at_least("y", "rows", "columns"))
+        .launch_bounds(Group::block);
+}
 
 }  // namespace
 
 template <class T>
 const LayernormKernel<T>& layernorm() {
-    static const auto made =
-        kernel(name_of<T>("layernorm"), params("x", "gamma", "beta", "y", "rows", "columns", "epsilon"),
-               [](In<T> x, In<T> gamma, In<T> beta, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
-                   layernorm_of<T>(RowPlaces(rows, columns), x, gamma, beta, y, epsilon);
-               })
-            .require(aligned<16>("x"), aligned<16>("gamma"), aligned<16>("beta"), aligned<16>("y"))
-            .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
-            .require(at_least("gamma", "columns"), at_least("beta", "columns"))
-            .launch_bounds(Block::block);
+    static const auto made = make_layernorm<T, Block>("layernorm");
+    return made;
+}
+template <class T>
+const LayernormKernel<T>& layernorm_warp() {
+    static const auto made = make_layernorm<T, WarpGroup>("layernorm_warp");
     return made;
 }
 template <class T>
 const PlainNormKernel<T>& layernorm_plain() {
-    static const auto made = kernel(name_of<T>("layernorm_plain"), params("x", "y", "rows", "columns", "epsilon"),
-                                    [](In<T> x, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
-                                        layernorm_plain_of<T>(RowPlaces(rows, columns), x, y, epsilon);
-                                    })
-                                 .require(aligned<16>("x"), aligned<16>("y"))
-                                 .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
-                                 .launch_bounds(Block::block, 4);  // without the 4, ptxas spills to fit a fifth block
+    static const auto made = make_layernorm_plain<T, Block>("layernorm_plain");
+    return made;
+}
+template <class T>
+const PlainNormKernel<T>& layernorm_plain_warp() {
+    static const auto made = make_layernorm_plain<T, WarpGroup>("layernorm_plain_warp");
     return made;
 }
 template <class T>
 const RmsnormKernel<T>& rmsnorm() {
-    static const auto made = make_rmsnorm<T, Block>(name_of<T>("rmsnorm"));
+    static const auto made = make_rmsnorm<T, Block>("rmsnorm");
     return made;
 }
 template <class T>
 const RmsnormKernel<T>& rmsnorm_per_head() {
-    static const auto made = make_rmsnorm<T, WarpGroup>(name_of<T>("rmsnorm_per_head"));
+    static const auto made = make_rmsnorm<T, WarpGroup>("rmsnorm_per_head");
     return made;
 }
 template <class T>
 const ResidualRmsnormKernel<T>& fused_residual_rmsnorm() {
-    static const auto made =
-        kernel(name_of<T>("fused_residual_rmsnorm"),
-               params("x", "residual", "gamma", "y", "rows", "columns", "epsilon"),
-               [](In<T> x, InOut<T> residual, In<T> gamma, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
-                   fused_residual_rmsnorm_of<T>(RowPlaces(rows, columns), x, residual, gamma, y, epsilon);
-               })
-            .require(aligned<16>("x"), aligned<16>("residual"), aligned<16>("gamma"), aligned<16>("y"))
-            .require(at_least("x", "rows", "columns"), at_least("residual", "rows", "columns"))
-            .require(at_least("gamma", "columns"), at_least("y", "rows", "columns"))
-            .launch_bounds(Block::block);
+    static const auto made = make_fused_residual_rmsnorm<T, Block>("fused_residual_rmsnorm");
+    return made;
+}
+template <class T>
+const ResidualRmsnormKernel<T>& fused_residual_rmsnorm_warp() {
+    static const auto made = make_fused_residual_rmsnorm<T, WarpGroup>("fused_residual_rmsnorm_warp");
     return made;
 }
 
@@ -189,19 +216,29 @@ void fused_residual_rmsnorm(const Queue& queue, const TensorView& x, const Mutab
 // ---- the recipes
 
 IKAT_INSTANTIATE(layernorm)
+IKAT_INSTANTIATE(layernorm_warp)
 IKAT_INSTANTIATE(layernorm_plain)
+IKAT_INSTANTIATE(layernorm_plain_warp)
 IKAT_INSTANTIATE(rmsnorm)
 IKAT_INSTANTIATE(rmsnorm_per_head)
 IKAT_INSTANTIATE(fused_residual_rmsnorm)
+IKAT_INSTANTIATE(fused_residual_rmsnorm_warp)
 
 constexpr Recipe layernorm_recipe{
     .call = "layernorm(queue, x, gamma, beta, y, epsilon)",
-    .kernels = {{.summary = "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, row by row",
+    .kernels = {{.summary = "layernorm, a warp per row",
+                 .instances = IKAT_FLOATS(layernorm_warp<T>()),
+                 .grid = rows_to<WarpGroup>,
+                 .most_columns = 1024,
+                 .passes = 2,
+                 .pitched = IKAT_PITCHED("layernorm_warp", (layernorm_of<T, WarpGroup>), WarpGroup::block, 0, "x",
+                                         "gamma", "beta", "y", "epsilon")},
+                {.summary = "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, row by row",
                  .instances = IKAT_FLOATS(layernorm<T>()),
                  .grid = rows_to<Block>,
                  .passes = 2,
-                 .pitched = IKAT_PITCHED("layernorm", (layernorm_of<T>), Block::block, 0, "x", "gamma", "beta", "y",
-                                         "epsilon")}},
+                 .pitched = IKAT_PITCHED("layernorm", (layernorm_of<T, Block>), Block::block, 0, "x", "gamma", "beta",
+                                         "y", "epsilon")}},
     .operands = {{"x", "... columns"}, {"gamma", "columns"}, {"beta", "columns"}, {"y", "... columns", Access::Out}},
     .document =
         "x and y are row-major, rows x columns, with fewer than 2^32 elements; gamma and beta have an element\n"
@@ -210,24 +247,32 @@ constexpr Recipe layernorm_recipe{
     .shapes = "x: rows columns, residual: rows columns, gamma: columns, beta: columns, y: rows columns",
     .reference = reference::layernorm,
     .traffic = "2 E s"};
-constexpr Recipe layernorm_plain_recipe{.call = "layernorm(queue, x, y, epsilon)",
-                                        .kernels = {{.summary = "y = (x - mean) / sqrt(variance + epsilon), row by row",
-                                                     .instances = IKAT_FLOATS(layernorm_plain<T>()),
-                                                     .grid = rows_to<Block>,
-                                                     .passes = 2,
-                                                     .pitched = IKAT_PITCHED("layernorm_plain", (layernorm_plain_of<T>),
-                                                                             Block::block, 4, "x", "y", "epsilon")}},
-                                        .operands = {{"x", "... columns"}, {"y", "... columns", Access::Out}},
-                                        .document = layernorm_recipe.document,
-                                        .shapes = layernorm_recipe.shapes,
-                                        .reference = reference::layernorm,
-                                        .traffic = "2 E s"};
+constexpr Recipe layernorm_plain_recipe{
+    .call = "layernorm(queue, x, y, epsilon)",
+    .kernels = {{.summary = "layernorm_plain, a warp per row",
+                 .instances = IKAT_FLOATS(layernorm_plain_warp<T>()),
+                 .grid = rows_to<WarpGroup>,
+                 .most_columns = 1024,
+                 .passes = 2,
+                 .pitched = IKAT_PITCHED("layernorm_plain_warp", (layernorm_plain_of<T, WarpGroup>), WarpGroup::block,
+                                         min_blocks<WarpGroup>, "x", "y", "epsilon")},
+                {.summary = "y = (x - mean) / sqrt(variance + epsilon), row by row",
+                 .instances = IKAT_FLOATS(layernorm_plain<T>()),
+                 .grid = rows_to<Block>,
+                 .passes = 2,
+                 .pitched = IKAT_PITCHED("layernorm_plain", (layernorm_plain_of<T, Block>), Block::block,
+                                         min_blocks<Block>, "x", "y", "epsilon")}},
+    .operands = {{"x", "... columns"}, {"y", "... columns", Access::Out}},
+    .document = layernorm_recipe.document,
+    .shapes = layernorm_recipe.shapes,
+    .reference = reference::layernorm,
+    .traffic = "2 E s"};
 constexpr Recipe rmsnorm_recipe{
     .call = "rmsnorm(queue, x, gamma, y, epsilon)",
-    .kernels = {{.summary = "rmsnorm, a warp per row: for heads of attention",
+    .kernels = {{.summary = "rmsnorm, a warp per row: for heads of attention, and up to 1024 columns",
                  .instances = IKAT_FLOATS(rmsnorm_per_head<T>()),
                  .grid = rows_to<WarpGroup>,
-                 .most_columns = 256,
+                 .most_columns = 1024,
                  .passes = 1.5,
                  .pitched = IKAT_PITCHED("rmsnorm_per_head", (rmsnorm_of<T, WarpGroup>), WarpGroup::block, 0, "x",
                                          "gamma", "y", "epsilon")},
@@ -245,12 +290,19 @@ constexpr Recipe rmsnorm_recipe{
     .note = "by the number of columns"};
 constexpr Recipe fused_residual_rmsnorm_recipe{
     .call = "fused_residual_rmsnorm(queue, x, residual, gamma, y, epsilon)",
-    .kernels = {{.summary = "residual += x, y = rmsnorm of that",
+    .kernels = {{.summary = "fused_residual_rmsnorm, a warp per row",
+                 .instances = IKAT_FLOATS(fused_residual_rmsnorm_warp<T>()),
+                 .grid = rows_to<WarpGroup>,
+                 .most_columns = 1024,
+                 .passes = 1.5,
+                 .pitched = IKAT_PITCHED("fused_residual_rmsnorm_warp", (fused_residual_rmsnorm_of<T, WarpGroup>),
+                                         WarpGroup::block, 0, "x", "residual", "gamma", "y", "epsilon")},
+                {.summary = "residual += x, y = rmsnorm of that",
                  .instances = IKAT_FLOATS(fused_residual_rmsnorm<T>()),
                  .grid = rows_to<Block>,
                  .passes = 1.5,
-                 .pitched = IKAT_PITCHED("fused_residual_rmsnorm", (fused_residual_rmsnorm_of<T>), Block::block, 0, "x",
-                                         "residual", "gamma", "y", "epsilon")}},
+                 .pitched = IKAT_PITCHED("fused_residual_rmsnorm", (fused_residual_rmsnorm_of<T, Block>), Block::block,
+                                         0, "x", "residual", "gamma", "y", "epsilon")}},
     .operands = {{"x", "... columns"},
                  {"residual", "... columns", Access::InOut},
                  {"gamma", "columns"},

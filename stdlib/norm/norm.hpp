@@ -21,18 +21,25 @@ template <class T>
 using LayernormKernel = Kernel<In<T>, In<T>, In<T>, Out<T>, u32, u32, f32>;
 template <class T>
 const LayernormKernel<T>& layernorm();
+/// The same with a warp per row, of which up to 1024 columns are kept in registers.
+template <class T>
+const LayernormKernel<T>& layernorm_warp();
 /// The same without gamma and beta: x, y, rows, columns, epsilon.
 template <class T>
 using PlainNormKernel = Kernel<In<T>, Out<T>, u32, u32, f32>;
 template <class T>
 const PlainNormKernel<T>& layernorm_plain();
+/// A warp per row.
+template <class T>
+const PlainNormKernel<T>& layernorm_plain_warp();
 
 /// y = x / sqrt(mean of x^2 + epsilon) * gamma. A block per row. The arguments are x, gamma, y, rows, columns, epsilon.
 template <class T>
 using RmsnormKernel = Kernel<In<T>, In<T>, Out<T>, u32, u32, f32>;
 template <class T>
 const RmsnormKernel<T>& rmsnorm();
-/// The same with a warp per row: for the heads of attention, which are tokens * heads rows of head_dim columns.
+/// The same with a warp per row, of which up to 1024 columns are kept in registers: for the heads of attention, which
+/// are tokens * heads rows of head_dim columns, and for other short rows.
 template <class T>
 const RmsnormKernel<T>& rmsnorm_per_head();
 
@@ -41,14 +48,17 @@ template <class T>
 using ResidualRmsnormKernel = Kernel<In<T>, InOut<T>, In<T>, Out<T>, u32, u32, f32>;
 template <class T>
 const ResidualRmsnormKernel<T>& fused_residual_rmsnorm();
+/// A warp per row.
+template <class T>
+const ResidualRmsnormKernel<T>& fused_residual_rmsnorm_warp();
 
-// Functions on views. They throw Error for shapes and types that do not fit.
+// Functions on views. Rows of up to 1024 columns have a warp each, longer ones a block. They throw Error for shapes and
+// types that do not fit.
 extern const Recipe layernorm_recipe, layernorm_plain_recipe, rmsnorm_recipe, fused_residual_rmsnorm_recipe;
 void layernorm(const Queue& queue, const TensorView& x, const TensorView& gamma, const TensorView& beta,
                const MutableTensorView& y, float epsilon);
 /// Without gamma and beta.
 void layernorm(const Queue& queue, const TensorView& x, const MutableTensorView& y, float epsilon);
-/// Up to 256 columns by rmsnorm_per_head, more by rmsnorm.
 void rmsnorm(const Queue& queue, const TensorView& x, const TensorView& gamma, const MutableTensorView& y,
              float epsilon);
 /// residual has the shape of x.

@@ -16,21 +16,24 @@ constexpr int vectors_per_thread = 32 / lanes_of<T>;  // of a row that is kept i
 template <class Group>
 constexpr std::uint32_t min_blocks = 1024 / Group::block;
 
-/// The largest element of a row and the sum of exp(x - largest), in a pass for each.
-auto sum_of_exponentials(const auto& row) {
+/// Of a row.
+auto largest_of(const auto& row) {
     f32 most = lowest<float>();
     row.each([&](const auto& v, const auto&) {
         for (const auto& x : v) most = max(most, x);
     });
-    most = row.group.max(most);
+    return value(row.group.max(most));
+}
+auto sum_of(const auto& row, auto&& f) {
     f32 sum = 0;
     row.each([&](const auto& v, const auto&) {
-        for (const auto& x : v) sum += exp(value(x - most));
+        for (const auto& x : v) sum += f(x);
     });
-    return std::pair{value(most), row.group.sum(sum)};
+    return row.group.sum(sum);
 }
 
-/// The same in one pass: when a larger element comes, the sum so far is scaled down.
+/// The largest element of a row and the sum of exp(x - largest) in one pass: when a larger element comes, the sum so
+/// far is scaled down.
 auto sum_of_exponentials_online(const auto& row) {
     f32 most = -std::numeric_limits<float>::max(), sum = 0;
     row.each([&](const auto& v, const auto&) {
@@ -47,9 +50,10 @@ auto sum_of_exponentials_online(const auto& row) {
 template <class T, class Group>
 void softmax_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
     with_row<Group, T, vectors_per_thread<T>>(x, places, [&](const auto& row) {
-        const auto [most, sum] = sum_of_exponentials(row);
-        const auto factor = value(1.0f / sum);
-        row.map(y, [&](const auto& x) { return exp(value(x - most)) * factor; });
+        const auto most = largest_of(row);
+        const auto powers = row.mapped([&](const auto& x) { return value(exp(value(x - most))); });
+        const auto factor = value(1.0f / sum_of(powers, [](const auto& power) { return power; }));
+        powers.map(y, [&](const auto& power) { return power * factor; });
     });
 }
 
@@ -64,11 +68,11 @@ void softmax_online_of(const RowPlaces& places, const In<T>& x, const Out<T>& y)
     row.map(y, [&](const auto& x) { return exp(value(x - most)) * factor; });
 }
 
-template <class T>
+template <class T, class Group>
 void log_softmax_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
-    with_row<Block, T, vectors_per_thread<T>>(x, places, [&](const auto& row) {
-        const auto [most, sum] = sum_of_exponentials(row);
-        const auto log_of_sum = log(sum);
+    with_row<Group, T, vectors_per_thread<T>>(x, places, [&](const auto& row) {
+        const auto most = largest_of(row);
+        const auto log_of_sum = log(sum_of(row, [&](const auto& x) { return exp(value(x - most)); }));
         row.map(y, [&](const auto& x) { return (x - most) - log_of_sum; });
     });
 }
@@ -106,9 +110,15 @@ const RowKernel<T>& softmax_online() {
     return made;
 }
 template <class T>
+const RowKernel<T>& log_softmax_warp() {
+    static const auto made = make_packed<T>(name_of<T>("log_softmax_warp"), log_softmax_of<T, WarpGroup>,
+                                            WarpGroup::block, min_blocks<WarpGroup>);
+    return made;
+}
+template <class T>
 const RowKernel<T>& log_softmax() {
     static const auto made =
-        make_packed<T>(name_of<T>("log_softmax"), log_softmax_of<T>, Block::block, min_blocks<Block>);
+        make_packed<T>(name_of<T>("log_softmax"), log_softmax_of<T, Block>, Block::block, min_blocks<Block>);
     return made;
 }
 
@@ -119,11 +129,14 @@ void log_softmax(const Queue& queue, const TensorView& x, const MutableTensorVie
     run_rows({queue, log_softmax_recipe, {x, y}}, {});
 }
 
+#define PITCHED(name, body, Group) IKAT_PITCHED(name, (body<T, Group>), Group::block, min_blocks<Group>, "x", "y")
+
 // ---- the recipes
 
 IKAT_INSTANTIATE(softmax_warp)
 IKAT_INSTANTIATE(softmax_block)
 IKAT_INSTANTIATE(softmax_online)
+IKAT_INSTANTIATE(log_softmax_warp)
 IKAT_INSTANTIATE(log_softmax)
 
 constexpr Recipe softmax_recipe{
@@ -133,15 +146,13 @@ constexpr Recipe softmax_recipe{
                  .grid = rows_to<WarpGroup>,
                  .most_columns = 1024,
                  .passes = 2,
-                 .pitched = IKAT_PITCHED("softmax_warp", (softmax_of<T, WarpGroup>), WarpGroup::block,
-                                         min_blocks<WarpGroup>, "x", "y")},
+                 .pitched = PITCHED("softmax_warp", softmax_of, WarpGroup)},
                 {.summary = "softmax of each row, a block per row: for up to 8192 columns",
                  .instances = IKAT_FLOATS(softmax_block<T>()),
                  .grid = rows_to<Block>,
                  .most_columns = 8192,
                  .passes = 2,
-                 .pitched =
-                     IKAT_PITCHED("softmax_block", (softmax_of<T, Block>), Block::block, min_blocks<Block>, "x", "y")},
+                 .pitched = PITCHED("softmax_block", softmax_of, Block)},
                 {.summary = "softmax of each row, a block per row in two passes: for long rows",
                  .instances = IKAT_FLOATS(softmax_online<T>()),
                  .grid = rows_to<Block>,
@@ -158,17 +169,23 @@ constexpr Recipe softmax_recipe{
     .traffic = "2 E s",
     .note = "by the number of columns"};
 constexpr Recipe log_softmax_recipe{.call = "log_softmax(queue, x, y)",
-                                    .kernels = {{.summary = "the logarithm of softmax of each row, a block per row",
+                                    .kernels = {{.summary = "the logarithm of softmax of each row, a warp per row",
+                                                 .instances = IKAT_FLOATS(log_softmax_warp<T>()),
+                                                 .grid = rows_to<WarpGroup>,
+                                                 .most_columns = 1024,
+                                                 .passes = 2,
+                                                 .pitched = PITCHED("log_softmax_warp", log_softmax_of, WarpGroup)},
+                                                {.summary = "the logarithm of softmax of each row, a block per row",
                                                  .instances = IKAT_FLOATS(log_softmax<T>()),
                                                  .grid = rows_to<Block>,
                                                  .passes = 2,
-                                                 .pitched = IKAT_PITCHED("log_softmax", (log_softmax_of<T>),
-                                                                         Block::block, min_blocks<Block>, "x", "y")}},
+                                                 .pitched = PITCHED("log_softmax", log_softmax_of, Block)}},
                                     .operands = softmax_recipe.operands,
                                     .document = softmax_recipe.document,
                                     .shapes = softmax_recipe.shapes,
                                     .reference = reference::log_softmax,
                                     .magnitude = 20,
-                                    .traffic = "2 E s"};
+                                    .traffic = "2 E s",
+                                    .note = "by the number of columns"};
 
 }  // namespace ikat::stdlib

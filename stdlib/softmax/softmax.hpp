@@ -29,6 +29,9 @@ const RowKernel<T>& softmax_online();
 /// y = (x - m) - log sum exp(x - m); a block per row.
 template <class T>
 const RowKernel<T>& log_softmax();
+/// A warp per row: up to 1024 columns are kept in registers.
+template <class T>
+const RowKernel<T>& log_softmax_warp();
 
 /// For the catalogue: names, launches, checks and references.
 extern const Recipe softmax_recipe, log_softmax_recipe;

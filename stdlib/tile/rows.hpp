@@ -10,7 +10,8 @@
 //     });
 //
 // A row that fits is read once and kept in registers. A longer one, or one that is not a whole number of vectors, is
-// read again in each pass. The lambda is recorded for both. It gets the lanes of a vector as f32 values, and the number
+// read again in each pass. The lambda is recorded for both. Where several passes need f(x), row.mapped(f) is a row of
+// these, which a kept row computes once. The lambda of a pass gets the lanes of a vector as f32 values, and the number
 // of the vector in the row, for arrays that have one element per column.
 #pragma once
 #include <tuple>
@@ -55,6 +56,28 @@ void store_mapped(const Indexable<E, direction>& y, const Lanes<N>& v, const aut
 
 }  // namespace detail
 
+/// f(x) of each element of a row that is read again in each pass: it is computed again, too.
+template <class Row, class F>
+class MappedRow {
+public:
+    MappedRow(const Row& row, const F& f) : group(row.group), row_(row), f_(f) {}
+
+    decltype(Row::group) group;
+
+    /// As those of the rows below.
+    void each(auto&& body) const {
+        row_.each([&](const auto& v, const auto& column) { body(each_lane(f_, v), column); });
+    }
+    void map(const auto& y, auto&& f, const auto&... more) const {
+        row_.map(
+            y, [&](const auto& x, const auto&... others) { return f(f_(x), others...); }, more...);
+    }
+
+private:
+    const Row& row_;
+    F f_;
+};
+
 /// A row that is read again in each pass; of x, an In or an InOut.
 template <class Group, class E, class Array = In<E>>
 class StreamedRow {
@@ -79,6 +102,11 @@ public:
         walk([&]<int N>(Width<N>, const auto& at, const auto& column) {
             detail::store_mapped<N>(y, load_lanes<N>(x_, at[array_]), at[RowPlaces::Y], column, f, more...);
         });
+    }
+    /// A row of f(x), while this one lives.
+    template <class F>
+    MappedRow<StreamedRow, F> mapped(const F& f) const {
+        return {*this, f};
     }
 
     /// total[i] += x[i], rounded. From then on the row is that of total.
@@ -125,6 +153,12 @@ public:
         walk([&](int k, const auto& column) {
             detail::store_mapped<N>(of_group(y, RowPlaces::Y), value(values_[k]), place(k), column, f, more...);
         });
+    }
+    /// A row of f(x), each computed once.
+    KeptRow mapped(const auto& f) const {
+        KeptRow out = *this;
+        walk([&](int k, const auto&) { out.values_[k] = each_lane(f, value(values_[k])); });
+        return out;
     }
 
     /// The row becomes x + total, rounded, and total[i] too.

@@ -67,23 +67,25 @@ void check_large_norms() {
                     .number(1e-5f)
                     .run(device, test::name_of<T>(kernel));
             const auto sum = floats(x);
-            Case()
-                .in(x)
-                .inout(zeros, {sum.begin(), sum.end()}, {0})
-                .in(gamma)
-                .template out<T>(rms, bounds<T>(rms, {}, 0, columns))
-                .number(rows)
-                .number(columns)
-                .number(1e-5f)
-                .run(device, test::name_of<T>("fused_residual_rmsnorm"));
+            for (const char* kernel : {"fused_residual_rmsnorm", "fused_residual_rmsnorm_warp"})
+                Case()
+                    .in(x)
+                    .inout(zeros, {sum.begin(), sum.end()}, {0})
+                    .in(gamma)
+                    .template out<T>(rms, bounds<T>(rms, {}, 0, columns))
+                    .number(rows)
+                    .number(columns)
+                    .number(1e-5f)
+                    .run(device, test::name_of<T>(kernel));
             const auto layer = reference::layernorm(floats(x), {}, {}, rows, columns, double(1e-5f));
-            Case()
-                .in(x)
-                .template out<T>(layer, bounds<T>(layer, {}, 16, columns))
-                .number(rows)
-                .number(columns)
-                .number(1e-5f)
-                .run(device, test::name_of<T>("layernorm_plain"));
+            for (const char* kernel : {"layernorm_plain", "layernorm_plain_warp"})
+                Case()
+                    .in(x)
+                    .template out<T>(layer, bounds<T>(layer, {}, 16, columns))
+                    .number(rows)
+                    .number(columns)
+                    .number(1e-5f)
+                    .run(device, test::name_of<T>(kernel));
         }
 }
 
@@ -141,13 +143,17 @@ TEST_CASE("layernorm of equal elements whose sum overflows is 0") {
         for (const float x : {1.8e38f, 3e38f, -3e38f, std::numeric_limits<float>::max()}) {
             INFO("columns " << columns << ", x = " << x);
             const auto from = device.upload(std::vector<float>(columns, x));
-            auto to = device.buffer<float>(columns);
-            device.launch(stdlib::layernorm_plain<float>(), {{{1}, {256}}}, from, to, 1u, columns, 1.0f);
-            CHECK(to.download() == std::vector<float>(columns));
+            const auto result = [&](const auto& layernorm, std::uint32_t threads) {
+                auto to = device.buffer<float>(columns);
+                device.launch(layernorm, {{{1}, {threads}}}, from, to, 1u, columns, 1.0f);
+                return to.download();
+            };
+            CHECK(result(stdlib::layernorm_plain<float>(), 256) == std::vector<float>(columns));
+            CHECK(result(stdlib::layernorm_plain_warp<float>(), 128) == std::vector<float>(columns));
         }
 }
 TEST_CASE("softmax of x + c is that of x") {
-    for (const char* kernel : {"softmax_warp", "softmax_block", "softmax_online", "log_softmax"}) {
+    for (const char* kernel : {"softmax_warp", "softmax_block", "softmax_online", "log_softmax", "log_softmax_warp"}) {
         IKAT_EACH_TYPE(check_shifted, kernel);
     }
 }

@@ -88,11 +88,22 @@ struct Uneven {
     std::string_view kernel;  // without the suffix _f16 or _bf16
     double columns = 1001;
 };
-constexpr Uneven uneven_kernels[] = {{"bias_activation_relu"},   {"softmax_warp", 333}, {"softmax_block"},
-                                     {"softmax_online"},         {"log_softmax"},       {"layernorm"},
-                                     {"layernorm_plain"},        {"rmsnorm"},           {"rmsnorm_per_head", 333},
-                                     {"fused_residual_rmsnorm"}, {"copy_matrix"},       {"kv_scatter"},
-                                     {"gemv_warp_reduce"}};
+constexpr Uneven uneven_kernels[] = {{"bias_activation_relu"},
+                                     {"softmax_warp", 333},
+                                     {"softmax_block"},
+                                     {"softmax_online"},
+                                     {"log_softmax"},
+                                     {"layernorm"},
+                                     {"layernorm_plain"},
+                                     {"rmsnorm"},
+                                     {"rmsnorm_per_head", 333},
+                                     {"fused_residual_rmsnorm"},
+                                     {"copy_matrix"},
+                                     {"kv_scatter"},
+                                     {"gemv_warp_reduce"},
+                                     {"log_softmax_warp", 333},
+                                     {"layernorm_plain_warp", 333},
+                                     {"fused_residual_rmsnorm_warp", 333}};
 
 /// f(entry, what it has moved): of 32768 elements, of rows that are too long to be kept, of rows that begin in the
 /// middle of a sector.
