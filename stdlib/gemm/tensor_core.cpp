@@ -38,7 +38,7 @@ private:
     void check_epilogue();
     /// Which kernel, and how k and the tiles are divided.
     void choose();
-    void choose_parts(std::uint64_t tiles, std::uint64_t at_once, std::uint64_t least);
+    void choose_parts(std::uint64_t tiles, std::uint64_t at_once);
     void choose_schedule();
     bool is_stream_better(std::uint64_t tiles, std::uint64_t busy) const;
     /// Why wgmma cannot make this product; "" if it can.
@@ -270,32 +270,35 @@ void Gemm::choose() {
     const std::uint64_t busy = std::max(device.multiprocessors, 1u);
     kernel_.tile = options_.tile;
     const std::string problem = problem_of_wgmma();
+    // Large tiles where these keep most of a device busy.
+    const bool is_wide = ir::info(A_.type).bytes == 2 && cluster_tiles(TileSize::large) >= busy * 3 / 8;
     if (options_.path == GemmPath::wgmma && !problem.empty())
         fail("wgmma: " + problem, "GemmPath::mma_sync multiplies any matrices on any device from sm_80 on");
     if (options_.parts > 1 && options_.schedule != GemmSchedule::chosen && options_.schedule != GemmSchedule::split)
         fail(fmt::format("{} parts, and a schedule that does not divide k into parts", options_.parts),
              "parts are of GemmSchedule::split");
-    const bool is_by_wgmma = options_.path == GemmPath::wgmma ||
-                             (options_.path == GemmPath::chosen && problem.empty() && m() > 128 && n() >= 128);
+    const bool is_by_wgmma =
+        options_.path == GemmPath::wgmma ||
+        (options_.path == GemmPath::chosen && problem.empty() && n() >= 128 && (m() > 128 || (m() > 64 && is_wide)));
     if (is_by_wgmma) {
         // A box is stored by 16 bytes, also where a row ends in the middle of them.
         const bool is_stored_alone =
             options_.beta == 0 && !options_.bias && !options_.residual && !options_.epilogue && access_of(C_) == 16;
         kernel_.step = is_stored_alone ? Step::Boxes : Step::Cluster;
-        const bool is_wide = ir::info(A_.type).bytes == 2 && cluster_tiles(TileSize::large) >= busy / 2;
         if (kernel_.tile == TileSize::chosen) kernel_.tile = is_wide ? TileSize::large : TileSize::medium;
         kernel_.access = {};
         if (options_.schedule != GemmSchedule::persistent)
-            choose_parts(cluster_tiles(kernel_.tile), std::max(busy / 2, std::uint64_t{1}), 16);
+            choose_parts(cluster_tiles(kernel_.tile), std::max(busy / 2, std::uint64_t{1}));
         return;
     }
     const TensorTile large = tensor_tile(TileSize::large);
     const bool can_be_large = large.stages * 128 * (large.m + large.n) <= device.shared_bytes_optin &&
                               kernel_.access == ProductAccess{16, 16};
+    const bool is_small = m() <= 64 || n() <= 64 || tiles(TileSize::medium) < busy * 3 / 4;
     if (kernel_.tile == TileSize::chosen)
-        kernel_.tile = tiles(TileSize::large) >= 2 * busy ? TileSize::large
-                       : tiles(TileSize::medium) >= busy  ? TileSize::medium
-                                                          : TileSize::small;
+        kernel_.tile = is_small                            ? TileSize::small
+                       : tiles(TileSize::large) < 2 * busy ? TileSize::medium
+                                                           : TileSize::large;
     if (kernel_.tile == TileSize::large && !can_be_large) kernel_.tile = TileSize::medium;
     choose_schedule();
     if (tiles(kernel_.tile) * parts_ > 0x7fffffff)
@@ -304,10 +307,11 @@ void Gemm::choose() {
 }
 
 /// As many parts of k as are asked for, or as keep a device busy that makes `at_once` tiles at a time, but of at least
-/// `least` slices: fewer are not worth a second kernel.
-void Gemm::choose_parts(std::uint64_t tiles, std::uint64_t at_once, std::uint64_t least) {
+/// 16 slices: fewer are not worth a second kernel.
+void Gemm::choose_parts(std::uint64_t tiles, std::uint64_t at_once) {
     parts_ = options_.parts;
-    if (parts_ == 0) parts_ = std::uint32_t(std::clamp<std::uint64_t>(at_once / tiles, 1, slices() / least + 1));
+    const std::uint64_t most = std::max<std::uint64_t>(slices() / 16, 1);
+    if (parts_ == 0) parts_ = std::uint32_t(std::clamp<std::uint64_t>(at_once / tiles, 1, most));
     parts_ = std::uint32_t(std::min<std::uint64_t>(parts_, slices()));
 }
 
@@ -317,7 +321,7 @@ void Gemm::choose_schedule() {
     const runtime::DeviceProperties& device = queue_.device().properties();
     const std::uint64_t all = tiles(kernel_.tile), busy = std::max(device.multiprocessors, 1u);
     GemmSchedule schedule = options_.schedule;
-    if (schedule == chosen || schedule == split) choose_parts(all, busy, 8);
+    if (schedule == chosen || schedule == split) choose_parts(all, busy);
     if (schedule == chosen && options_.parts == 0 && is_stream_better(all, busy)) schedule = stream_k;
     if (schedule != persistent && schedule != stream_k) return;
 

@@ -10,7 +10,7 @@
 //           ┌─────┬─────┬─────┬──┐                                         ┌──┬─────┬──┐
 //     first │  0  │  1  │  2  │ 3│0   a slice is a tile                    │  │  0  │  │
 //      rows └─────┴─────┴─────┴──┘                                         │  ├─────┤  │
-//           the last row is repeated, of which nothing is kept             │  │  1  │  │
+//           rows behind the last are copies of others, not to be kept      │  │  1  │  │
 //
 // Where the matrix begins, its pitch and its columns are multiples of 16, 8 or 4 bytes, threads copy as many at once by
 // cp.async; of any others they load and store elements.
@@ -65,10 +65,9 @@ protected:
         for (std::uint32_t pass = 0; pass < std::min(passes(), period()); ++pass)
             places_.push_back(tile_.place(value(start_.row + pass * rows_of_pass()), column));
         if (!is_along_rows()) {
-            const auto last = value(x.extent(0) - 1u);
             for (std::uint32_t pass = 0; pass < passes(); ++pass) {
-                const auto row = value(start_.row + pass * rows_of_pass());
-                pointers_.push_back(x.row(min(first_ + row, last)).slice(column).template as<std::uint8_t>());
+                const auto row = row_of(value(start_.row + pass * rows_of_pass()));
+                pointers_.push_back(x.row(row).slice(column).template as<std::uint8_t>());
             }
             slices_.push_back(slices_with(column, x.extent(1), tile_.columns()));
         } else {
@@ -131,6 +130,14 @@ private:
     std::uint32_t period() const { return rows_of_pass() >= 8 ? 1 : 8 / rows_of_pass(); }
 
     bool is_stepped() const { return is_along_rows() && access_.saves_registers; }
+
+    /// The row of the matrix that is row `row` of a tile. Behind the last one these are any of the tile's others: if
+    /// all were the same, all blocks would wait for one place of the cache.
+    U32 row_of(const U32& row) const {
+        const auto last = value(x_.extent(0) - 1u);
+        const auto first = value(min(first_, last)), count = value(last - first + 1u);
+        return value(first + select(row < count, row, mul_hi(row * 0x9e3779b9u, count)));
+    }
 
     void copy_passes(const StageBytes& to, const U32& number, const Where& where) const {
         const auto row = value(number * tile_.rows + start_.row);

@@ -278,30 +278,42 @@ TEST_CASE("tensor cores: every run of a schedule gives the same bits") {
     }
 }
 
+namespace {
+
+/// The kernels of a product with B by columns on a device of four multiprocessors, and the bytes of its workspace.
+template <class T, class Sum>
+std::string kernels_of(std::uint32_t m, std::uint32_t n, std::uint32_t k, const char* target,
+                       const GemmOptions& options) {
+    std::vector<emulator::LaunchTraffic> traffic;
+    const Device device = Device::open({.device = "emulator", .target = target, .threads = 4, .traffic = &traffic});
+    const auto A = device.upload(std::vector<T>(m * k), "A"), B = device.upload(std::vector<T>(n * k), "B");
+    auto C = device.buffer<Sum>(m * n, "C");
+    GemmOptions columns = options;
+    columns.b = Columns;
+    const auto bytes = gemm_workspace(device, A.view(m, k), B.view(n, k), C.view(m, n), columns);
+    gemm_tensor_core(device, A.view(m, k), B.view(n, k), C.view(m, n), columns);
+    std::string out;
+    for (const emulator::LaunchTraffic& launch : traffic) {
+        std::string_view name = launch.entry;
+        for (const std::string_view prefix : {"gemm_tensor_core_s8", "gemm_tensor_core_f16", "_nt"})
+            if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+        out += std::string(name) + " ";
+    }
+    return out + std::to_string(bytes);
+}
+
+}  // namespace
+
 TEST_CASE("tensor cores: which kernels are chosen") {
     const auto kernels = [](std::uint32_t m, std::uint32_t n, std::uint32_t k, const char* target,
                             const GemmOptions& options = {}) {
-        std::vector<emulator::LaunchTraffic> traffic;
-        const Device device = Device::open({.device = "emulator", .target = target, .threads = 4, .traffic = &traffic});
-        const auto A = device.upload(std::vector<std::int8_t>(m * k), "A");
-        const auto B = device.upload(std::vector<std::int8_t>(n * k), "B");
-        auto C = device.buffer<std::int32_t>(m * n, "C");
-        GemmOptions columns = options;
-        columns.b = Columns;
-        const auto bytes = gemm_workspace(device, A.view(m, k), B.view(n, k), C.view(m, n), columns);
-        gemm_tensor_core(device, A.view(m, k), B.view(n, k), C.view(m, n), columns);
-        std::string out;
-        for (const emulator::LaunchTraffic& launch : traffic) {
-            std::string_view name = launch.entry;
-            for (const std::string_view prefix : {"gemm_tensor_core_s8", "_nt"})
-                if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
-            out += std::string(name) + " ";
-        }
-        return out + std::to_string(bytes);
+        return kernels_of<std::int8_t, std::int32_t>(m, n, k, target, options);
     };
     const std::string sums = std::to_string(2 * 12 * 64 * 64 * 4);  // of four multiprocessors, three blocks each
     CHECK(kernels(64, 64, 128, "sm_80") == " 0");
-    CHECK(kernels(64, 64, 128 * 16, "sm_80") == "_part _finish " + std::to_string(3 * 64 * 64 * 4));
+    CHECK(kernels(64, 64, 128 * 31, "sm_80") == " 0");
+    CHECK(kernels(64, 64, 128 * 32, "sm_80") == "_part _finish " + std::to_string(2 * 64 * 64 * 4));
+    CHECK(kernels(64, 64, 128, "sm_80", {.schedule = GemmSchedule::split}) == " 0");
     CHECK(kernels(64, 5 * 64, 128 * 84, "sm_90") == " 0");
     CHECK(kernels(64, 5 * 64, 128 * 85, "sm_90") == "_stream _join " + sums);
     CHECK(kernels(64, 5 * 64, 128 * 85, "sm_90", {.parts = 1}) == " 0");
@@ -310,10 +322,18 @@ TEST_CASE("tensor cores: which kernels are chosen") {
     CHECK(kernels(64, 12 * 64, 128, "sm_90", {.tile = TileSize::small, .schedule = GemmSchedule::stream_k}) ==
           "_persistent 0");
     CHECK(kernels(64, 5 * 64, 128, "sm_90", {.schedule = GemmSchedule::persistent}) == "_persistent 0");
-    CHECK(kernels(130, 128, 128 * 15, "sm_90a") == "_wgmma 0");
-    CHECK(kernels(130, 128, 128 * 16, "sm_90a") == "_wgmma_part _finish " + std::to_string(2 * 130 * 128 * 4));
-    CHECK(kernels(130, 128, 128 * 16, "sm_90a", {.schedule = GemmSchedule::persistent}) == "_wgmma 0");
+    CHECK(kernels(128, 512, 128, "sm_90a") == " 0");
+    CHECK(kernels(130, 128, 128 * 31, "sm_90a") == "_wgmma 0");
+    CHECK(kernels(130, 128, 128 * 32, "sm_90a") == "_wgmma_part _finish " + std::to_string(2 * 130 * 128 * 4));
+    CHECK(kernels(130, 128, 128 * 32, "sm_90a", {.schedule = GemmSchedule::persistent}) == "_wgmma 0");
     CHECK(kernels(130, 128, 128, "sm_90a", {.schedule = GemmSchedule::block_per_tile}) == " 0");
+    // Large tiles of 16-bit elements also for one tile of rows.
+    const auto of_halves = [](std::uint32_t m, std::uint32_t n) {
+        return kernels_of<half, half>(m, n, 64, "sm_90a", {});
+    };
+    CHECK(of_halves(65, 256) == "_wgmma 0");
+    CHECK(of_halves(64, 256) == " 0");
+    CHECK(of_halves(65, 120) == " 0");
 }
 
 TEMPLATE_TEST_CASE("tensor cores: products in small tiles", "", half, bfloat16, float, std::int8_t) {
