@@ -114,17 +114,53 @@ KernelHandle with_epilogue(const TensorKernel& is, const std::array<const char*,
         .handle();
 }
 
+/// The kernels of a tile by mma.sync.
 template <class T, TensorTile tile, MatrixOrder a, MatrixOrder b>
-KernelHandle product_kernel(const TensorKernel& is) {
+struct ProductKernels {
     using Out = Element<T>;
     using Product = BlockProduct<T, tile, a, b>;
     using Sum = typename Product::Sum;
-    const auto slices_of = [](const In<T, 3>& A) {
+    using Sums = ikat::Out<Sum, 3>;
+
+    static KernelHandle make(const TensorKernel& is) {
+        if (is.step == Step::Part) return of_parts(is);
+        return is.step == Step::Stream ? of_shares(is) : of_tiles(is);
+    }
+
+private:
+    static auto slices_of(const In<T, 3>& A) {
         return tiles_of(value(A.extent(a == MatrixOrder::Rows ? 2 : 1)), 128 / sizeof(T));
-    };
-    if (is.step == Step::Part)
+    }
+    static void store(const TensorKernel& is, const Product& product, const auto& plane, const InOut<Out, 3>& C,
+                      const auto& epilogue) {
+        product.template each<16 / sizeof(Out)>([&](const auto& i, const auto& j, const auto& v) {
+            if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, plane, i, j, v); });
+        });
+    }
+
+    static KernelHandle of_tiles(const TensorKernel& is) {
+        return with_epilogue<T, In<T, 3>, In<T, 3>, InOut<Out, 3>>(
+            is, {"A", "B", "C"},
+            [=](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const auto& epilogue) {
+                const auto down = tiles_of(C.extent(1), tile.m), across = tiles_of(C.extent(2), tile.n);
+                const auto make = [&](const auto& number) {
+                    const auto at = grouped_raster(number, down, across);
+                    const Product product(A.plane(at.plane), B.plane(at.plane), at.row * tile.m, at.column * tile.n,
+                                          is.access);
+                    store(is, product, at.plane, C, epilogue);
+                };
+                if (is.step == Step::Whole) return make(block_id().x);
+                const auto tiles = value(down * across * C.extent(0));
+                each_tile(tiles, [&](const auto& number) {
+                    make(number);
+                    sync_block();
+                });
+            });
+    }
+
+    static KernelHandle of_parts(const TensorKernel& is) {
         return kernel(is.name().c_str(), params("A", "B", "sums", "parts"),
-                      [=](In<T, 3> A, In<T, 3> B, ikat::Out<Sum, 3> sums, u32 parts) {
+                      [=](In<T, 3> A, In<T, 3> B, Sums sums, u32 parts) {
                           const auto m = sums.extent(1), n = sums.extent(2);
                           const auto down = tiles_of(m, tile.m), across = tiles_of(n, tile.n);
                           const auto at = grouped_raster(block_id().x, down, across);
@@ -139,16 +175,13 @@ KernelHandle product_kernel(const TensorKernel& is) {
                       })
             .launch_bounds(tile.threads(), 1)
             .handle();
-    const auto store = [is](const Product& product, const auto& plane, const InOut<Out, 3>& C, const auto& epilogue) {
-        product.template each<16 / sizeof(Out)>([&](const auto& i, const auto& j, const auto& v) {
-            if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, plane, i, j, v); });
-        });
-    };
-    if (is.step == Step::Stream)
-        return with_epilogue<T, In<T, 3>, In<T, 3>, InOut<Out, 3>, ikat::Out<Sum, 3>, u32>(
+    }
+
+    static KernelHandle of_shares(const TensorKernel& is) {
+        return with_epilogue<T, In<T, 3>, In<T, 3>, InOut<Out, 3>, Sums, u32>(
             is, {"A", "B", "C", "sums", "streamed"},
-            [=](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const ikat::Out<Sum, 3>& sums,
-                const u32& streamed, const auto& epilogue) {
+            [=](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const Sums& sums, const u32& streamed,
+                const auto& epilogue) {
                 const auto m = value(C.extent(1)), n = value(C.extent(2));
                 const auto down = tiles_of(m, tile.m), across = tiles_of(n, tile.n);
                 const auto tiles = value(down * across * C.extent(0)), slices = slices_of(A);
@@ -157,7 +190,7 @@ KernelHandle product_kernel(const TensorKernel& is) {
                     const auto at = grouped_raster(share.tile, down, across);
                     const auto row = value(at.row * tile.m), column = value(at.column * tile.n);
                     const Product product(A.plane(at.plane), B.plane(at.plane), row, column, is.access, share.part);
-                    if_(share.is_whole, [&] { store(product, at.plane, C, epilogue); }).else_([&] {
+                    if_(share.is_whole, [&] { store(is, product, at.plane, C, epilogue); }).else_([&] {
                         product.template each<4>([&](const auto& i, const auto& j, const auto& v) {
                             if_((i < m) & (j < n),
                                 [&] { sums.template vec<4>(share.number, i - row, (j - column) / 4u) = v; });
@@ -166,23 +199,8 @@ KernelHandle product_kernel(const TensorKernel& is) {
                     sync_block();
                 });
             });
-    return with_epilogue<T, In<T, 3>, In<T, 3>, InOut<Out, 3>>(
-        is, {"A", "B", "C"}, [=](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const auto& epilogue) {
-            const auto down = tiles_of(C.extent(1), tile.m), across = tiles_of(C.extent(2), tile.n);
-            const auto make = [&](const auto& number) {
-                const auto at = grouped_raster(number, down, across);
-                const Product product(A.plane(at.plane), B.plane(at.plane), at.row * tile.m, at.column * tile.n,
-                                      is.access);
-                store(product, at.plane, C, epilogue);
-            };
-            if (is.step == Step::Whole) return make(block_id().x);
-            const auto tiles = value(down * across * C.extent(0));
-            each_tile(tiles, [&](const auto& number) {
-                make(number);
-                sync_block();
-            });
-        });
-}
+    }
+};
 
 /// `count` numbers of a row, which is aligned to 16 bytes, from column j on.
 template <std::uint32_t count, class Sum>
@@ -256,18 +274,50 @@ KernelHandle second_kernel(const TensorKernel& is) {
         });
 }
 
+/// The kernels of a tile by wgmma.
 template <class T, TileSize size, MatrixOrder a, MatrixOrder b>
-KernelHandle cluster_kernel(const TensorKernel& is) {
-    using Out = Element<T>;
+struct ClusterKernels {
     static constexpr ClusterTile tile = cluster_tile(size, sizeof(T));
+    using Out = Element<T>;
     using Product = ClusterProduct<T, tile, a, b>;
     using Sum = typename Product::Sums::Sum;
-    if (is.step == Step::Boxes) {
+    using MapA = typename Product::MapA;
+    using MapB = typename Product::MapB;
+
+    static KernelHandle make(const TensorKernel& is) {
+        if (is.step == Step::Boxes) return of_boxes(is);
+        return is.step == Step::ClusterPart ? of_parts(is) : of_tiles(is);
+    }
+
+private:
+    /// f(row, column, sums) for groups of the sums of C.
+    template <int count>
+    static void each(const WarpgroupPlace& at, const auto& sums, const auto& scratch, auto&& f) {
+        each_row<count>(sums, scratch.flat().slice((warp_id() - 4u) * warpgroup_scratch),
+                        [&](const auto& i, const auto& j, const auto& v) {
+                            const auto row = value(at.row + i), column = value(at.column + j);
+                            f(row, column, v);
+                        });
+    }
+
+    static KernelHandle of_tiles(const TensorKernel& is) {
+        return with_epilogue<T, MapA, MapB, InOut<Out, 3>, u32>(
+            is, {"A", "B", "C", "k"},
+            [=](const auto& A, const auto& B, const InOut<Out, 3>& C, const u32& k, const auto& epilogue) {
+                const Shared<Sum, 8 * warpgroup_scratch> scratch;
+                Product::run(A, B, C.extent(1), C.extent(2), k, C.extent(0), [&](const auto& at, const auto& sums) {
+                    each<16 / sizeof(Out)>(at, sums, scratch, [&](const auto& i, const auto& j, const auto& v) {
+                        if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, at.plane, i, j, v); });
+                    });
+                });
+            });
+    }
+
+    static KernelHandle of_boxes(const TensorKernel& is) {
         using Columns = SharedTile<Out, 2, 64, tile.n>;  // of C: rows of each warpgroup
         using MapC = TensorMap<Out, Box<1, 64, 128 / sizeof(Out)>, 128>;
         return kernel(is.name().c_str(), params("A", "B", "C", "m", "n", "k", "planes", "alpha"),
-                      [is](typename Product::MapA A, typename Product::MapB B, MapC C, u32 m, u32 n, u32 k, u32 planes,
-                           Var<Sum> alpha) {
+                      [is](MapA A, MapB B, MapC C, u32 m, u32 n, u32 k, u32 planes, Var<Sum> alpha) {
                           const Columns columns;
                           Product::run(A, B, m, n, k, planes, [&](const auto& at, const auto& sums) {
                               store_by_boxes(sums, at, columns, C, [&](const auto& v) {
@@ -280,26 +330,17 @@ KernelHandle cluster_kernel(const TensorKernel& is) {
             .cluster(tile.blocks)
             .handle();
     }
-    // f(row, column, sums) for groups of the sums of C.
-    const auto each = []<int count>(Width<count>, const WarpgroupPlace& at, const auto& sums, const auto& scratch,
-                                    auto&& f) {
-        each_row<count>(sums, scratch.flat().slice((warp_id() - 4u) * warpgroup_scratch),
-                        [&](const auto& i, const auto& j, const auto& v) {
-                            const auto row = value(at.row + i), column = value(at.column + j);
-                            f(row, column, v);
-                        });
-    };
-    if (is.step == Step::ClusterPart)
+
+    static KernelHandle of_parts(const TensorKernel& is) {
         return kernel(is.name().c_str(), params("A", "B", "sums", "k", "planes", "parts"),
-                      [=](typename Product::MapA A, typename Product::MapB B, ikat::Out<Sum, 3> to, u32 k, u32 planes,
-                          u32 parts) {
+                      [=](MapA A, MapB B, ikat::Out<Sum, 3> to, u32 k, u32 planes, u32 parts) {
                           const Shared<Sum, 8 * warpgroup_scratch> scratch;
                           const auto m = value(to.extent(1)), n = value(to.extent(2));
                           Product::run(
                               A, B, m, n, k, planes,
                               [&](const WarpgroupPlace& at, const auto& sums) {
                                   const auto plane = value(at.plane * parts + at.part);
-                                  each(Width<4>{}, at, sums, scratch, [&](const auto& i, const auto& j, const auto& v) {
+                                  each<4>(at, sums, scratch, [&](const auto& i, const auto& j, const auto& v) {
                                       if_((i < m) & (j < n), [&] { to.template vec<4>(plane, i, j / 4u) = v; });
                                   });
                               },
@@ -308,17 +349,8 @@ KernelHandle cluster_kernel(const TensorKernel& is) {
             .launch_bounds(tile.threads, 1)
             .cluster(tile.blocks)
             .handle();
-    return with_epilogue<T, typename Product::MapA, typename Product::MapB, InOut<Out, 3>, u32>(
-        is, {"A", "B", "C", "k"},
-        [=](const auto& A, const auto& B, const InOut<Out, 3>& C, const u32& k, const auto& epilogue) {
-            const Shared<Sum, 8 * warpgroup_scratch> scratch;
-            Product::run(A, B, C.extent(1), C.extent(2), k, C.extent(0), [&](const auto& at, const auto& sums) {
-                each(Width<16 / sizeof(Out)>{}, at, sums, scratch, [&](const auto& i, const auto& j, const auto& v) {
-                    if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, at.plane, i, j, v); });
-                });
-            });
-        });
-}
+    }
+};
 
 template <class T, TileSize size, MatrixOrder a, MatrixOrder b>
 KernelHandle of_orders(const TensorKernel& is) {
@@ -327,8 +359,8 @@ KernelHandle of_orders(const TensorKernel& is) {
         (sizeof(T) == 2 || (a == MatrixOrder::Rows && b == MatrixOrder::Columns && size == TileSize::medium));
     if constexpr (has_clusters)
         if (is.step == Step::Cluster || is.step == Step::Boxes || is.step == Step::ClusterPart)
-            return cluster_kernel<T, size, a, b>(is);
-    return product_kernel<T, tensor_tile(size), a, b>(is);
+            return ClusterKernels<T, size, a, b>::make(is);
+    return ProductKernels<T, tensor_tile(size), a, b>::make(is);
 }
 template <class T, TileSize size>
 KernelHandle of_tile(const TensorKernel& is) {
