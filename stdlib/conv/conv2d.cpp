@@ -113,9 +113,9 @@ constexpr Recipe conv2d_recipe{
         "x is 0, for pad_h lines and pad_w columns on each side. out_h = (height + 2 pad_h - dilation_h\n"
         "(kernel_h - 1) - 1) / stride_h + 1, out_w likewise. groups divides channels and filters. A thread\n"
         "per element, summed in f32 and rounded once.",
-    .shapes =
-        "x: batch channels height width, w: channels /groups filters kernel_h kernel_w, "
-        "y: batch filters out_h out_w",
+    .sizes = {{"x", "batch channels height width"},
+              {"w", "channels /groups filters kernel_h kernel_w"},
+              {"y", "batch filters out_h out_w"}},
     .check = check_convolution,
     .reference = reference::conv2d,
     .bound_by = "bound by arithmetic, and by the second-level cache: each element of x is used for many of y",

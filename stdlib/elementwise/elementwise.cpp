@@ -394,46 +394,45 @@ constexpr std::string_view document =
 
 /// A row of the table, which computes `host` on the host.
 constexpr Recipe row(std::string_view call, std::string_view summary, Instances instances, Instances pitched,
-                     Operands operands, std::string_view shapes, std::string_view traffic,
-                     void (*reference)(Example&)) {
+                     Operands operands, ArraySizes sizes, std::string_view traffic, void (*reference)(Example&)) {
     return {.call = call,
             .kernels = {{.summary = summary, .instances = instances, .grid = grid_of_elements, .pitched = pitched}},
             .operands = operands,
             .document = document,
-            .shapes = shapes,
+            .sizes = sizes,
             .reference = reference,
             .magnitude = 8,
             .traffic = traffic};
 }
 constexpr Operands unary_operands{{"x", "..."}, {"y", "...", Access::Out}};
-#define IKAT_ROW(Table, id, arguments, summary, operands, shapes, traffic, host)                                       \
-    row("elementwise(queue, " #Table "::" #id ", " arguments ")", summary,                                             \
-        IKAT_FLOATS(elementwise_kernel<T>(Table::id)), IKAT_FLOATS(pitched_kernel_of<T>(Table::id)), operands, shapes, \
-        traffic, [](Example& e) {                                                                                      \
-            reference::elementwise(e, []([[maybe_unused]] double x, [[maybe_unused]] double b,                         \
-                                         [[maybe_unused]] double p, [[maybe_unused]] double q) {                       \
-                [[maybe_unused]] const double a = x;                                                                   \
-                return double(host);                                                                                   \
-            });                                                                                                        \
+constexpr ArraySizes unary_sizes{{"x", "n"}, {"y", "n"}};
+#define IKAT_ROW(Table, id, arguments, summary, operands, sizes, traffic, host)                                       \
+    row("elementwise(queue, " #Table "::" #id ", " arguments ")", summary,                                            \
+        IKAT_FLOATS(elementwise_kernel<T>(Table::id)), IKAT_FLOATS(pitched_kernel_of<T>(Table::id)), operands, sizes, \
+        traffic, [](Example& e) {                                                                                     \
+            reference::elementwise(e, []([[maybe_unused]] double x, [[maybe_unused]] double b,                        \
+                                         [[maybe_unused]] double p, [[maybe_unused]] double q) {                      \
+                [[maybe_unused]] const double a = x;                                                                  \
+                return double(host);                                                                                  \
+            });                                                                                                       \
         }),
-#define IKAT_UNARY(id, text, device, host) \
-    IKAT_ROW(Unary, id, "x, y", text, unary_operands, "x: n, y: n", "2 E s", host)
+#define IKAT_UNARY(id, text, device, host) IKAT_ROW(Unary, id, "x, y", text, unary_operands, unary_sizes, "2 E s", host)
 constexpr Recipe unary_recipes[] = {
 #include "stdlib/elementwise/elementwise.def"
 };
 #define IKAT_UNARY_1(id, p, text, device, host) \
-    IKAT_ROW(Unary1, id, "x, y, " #p, text, unary_operands, "x: n, y: n", "2 E s", host)
+    IKAT_ROW(Unary1, id, "x, y, " #p, text, unary_operands, unary_sizes, "2 E s", host)
 constexpr Recipe unary_1_recipes[] = {
 #include "stdlib/elementwise/elementwise.def"
 };
 #define IKAT_UNARY_2(id, p, q, text, device, host) \
-    IKAT_ROW(Unary2, id, "x, y, " #p ", " #q, text, unary_operands, "x: n, y: n", "2 E s", host)
+    IKAT_ROW(Unary2, id, "x, y, " #p ", " #q, text, unary_operands, unary_sizes, "2 E s", host)
 constexpr Recipe unary_2_recipes[] = {
 #include "stdlib/elementwise/elementwise.def"
 };
 #define IKAT_BINARY(id, a, b, text, device, host)                                                                 \
     IKAT_ROW(Binary, id, #a ", " #b ", y", text, (Operands{{#a, "..."}, {#b, "..."}, {"y", "...", Access::Out}}), \
-             #a ": n, " #b ": n, y: n", "3 E s", host)
+             (ArraySizes{{#a, "n"}, {#b, "n"}, {"y", "n"}}), "3 E s", host)
 constexpr Recipe binary_recipes[] = {
 #include "stdlib/elementwise/elementwise.def"
 };
@@ -453,7 +452,7 @@ constexpr Recipe residual_add_recipe{
                  .pitched = IKAT_PITCHED("residual_add", (residual_add_of<T>), threads, 0, "x", "y")}},
     .operands = {{"x", "..."}, {"y", "...", Access::InOut}},
     .document = document,
-    .shapes = "x: n, y: n",
+    .sizes = {{"x", "n"}, {"y", "n"}},
     .reference = reference::residual_add,
     .traffic = "3 E s",
     .note = "y += x"};
@@ -467,7 +466,7 @@ constexpr Recipe cast_recipe{
     .kernels = {IKAT_CAST(half, float), IKAT_CAST(float, half), IKAT_CAST(bfloat16, float), IKAT_CAST(float, bfloat16)},
     .operands = {{"x", "...", Access::In, ir::Type::Void, true}, {"y", "...", Access::Out, ir::Type::Void, true}},
     .document = document,
-    .shapes = "x: n, y: n",
+    .sizes = {{"x", "n"}, {"y", "n"}},
     .reference = reference::cast,
     .traffic = "6 s",
     .note = "f32 to f16 or bf16 and back"};
@@ -485,7 +484,7 @@ constexpr Recipe bias_activation_recipe{
         "y[row, column] = f(x[row, column] + bias[column]). x and y are row-major, rows x columns, with fewer\n"
         "than 2^32 elements; bias has `columns`. Computed in f32 and rounded once. The arrays begin at\n"
         "multiples of 16 bytes.",
-    .shapes = "x: rows columns, bias: columns, y: rows columns",
+    .sizes = {{"x", "rows columns"}, {"bias", "columns"}, {"y", "rows columns"}},
     .reference = reference::bias_activation,
     .magnitude = 4,
     .traffic = "2 E s",

@@ -46,7 +46,7 @@ constexpr Recipe saxpy_recipe{
                  .pitched = IKAT_KERNEL(pitched_kernel<saxpy_of>("saxpy_pitched", 256, 0, "a", "x", "y"))}},
     .operands = {{"x", "...", Access::In, ir::Type::F32}, {"y", "...", Access::InOut, ir::Type::F32}},
     .document = "x and y have at least n elements. Each element is one fused multiply-add. One thread per element.",
-    .shapes = "x: n, y: n",
+    .sizes = {{"x", "n"}, {"y", "n"}},
     .reference = reference::saxpy,
     .traffic = "3 E s"};
 

@@ -71,7 +71,7 @@ constexpr Recipe gemm_recipe{
         "gives zeros. Blocks of 256 threads cover tiles of C: of gemm_tiled 64 x 64 each, and the grid is\n"
         "n / 64 by m / 64, rounded up, beyond 65535 in y it goes on in z; of gemm_tiled_large 128 x 128,\n"
         "and the grid is their number. Both give the same bits.",
-    .shapes = "A: m k, B: k n, C: m n",
+    .sizes = {{"A", "m k"}, {"B", "k n"}, {"C", "m n"}},
     .reference = reference::gemm,
     .bound_by = "bound by arithmetic: each element is used for many of C",
     .note = "f32: C = A B"};

@@ -144,7 +144,7 @@ constexpr Recipe gemv_recipe{
         "A is rows x columns, row-major, with fewer than 2^32 elements. For y = A x, x has `columns` elements\n"
         "and y has `rows`; for y = x A, x has `rows` and y has `columns`. Any sizes; a sum over nothing is 0.\n"
         "Sums in f32, rounded once. For y = A x, A and x begin at multiples of 16 bytes.",
-    .shapes = "A: rows columns, x: columns, y: rows",
+    .sizes = {{"A", "rows columns"}, {"x", "columns"}, {"y", "rows"}},
     .reference = reference::gemv,
     .traffic = "E s, s the weights",
     .note = "y = A x, a warp per row"};
@@ -159,7 +159,7 @@ constexpr Recipe gemv_transposed_recipe{
                  .pitched = IKAT_FLOATS(gemv_coalesced_pitched<T>())}},
     .operands = {{"A", "rows columns"}, {"x", "rows"}, {"y", "columns", Access::Out}},
     .document = gemv_recipe.document,
-    .shapes = "A: rows columns, x: rows, y: columns",
+    .sizes = {{"A", "rows columns"}, {"x", "rows"}, {"y", "columns"}},
     .reference = reference::gemv_transposed,
     .traffic = "E s, s the weights",
     .note = "y = x A, neighbouring threads on neighbouring columns"};
@@ -172,7 +172,7 @@ constexpr Recipe gemm_naive_recipe{
     .document =
         "A is m x k, B is k x n, C is m x n, row-major, with fewer than 2^32 elements each. Any sizes; k = 0\n"
         "gives zeros. A thread computes an element in f32 and rounds it once: a reference for faster kernels.",
-    .shapes = "A: m k, B: k n, C: m n",
+    .sizes = {{"A", "m k"}, {"B", "k n"}, {"C", "m n"}},
     .reference = reference::gemm,
     .bound_by = "bound by arithmetic: each element is used for many of C; a reference for faster kernels"};
 

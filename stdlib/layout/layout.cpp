@@ -343,7 +343,7 @@ constexpr Recipe transpose_recipe{
         "y[b, column, row] = x[b, row, column] for `batch` matrices of rows x columns, row-major, one after\n"
         "the other, with fewer than 2^32 elements together. Any sizes. A block of 256 threads moves a tile of\n"
         "32 x 32.",
-    .shapes = "x: rows columns batch, y: rows columns batch",
+    .sizes = {{"x", "rows columns batch"}, {"y", "rows columns batch"}},
     .reference = reference::transpose,
     .traffic = "2 E s",
     .note = "of each of `batch` matrices, through shared memory"};
@@ -360,7 +360,7 @@ constexpr Recipe rope_recipe{
         "/ rotary); sign is 1, or -1 for the backward pass. head_dim and rotary are even, rotary <= head_dim.\n"
         "The angle is within 2^-23 + 2^-47 position, sine and cosine within 1 ulp of its own. A block per\n"
         "token.",
-    .shapes = "x: tokens heads head_dim, positions: tokens",
+    .sizes = {{"x", "tokens heads head_dim"}, {"positions", "tokens"}},
     .check =
         [](const Call& call) {
             if (call["rotary"] > call["head_dim"])
@@ -383,7 +383,7 @@ constexpr Recipe kv_scatter_recipe{
         "cache[slots[t]] = x[t], rows of `width` elements, for t < tokens. Tokens whose slot is not below\n"
         "cache_rows are skipped. x and cache begin at multiples of 16 bytes. Two tokens with the same slot\n"
         "are a race.",
-    .shapes = "x: tokens width, slots: tokens, cache: cache_rows width",
+    .sizes = {{"x", "tokens width"}, {"slots", "tokens"}, {"cache", "cache_rows width"}},
     .reference = reference::kv_scatter,
     .traffic = "2 E s",
     .note = "row t of x to row slots[t] of the cache"};

@@ -244,7 +244,11 @@ constexpr Recipe layernorm_recipe{
         "x and y are row-major, rows x columns, with fewer than 2^32 elements; gamma and beta have an element\n"
         "for each column. All begin at multiples of 16 bytes. Any sizes. Computed in f32 over each row and\n"
         "rounded once.",
-    .shapes = "x: rows columns, residual: rows columns, gamma: columns, beta: columns, y: rows columns",
+    .sizes = {{"x", "rows columns"},
+              {"residual", "rows columns"},
+              {"gamma", "columns"},
+              {"beta", "columns"},
+              {"y", "rows columns"}},
     .reference = reference::layernorm,
     .traffic = "2 E s"};
 constexpr Recipe layernorm_plain_recipe{
@@ -264,7 +268,7 @@ constexpr Recipe layernorm_plain_recipe{
                                          min_blocks<Block>, "x", "y", "epsilon")}},
     .operands = {{"x", "... columns"}, {"y", "... columns", Access::Out}},
     .document = layernorm_recipe.document,
-    .shapes = layernorm_recipe.shapes,
+    .sizes = layernorm_recipe.sizes,
     .reference = reference::layernorm,
     .traffic = "2 E s"};
 constexpr Recipe rmsnorm_recipe{
@@ -284,7 +288,7 @@ constexpr Recipe rmsnorm_recipe{
                      IKAT_PITCHED("rmsnorm", (rmsnorm_of<T, Block>), Block::block, 0, "x", "gamma", "y", "epsilon")}},
     .operands = {{"x", "... columns"}, {"gamma", "columns"}, {"y", "... columns", Access::Out}},
     .document = layernorm_recipe.document,
-    .shapes = layernorm_recipe.shapes,
+    .sizes = layernorm_recipe.sizes,
     .reference = reference::rmsnorm,
     .traffic = "2 E s",
     .note = "by the number of columns"};
@@ -308,7 +312,7 @@ constexpr Recipe fused_residual_rmsnorm_recipe{
                  {"gamma", "columns"},
                  {"y", "... columns", Access::Out}},
     .document = layernorm_recipe.document,
-    .shapes = layernorm_recipe.shapes,
+    .sizes = layernorm_recipe.sizes,
     .reference = reference::fused_residual_rmsnorm,
     .traffic = "4 E s",
     .note = "residual += x, y is the norm of that"};

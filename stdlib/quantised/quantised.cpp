@@ -298,7 +298,10 @@ static void check_bytes(const Call& call) {
         .summary = "the f32 values of " #format " weights",                                                            \
         .instances = IKAT_KERNEL(dequantise_kernel(Quantised::format)),                                                \
         .grid = [](const Call& a) { return row_grid<WarpGroup>((std::uint64_t(a["n"]) * (weights / 32) + 31) / 32); }, \
-        .shapes = "w: n " #bytes ", y: n " #weights                                                                    \
+        .sizes = {                                                                                                     \
+            {"w", "n " #bytes},                                                                                        \
+            {"y", "n " #weights}                                                                                       \
+        }                                                                                                              \
     }
 constexpr Recipe dequantise_recipe{.call = "dequantise(queue, W, y)",
                                    .kernels = {IKAT_FORMATS(IKAT_ROW)},
@@ -314,7 +317,11 @@ constexpr Recipe dequantise_recipe{.call = "dequantise(queue, W, y)",
 #define IKAT_ROW(format, weights, bytes)                                                                          \
     {                                                                                                             \
         .summary = "y = W x, W of " #format " weights", .instances = IKAT_KERNEL(gemv_kernel(Quantised::format)), \
-        .grid = rows_to<WarpGroup>, .shapes = "w: rows columns /" #weights " " #bytes ", x: columns, y: rows"     \
+        .grid = rows_to<WarpGroup>, .sizes = {                                                                    \
+            {"w", "rows columns /" #weights " " #bytes},                                                          \
+            {"x", "columns"},                                                                                     \
+            {"y", "rows"}                                                                                         \
+        }                                                                                                         \
     }
 constexpr Recipe quantised_gemv_recipe{
     .call = "gemv(queue, W, x, y)",
@@ -329,11 +336,14 @@ constexpr Recipe quantised_gemv_recipe{
     .traffic = "b s",
     .note = "y = W x, x and sums in f32, a warp per row"};
 #undef IKAT_ROW
-#define IKAT_ROW(format, weights, bytes)                                                           \
-    {                                                                                              \
-        .summary = "y = W x, W of " #format " weights, x of Q8_1 activations",                     \
-        .instances = IKAT_KERNEL(gemv_q8_1_kernel(Quantised::format)), .grid = rows_to<WarpGroup>, \
-        .shapes = "w: rows columns /" #weights " " #bytes ", x: columns /32 9, y: rows"            \
+#define IKAT_ROW(format, weights, bytes)                                                                      \
+    {                                                                                                         \
+        .summary = "y = W x, W of " #format " weights, x of Q8_1 activations",                                \
+        .instances = IKAT_KERNEL(gemv_q8_1_kernel(Quantised::format)), .grid = rows_to<WarpGroup>, .sizes = { \
+            {"w", "rows columns /" #weights " " #bytes},                                                      \
+            {"x", "columns /32 9"},                                                                           \
+            {"y", "rows"}                                                                                     \
+        }                                                                                                     \
     }
 constexpr Recipe packed_gemv_recipe{.call = "gemv(queue, W, q, y)",
                                     .kernels = {IKAT_FORMATS(IKAT_ROW)},
@@ -355,7 +365,7 @@ constexpr Recipe quantise_q8_1_recipe{
         "x has 32 n elements; q gets n blocks of 9 words: f16 max |x| / 127, f16 sum of x, and 32 signed\n"
         "bytes x / d, rounded to nearest and half away from zero: GGML's block_q8_1. n < 2^27; x begins at a\n"
         "multiple of 16 bytes. A warp to eight blocks.",
-    .shapes = "x: n 32, q: n 9",
+    .sizes = {{"x", "n 32"}, {"q", "n 9"}},
     .reference = reference::quantise_q8_1,
     .traffic = "5.125 s",
     .note = "activations to Q8_1: 9 words per 32 values"};

@@ -191,7 +191,7 @@ constexpr Recipe dot_recipe{.call = "dot(queue, x, y, total, workspace)",
                                          .pitched = IKAT_PITCHED("dot", (dot_of<T>), 1024, 0, "x", "y", "partial")}},
                             .operands = {{"x", "..."}, {"y", "..."}, {"total", {}, Access::Out, ir::Type::F32}},
                             .document = reduction_document,
-                            .shapes = "x: n, y: n",
+                            .sizes = {{"x", "n"}, {"y", "n"}},
                             .steps = sum_shares,
                             .workspace = workspace_of_n,
                             .reference = reference::dot,
@@ -204,7 +204,7 @@ constexpr Recipe norm2_recipe{.call = "norm2(queue, x, total, workspace)",
                                            .pitched = IKAT_PITCHED("norm2", (squares_of<T>), 1024, 0, "x", "partial")}},
                               .operands = {{"x", "..."}, {"total", {}, Access::Out, ir::Type::F32}},
                               .document = reduction_document,
-                              .shapes = "x: n",
+                              .sizes = {{"x", "n"}},
                               .steps = sum_shares,
                               .workspace = workspace_of_n,
                               .reference = reference::norm2,
@@ -221,7 +221,7 @@ constexpr Recipe argmax_recipe{
         "value[b] and index[b] are the largest element that block b visits and its index, the first of equal\n"
         "ones; with one block, the default, those of all n. NaNs are ignored; without any number, -infinity\n"
         "and 2^32 - 1.",
-    .shapes = "x: n, value: 1, index: 1",
+    .sizes = {{"x", "n"}, {"value", "1"}, {"index", "1"}},
     .steps =
         [](Steps& steps) {
             for (const char* result : {"value", "index"})
@@ -242,7 +242,7 @@ constexpr Recipe argmax_recipe{
 constexpr Recipe argmax_final_recipe{
     .kernels = {{"the largest of the results of argmax", IKAT_KERNEL(argmax_final_kernel()), one_block}},
     .document = argmax_recipe.document,
-    .shapes = "values: n, indices: n, value: 1, index: 1",
+    .sizes = {{"values", "n"}, {"indices", "n"}, {"value", "1"}, {"index", "1"}},
     .reference = reference::argmax_final,
     .traffic = "8 s"};
 

@@ -163,7 +163,7 @@ constexpr Recipe softmax_recipe{
         "x and y are row-major, rows x columns, with fewer than 2^32 elements, and begin at multiples of 16\n"
         "bytes. Any sizes. Each row by itself, computed in f32 from x minus the row's maximum and rounded\n"
         "once.",
-    .shapes = "x: rows columns, y: rows columns",
+    .sizes = {{"x", "rows columns"}, {"y", "rows columns"}},
     .reference = reference::softmax,
     .magnitude = 20,
     .traffic = "2 E s",
@@ -182,7 +182,7 @@ constexpr Recipe log_softmax_recipe{.call = "log_softmax(queue, x, y)",
                                                  .pitched = PITCHED("log_softmax", log_softmax_of, Block)}},
                                     .operands = softmax_recipe.operands,
                                     .document = softmax_recipe.document,
-                                    .shapes = softmax_recipe.shapes,
+                                    .sizes = softmax_recipe.sizes,
                                     .reference = reference::log_softmax,
                                     .magnitude = 20,
                                     .traffic = "2 E s",

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "codegen/kernel/kernel_info.hpp"
 #include "codegen/support/diagnostic.hpp"
@@ -23,15 +22,6 @@ std::string_view take_until(std::string_view& text, char separator) {
     return out;
 }
 
-/// "rows columns" from "x: rows columns, y: 4" for x.
-std::optional<std::string_view> shape_of(std::string_view shapes, std::string_view array) {
-    while (!shapes.empty()) {
-        std::string_view shape = take_until(shapes, ',');
-        if (take_until(shape, ':') == array) return shape;
-    }
-    return {};
-}
-
 /// For each argument, the least number of elements by the recipe; nothing for numbers.
 using Sizes = std::vector<std::optional<std::uint32_t>>;
 
@@ -39,7 +29,7 @@ Sizes checked_sizes(const Recipe& recipe, const Variant& kernel, const Call& cal
     if (recipe.check) recipe.check(call);
     Sizes out;
     for (const ir::Parameter& parameter : call.kernel().parameters)
-        out.push_back(call.elements(recipe.shapes_of(kernel), parameter.name));
+        out.push_back(call.elements(recipe.sizes_of(kernel), parameter.name));
     return out;
 }
 
@@ -101,23 +91,18 @@ std::uint64_t Call::count() const {
     return has("n") ? (*this)["n"] : std::uint64_t((*this)["rows"]) * (*this)["columns"];
 }
 
-std::optional<std::uint32_t> Call::elements(std::string_view shapes, std::string_view array) const {
-    std::optional<std::string_view> shape = shape_of(shapes, array);
-    if (!shape) return {};
-    const auto number_of = [&](std::string_view factor) {
-        std::uint32_t number = 0;
-        const char* const end = factor.data() + factor.size();
-        return std::from_chars(factor.data(), end, number).ptr == end ? number : (*this)[factor];
+std::optional<std::uint32_t> Call::elements(const ArraySizes& sizes, std::string_view array) const {
+    const SizeProduct* const size = sizes.find(array);
+    if (!size) return {};
+    const auto number_of = [&](const SizeProduct::Factor& factor) {
+        return factor.parameter.empty() ? factor.number : (*this)[factor.parameter];
     };
-    for (std::string_view rest = *shape; !rest.empty();)
-        if (const auto factor = take_until(rest, ' '); !factor.starts_with('/') && number_of(factor) == 0) return 0;
+    for (const SizeProduct::Factor& factor : size->factors())
+        if (!factor.divides && number_of(factor) == 0) return 0;
     std::uint64_t product = 1;
-    while (!shape->empty()) {
-        std::string_view factor = take_until(*shape, ' ');
-        const bool divides = factor.starts_with('/');
-        if (divides) factor.remove_prefix(1);
+    for (const SizeProduct::Factor& factor : size->factors()) {
         const std::uint32_t number = number_of(factor);
-        product = check_.reached(array, divides ? product / number : product * number);
+        product = check_.reached(array, factor.divides ? product / number : product * number);
     }
     return std::uint32_t(product);
 }

@@ -9,7 +9,7 @@
 //                      .instances = IKAT_FLOATS(softmax_warp<T>()),                      f32, f16 and bf16
 //                      .grid = rows_to<WarpGroup>, .most_columns = 1024}, ...},
 //         .operands = {{"x", "... columns"}, {"y", "... columns", Access::Out}},
-//         .shapes = "x: rows columns, y: rows columns", ...};
+//         .sizes = {{"x", "rows columns"}, {"y", "rows columns"}}, ...};
 //
 //     void softmax(const Queue& queue, const TensorView& x, const MutableTensorView& y) {
 //         run_rows({queue, softmax_recipe, {x, y}}, {});
@@ -81,9 +81,9 @@ public:
     /// The number of elements: n, or, without it, rows * columns.
     std::uint64_t count() const;
 
-    /// How many elements an array has by these shapes: by "x: rows columns /2, y: 4", x has half of rows times columns,
-    /// and y has 4; nothing for other arrays. Throws Error if a 32-bit index does not reach them all.
-    std::optional<std::uint32_t> elements(std::string_view shapes, std::string_view array) const;
+    /// How many elements an array has at least; nothing for one without a size. Throws Error if a 32-bit index does not
+    /// reach them all.
+    std::optional<std::uint32_t> elements(const ArraySizes& sizes, std::string_view array) const;
 
     /// Throws Error.
     [[noreturn]] void fail(std::string_view message, std::string_view hint) const;
@@ -111,8 +111,8 @@ struct Variant {
     std::uint32_t most_columns = ~0u;
     /// How many times it moves the unavoidable traffic if rows are too long to be kept in registers; 0: it has no rows.
     double passes = 0;
-    /// The least numbers of elements of its arrays, if they differ from the recipe's.
-    std::string_view shapes{};
+    /// How many elements its arrays have at least, if it differs from the recipe's.
+    ArraySizes sizes{};
     /// The kernels for views whose rows do not follow each other, or begin anywhere; see run_rows.
     Instances pitched{};
 };
@@ -126,8 +126,8 @@ struct Recipe {
     Operands operands{};
     /// What the kernels' arguments mean, contracts, what is computed. Lines of at most 100 columns.
     std::string_view document{};
-    /// The least numbers of elements of the arrays, see Call::elements.
-    std::string_view shapes{};
+    /// How many elements the arrays of its kernels have at least.
+    ArraySizes sizes{};
     /// Throws Error for numbers that do not fit together.
     void (*check)(const Call& call) = nullptr;
     /// The launches, if they are not just one of the kernel; and the bytes of workspace that they need.
@@ -145,7 +145,7 @@ struct Recipe {
     std::string_view function() const { return call.substr(0, call.find('(')); }
     /// The call's argument i, counted after the queue: "x".
     std::string_view argument(std::size_t i) const;
-    std::string_view shapes_of(const Variant& kernel) const { return kernel.shapes.empty() ? shapes : kernel.shapes; }
+    const ArraySizes& sizes_of(const Variant& kernel) const { return kernel.sizes.is_empty() ? sizes : kernel.sizes; }
     constexpr std::span<const Variant> variants() const {
         std::size_t count = 0;
         while (count < std::size(kernels) && kernels[count].grid) ++count;
@@ -215,7 +215,7 @@ private:
 /// Runs a kernel of a function, whose arrays have been checked: by the recipe's steps if it has some.
 void run(const Queue& queue, const Recipe& recipe, const Variant& variant, const KernelHandle& handle,
          std::span<const FunctionOperand> operands, const WorkspaceSlice& workspace = {});
-/// Runs a kernel by its number, whose operands are checked by the recipe's shapes here.
+/// Runs a kernel by its number, whose operands are checked by the recipe's sizes here.
 void run(const Queue& queue, const Recipe& recipe, std::size_t kernel, std::initializer_list<FunctionOperand> operands);
 
 /// The number that compute() stores in a buffer of one element.

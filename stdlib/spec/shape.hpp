@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arrays that a function of the library takes: their names, shapes and types. The C++ compiler reads and checks
-// them.
+// The arrays that a function of the library takes: their names, shapes and types; and how many elements those of its
+// kernels have. The C++ compiler reads and checks them.
 //
 //     constexpr Operands of_layernorm{{"x", "... columns"}, {"gamma", "columns"}, {"y", "... columns", Access::Out}};
 //
 // Extents of one name are equal. "..." stands for any dimensions before, of the same extents in all arrays that have
 // it. Names in brackets, which come first, may be left out: "[planes] m k". An array without a shape may have any.
+//
+//     constexpr ArraySizes of_kernel{{"x", "rows columns"}, {"gamma", "columns"}, {"y", "rows columns"}};
 #pragma once
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -22,6 +25,20 @@ namespace ikat::stdlib {
 
 using ir::Access;
 
+namespace detail {
+
+constexpr void each_word(std::string_view text, auto&& f) {
+    for (std::size_t end; (end = text.find(' ')) != text.npos; text.remove_prefix(end + 1)) f(text.substr(0, end));
+    if (!text.empty()) f(text);
+}
+constexpr bool is_name(std::string_view word) {
+    for (const char c : word)
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_')) return false;
+    return !word.empty();
+}
+
+}  // namespace detail
+
 /// The names of an array's extents, the outermost first.
 class OperandShape {
 public:
@@ -31,10 +48,7 @@ public:
     constexpr OperandShape() = default;
     /// Names with spaces between them, after "..." or not. What is no shape does not compile.
     consteval OperandShape(const char* text) {
-        std::string_view rest = text;
-        for (std::size_t end; (end = rest.find(' ')) != rest.npos; rest.remove_prefix(end + 1))
-            add(rest.substr(0, end));
-        if (!rest.empty()) add(rest);
+        detail::each_word(text, [&](std::string_view word) { add(word); });
     }
 
     constexpr bool is_any() const { return count_ == 0 && !has_more_; }
@@ -63,10 +77,8 @@ private:
             ++optional_;
             word = word.substr(1, word.size() - 2);
         }
-        for (const char c : word)
-            if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'))
-                throw "an extent's name is of small letters, digits and '_'";
-        if (word.empty() || count_ == most_extents) throw "a shape has one to five names, with one space between them";
+        if (!detail::is_name(word) || count_ == most_extents)
+            throw "a shape has one to five names, of small letters, digits and '_', with one space between them";
         if (position(word) != count_) throw "a shape has each name once";
         names_[count_++] = word;
     }
@@ -125,6 +137,73 @@ private:
     }
 
     std::array<ArrayOperand, most> list_{};
+    std::size_t count_ = 0;
+};
+
+/// How many elements an array of a kernel has at least: a product of parameters of the kernel and of numbers, which is
+/// made from left to right. "rows columns /32 9" is rows * columns / 32 * 9.
+class SizeProduct {
+public:
+    static constexpr std::size_t most_factors = 5;
+    struct Factor {
+        std::string_view parameter{};  // or, without one, the number
+        std::uint32_t number = 0;
+        bool divides = false;
+    };
+
+    constexpr SizeProduct() = default;
+    /// What is no product does not compile.
+    consteval SizeProduct(const char* text) {
+        detail::each_word(text, [&](std::string_view word) { add(word); });
+        if (count_ == 0 || factors_[0].divides) throw "a size begins with a parameter or a number";
+    }
+    constexpr std::span<const Factor> factors() const { return {factors_.data(), count_}; }
+
+private:
+    constexpr void add(std::string_view word) {
+        const bool divides = word.starts_with('/');
+        if (divides) word.remove_prefix(1);
+        if (!detail::is_name(word) || count_ == most_factors)
+            throw "a size has one to five factors, with one space between them";
+        std::uint32_t number = 0;
+        bool is_number = true;
+        for (const char c : word) is_number = is_number && c >= '0' && c <= '9', number = number * 10 + (c - '0');
+        if (is_number && number == 0) throw "a factor of a size is not 0";
+        factors_[count_++] = {is_number ? std::string_view() : word, is_number ? number : 0, divides};
+    }
+
+    std::array<Factor, most_factors> factors_{};
+    std::size_t count_ = 0;
+};
+
+/// An array among a kernel's parameters, and its size.
+struct ArraySize {
+    std::string_view array{};
+    SizeProduct size{};
+};
+
+/// Of the arrays of a kernel.
+class ArraySizes {
+public:
+    static constexpr std::size_t most = 5;
+
+    constexpr ArraySizes() = default;
+    constexpr ArraySizes(std::initializer_list<ArraySize> list) {
+        for (const ArraySize& each : list) {
+            if (count_ == most || find(each.array)) throw "sizes are of at most five arrays, of each once";
+            list_[count_++] = each;
+        }
+    }
+    constexpr bool is_empty() const { return count_ == 0; }
+    /// nullptr for an array that may have any size.
+    constexpr const SizeProduct* find(std::string_view array) const {
+        for (std::size_t i = 0; i < count_; ++i)
+            if (list_[i].array == array) return &list_[i].size;
+        return nullptr;
+    }
+
+private:
+    std::array<ArraySize, most> list_{};
     std::size_t count_ = 0;
 };
 

@@ -130,15 +130,19 @@ TEST_CASE("a grid for almost 2^32 rows or columns has all its blocks") {
     }
 }
 
-TEST_CASE("shapes name parameters, and all arrays but results have one") {
+TEST_CASE("sizes name parameters, and all arrays but results have one") {
     for (const stdlib::Entry& entry : stdlib::registry()) {
         if (entry.recipe->call.starts_with("copy_matrix")) continue;  // its matrices bring their extents
         INFO(entry.name);
-        for (const ir::Parameter& parameter : entry.info().parameters) {
+        const auto& parameters = entry.info().parameters;
+        for (const ir::Parameter& parameter : parameters) {
             if (parameter.access == ir::Access::Value || parameter.name == "partial") continue;
-            const std::string shape = parameter.name + ": ";
-            const std::string shapes(entry.recipe->shapes_of(*entry.variant));
-            CHECK((shapes.starts_with(shape) || shapes.find(", " + shape) != shapes.npos));
+            INFO(parameter.name);
+            const stdlib::SizeProduct* const size = entry.recipe->sizes_of(*entry.variant).find(parameter.name);
+            REQUIRE(size);
+            for (const stdlib::SizeProduct::Factor& factor : size->factors())
+                CHECK((factor.parameter.empty() ||
+                       std::ranges::count(parameters, factor.parameter, &ir::Parameter::name) == 1));
         }
     }
 }

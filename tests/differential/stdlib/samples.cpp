@@ -219,7 +219,7 @@ std::vector<stdlib::Example::Argument> arguments_of(const stdlib::Entry& entry, 
         const ir::Parameter& parameter = kernel.parameters[i];
         const std::size_t elements =
             kernel.view_at(i) ? std::size_t(call[parameter.name + "_extent0"]) * call[parameter.name + "_pitch"]
-                              : call.elements(entry.recipe->shapes_of(*entry.variant), parameter.name).value_or(1);
+                              : call.elements(entry.recipe->sizes_of(*entry.variant), parameter.name).value_or(1);
         out[i].bytes = contents(entry, parameter, elements, i + 1);
     }
     return out;

@@ -43,7 +43,7 @@ std::vector<double> sizes(const stdlib::Entry& entry, const Numbers& numbers) {
         else if (kernel.view_at(i))
             out.push_back(double(call[name + "_extent0"]) * call[name + "_pitch"]);
         else
-            out.push_back(call.elements(entry.recipe->shapes_of(*entry.variant), name).value_or(1));
+            out.push_back(call.elements(entry.recipe->sizes_of(*entry.variant), name).value_or(1));
     }
     return out;
 }
