@@ -57,6 +57,23 @@ TEST_CASE("saxpy over whole and partial warps and blocks") {
     }
 }
 
+TEST_CASE("bytes are counted for each lane, also of undefined memory") {
+    const std::string copy =
+        ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry copy(.param .u64 x, .param .u64 y) {\n"
+        "    .reg .u32 %r<3>; .reg .u64 %d<4>;\n"
+        "    mov.u32 %r1, %tid.x; ld.param.u64 %d1, [x]; ld.param.u64 %d2, [y];\n"
+        "    mul.wide.u32 %d3, %r1, 4; add.u64 %d1, %d1, %d3; add.u64 %d2, %d2, %d3;\n"
+        "    ld.global.u32 %r2, [%d1]; st.global.u32 [%d2], %r2; ret;\n}\n";
+    for (const bool registers : {false, true}) {
+        Machine machine;
+        machine.check_registers(registers);
+        const auto x = machine.empty<float>("x", 40), y = machine.empty<float>("y", 40);
+        machine.run(copy, {.block = {40, 1, 1}}, x, y);
+        CHECK(machine.statistics.global_bytes_read == 160);
+        CHECK(machine.statistics.global_bytes_written == 160);
+    }
+}
+
 TEST_CASE("instructions are counted exactly") {
     Machine machine;
     const auto x = machine.buffer("x", std::vector<float>(40)), y = machine.buffer("y", std::vector<float>(40, 1.0f));
