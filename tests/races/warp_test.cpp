@@ -80,6 +80,11 @@ $skip: <bar.warp.sync -1;|> ld.shared.u32 %r9, [tile];)",
      R"(setp.eq.u32 %p3, %r3, 0; @%p3 bra $load; st.shared.u32 [%r4], %r1; bra $end;
 $load: shl.b32 %r10, %r2, 4; add.u32 %r10, %r10, %r5; ldmatrix.sync.aligned.m8n8.<x1|x2>.shared.b16 {%r11<|, %r12>}, [%r10];)",
      64},
+    {"ldmatrix of eight rows, and of sixteen, by generic addresses",
+     R"(setp.eq.u32 %p3, %r3, 0; @%p3 bra $load; st.shared.u32 [%r4], %r1; bra $end;
+$load: shl.b32 %r10, %r2, 4; add.u32 %r10, %r10, %r5; cvt.u64.u32 %d5, %r10; cvta.shared.u64 %d5, %d5;
+    ldmatrix.sync.aligned.m8n8.<x1|x2>.b16 {%r11<|, %r12>}, [%d5];)",
+     64},
 };
 
 }  // namespace
