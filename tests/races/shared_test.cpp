@@ -204,7 +204,18 @@ constexpr Twins column_twins[] = {
     xor.b32 %r9, %r3, 1; mad.lo.u32 %r8, %r9, 4, %r5; mad.lo.u32 %r8, %r2, 128, %r8; st.shared.u32 [%r8], %r1;)"},
 };
 
+/// One after the other, they may have the same shared memory of the emulator.
+constexpr Twins of_several_blocks{
+    "warps of a block have words that others had in the block before it",
+    R"(shl.b32 %r8, %r20, 5; and.b32 %r8, %r8, 32; xor.b32 %r8, %r1, %r8; mad.lo.u32 %r8, %r8, 4, %r5;
+    st.shared.u32 [%r8], %r1; xor.b32 %r10, %r8, <0|128>; ld.shared.u32 %r9, [%r10];)",
+    64,
+    "a race: a ",
+    "",
+    8};
+
 TEST_CASE("races between warps of a block, and their right twins") {
+    check(of_several_blocks);
     for (const Twins& each : shared_twins) check(each);
     for (const Twins& each : grouped_twins) check(each);
     for (const Twins& each : repeated_twins) check(each);
