@@ -373,4 +373,21 @@ TEST_CASE("in any order of blocks, too, what is found and printed does not depen
     CHECK(said.size() > 2);
 }
 
+TEST_CASE("in any order of blocks, the finding is that of the block that has started first") {
+    // All blocks fail, those with small numbers after a long time.
+    const std::string text = kernel(R"(
+    mov.u32 %r1, %ctaid.x; sub.u32 %r2, 64, %r1; shl.b32 %r2, %r2, 10;
+$again: sub.u32 %r2, %r2, 1; setp.ne.u32 %p1, %r2, 0; @%p1 bra $again; trap; ret;)");
+    for (const Schedule& order : each_seed(",any-blocks", 8))
+        for (const unsigned threads : {1u, 4u}) {
+            Machine machine;
+            static_cast<Schedule&>(machine.options) = order;
+            machine.options.threads = threads;
+            const std::string said = machine.failure(text, {.grid = {64, 1, 1}, .block = {32, 1, 1}}, std::uint64_t{0},
+                                                     std::uint64_t{0}, std::uint64_t{0}, 0u);
+            const std::uint64_t first = emulator::StartOrder(order, 64).at(0);
+            CHECK_THAT(said, contains("block (" + std::to_string(first) + ",0,0)"));
+        }
+}
+
 }  // namespace ikat::tests::schedules
