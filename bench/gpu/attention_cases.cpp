@@ -5,7 +5,7 @@
 
 #include "bench/gpu/data.hpp"
 #include "stdlib/attention/attention.hpp"
-#include "stdlib/attention/decode.hpp"
+#include "stdlib/attention/incremental/incremental.hpp"
 
 namespace ikat::bench {
 namespace {

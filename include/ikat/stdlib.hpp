@@ -3,7 +3,7 @@
 // functions and reductions for kernels of your own.
 #pragma once
 #include "stdlib/attention/attention.hpp"
-#include "stdlib/attention/decode.hpp"
+#include "stdlib/attention/incremental/incremental.hpp"
 #include "stdlib/conv/conv2d.hpp"
 #include "stdlib/elementwise/elementwise.hpp"
 #include "stdlib/elementwise/saxpy.hpp"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "codegen/pipeline/compile.hpp"
-#include "stdlib/attention/decode.hpp"
-#include "stdlib/attention/decode_kernels.hpp"
+#include "stdlib/attention/incremental/incremental.hpp"
+#include "stdlib/attention/incremental/kernels.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
 #include "tests/ptxas.hpp"

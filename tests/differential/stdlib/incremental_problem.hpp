@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "stdlib/attention/decode.hpp"
+#include "stdlib/attention/incremental/incremental.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
 #include "tests/targets.hpp"

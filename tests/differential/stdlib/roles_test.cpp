@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a function writes is no other operand's memory, whatever kernels it chooses.
 #include "stdlib/attention/attention.hpp"
-#include "stdlib/attention/decode.hpp"
+#include "stdlib/attention/incremental/incremental.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
 #include "stdlib/norm/norm.hpp"
 #include "tests/catch.hpp"

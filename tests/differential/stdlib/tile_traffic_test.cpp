@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "stdlib/attention/attention.hpp"
-#include "stdlib/attention/decode.hpp"
+#include "stdlib/attention/incremental/incremental.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
 #include "stdlib/gemm/tensor_kernels.hpp"
 #include "tests/catch.hpp"

@@ -9,7 +9,7 @@
 #include "dsl/kernel/optional.hpp"
 #include "dsl/threads/warp.hpp"
 #include "stdlib/attention/bound_attention.hpp"
-#include "stdlib/attention/decode_kernels.hpp"
+#include "stdlib/attention/incremental/kernels.hpp"
 #include "stdlib/attention/soft_cap.hpp"
 #include "stdlib/tile/online_softmax.hpp"
 

@@ -4,15 +4,15 @@
 //
 //     keys   0 ... 15   16 ... 31   32 ... 47   48 ... 63   64 ... 79   ...      a chunk is in one page
 //     warp      0           1           2           3           0
-#include "stdlib/attention/decode_kernels.hpp"
+#include "stdlib/attention/incremental/kernels.hpp"
 
 #include <functional>
 #include <numbers>
 #include <optional>
 
-#include "stdlib/attention/decode_fma.hpp"
-#include "stdlib/attention/decode_mma.hpp"
-#include "stdlib/attention/decode_place.hpp"
+#include "stdlib/attention/incremental/fma.hpp"
+#include "stdlib/attention/incremental/mma.hpp"
+#include "stdlib/attention/incremental/place.hpp"
 #include "stdlib/spec/kernels.hpp"
 #include "stdlib/tile/schedule.hpp"
 #include "stdlib/tile/tile_rows.hpp"

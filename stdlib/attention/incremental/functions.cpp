@@ -2,7 +2,7 @@
 // incremental_attention() by names.
 #include <fmt/format.h>
 
-#include "stdlib/attention/decode.hpp"
+#include "stdlib/attention/incremental/incremental.hpp"
 #include "stdlib/attention/named_heads.hpp"
 #include "stdlib/spec/functions.hpp"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "stdlib/attention/decode_sight.hpp"
+#include "stdlib/attention/incremental/sight.hpp"
 #include "stdlib/tile/register_factor.hpp"
 
 namespace ikat::stdlib {

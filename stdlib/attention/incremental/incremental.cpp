@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stdlib/attention/decode.hpp"
+#include "stdlib/attention/incremental/incremental.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "stdlib/attention/call.hpp"
-#include "stdlib/attention/decode_kernels.hpp"
+#include "stdlib/attention/incremental/kernels.hpp"
 #include "stdlib/spec/kernel_arguments.hpp"
 
 namespace ikat::stdlib {

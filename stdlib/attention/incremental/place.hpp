@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "stdlib/attention/decode_sight.hpp"
+#include "stdlib/attention/incremental/sight.hpp"
 #include "stdlib/tile/schedule.hpp"
 
 namespace ikat::stdlib {

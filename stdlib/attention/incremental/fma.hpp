@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "stdlib/attention/decode_sight.hpp"
+#include "stdlib/attention/incremental/sight.hpp"
 #include "stdlib/tile/shared_tile.hpp"
 
 namespace ikat::stdlib {
