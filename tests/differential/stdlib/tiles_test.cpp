@@ -168,6 +168,32 @@ TEST_CASE("tiles: slices of a matrix are copied, with zeros behind the last") {
     check_slices<std::int8_t, 16, 128, Columns>({0, true}, 150, 21, 23);
 }
 
+/// On a GPU, blocks that all read one row wait for one place of the cache.
+TEST_CASE("tiles: rows behind the last are copies of the tile's others, of none too often") {
+    const auto copied = kernel("copied", params("x", "first", "y"), [](In<half, 2> x, u32 first, Out<half> y) {
+        require_linear_blocks();
+        SharedTile<half, 1, 64, 64> tile;
+        const TileSource<decltype(tile), 64, Along::Columns> source(x, first, {16});
+        source.load(tile[0], 0u);
+        copy_commit();
+        copy_wait<0>();
+        sync_block();
+        y[thread_id().x] = tile[0][thread_id().x, 0u];
+    });
+    const Device device = test::open_device();
+    for (const auto& [rows, first, most] : {std::array{16u, 0u, 6u}, {3u, 0u, 24u}, {70u, 64u, 14u}, {1u, 0u, 64u}}) {
+        INFO(rows << " rows from " << first << " on");
+        std::vector<half> x(rows * 64);
+        for (std::uint32_t i = 0; i < x.size(); ++i) x[i] = half(float(i / 64));
+        auto y = device.buffer<half>(64, "y");
+        device.launch(copied, Grid{{1}, {64}}, device.upload(x, "x").view(rows, 64), first, y);
+        std::vector<std::uint32_t> times(rows);
+        for (const half row : y.download()) ++times.at(std::size_t(float(row)));
+        for (std::uint32_t row = 0; row < rows; ++row) CHECK((times[row] > 0) == (row >= first));
+        CHECK(std::ranges::max(times) <= most);
+    }
+}
+
 // ---- schedules
 
 TEMPLATE_TEST_CASE_SIG("tiles: lanes that come one after the other exchange rows", "", ((std::uint32_t count), count),
