@@ -56,36 +56,20 @@ void check_large_norms() {
             const auto x = test::random_elements<T>(std::size_t(rows) * columns, columns, 0.25f * largest, largest);
             const auto gamma = test::random_elements<T>(columns, 1);
             const std::vector<T> zeros(x.size(), T(0.0f));
+            const auto run = [&](Case& given, const char* kernel) {
+                given.number(rows).number(columns).number(1e-5f).run(device, test::name_of<T>(kernel));
+            };
             const auto rms = reference::rmsnorm(floats(x), floats(gamma), rows, columns, double(1e-5f));
+            const auto rms_bounds = bounds<T>(rms, {}, 0, columns);
             for (const char* kernel : {"rmsnorm", "rmsnorm_per_head"})
-                Case()
-                    .in(x)
-                    .in(gamma)
-                    .template out<T>(rms, bounds<T>(rms, {}, 0, columns))
-                    .number(rows)
-                    .number(columns)
-                    .number(1e-5f)
-                    .run(device, test::name_of<T>(kernel));
+                run(Case().in(x).in(gamma).template out<T>(rms, rms_bounds), kernel);
             const auto sum = floats(x);
             for (const char* kernel : {"fused_residual_rmsnorm", "fused_residual_rmsnorm_warp"})
-                Case()
-                    .in(x)
-                    .inout(zeros, {sum.begin(), sum.end()}, {0})
-                    .in(gamma)
-                    .template out<T>(rms, bounds<T>(rms, {}, 0, columns))
-                    .number(rows)
-                    .number(columns)
-                    .number(1e-5f)
-                    .run(device, test::name_of<T>(kernel));
+                run(Case().in(x).inout(zeros, {sum.begin(), sum.end()}, {0}).in(gamma).template out<T>(rms, rms_bounds),
+                    kernel);
             const auto layer = reference::layernorm(floats(x), {}, {}, rows, columns, double(1e-5f));
             for (const char* kernel : {"layernorm_plain", "layernorm_plain_warp"})
-                Case()
-                    .in(x)
-                    .template out<T>(layer, bounds<T>(layer, {}, 16, columns))
-                    .number(rows)
-                    .number(columns)
-                    .number(1e-5f)
-                    .run(device, test::name_of<T>(kernel));
+                run(Case().in(x).template out<T>(layer, bounds<T>(layer, {}, 16, columns)), kernel);
         }
 }
 
