@@ -6,6 +6,8 @@
 // after foreach_target
 #include "runtime/emulator/ops/lanes.inl"
 
+#include <algorithm>
+
 HWY_BEFORE_NAMESPACE();
 namespace ikat::emulator {
 namespace HWY_NAMESPACE {
@@ -20,20 +22,14 @@ using s64 = std::int64_t;
 template <class T>
 using Double = std::conditional_t<sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, s32, u32>, sem::Wide<T>>;
 
-// Operations without a line in semantics.hpp, or with a mode there that is a constant here.
+// Operations without a line in semantics.hpp, or of more types than there, or with a mode there that is a constant
+// here.
 
 template <class T>
-struct MulHi {
-    static HWY_INLINE T apply(T a, T b) {
-        if constexpr (sizeof(T) == 2)
-            return T((Double<T>(a) * Double<T>(b)) >> 16);
-        else
-            return sem::MulHi.template operator()<T>(a, b);
-    }
-};
-template <class T>
 struct MadHi {
-    static HWY_INLINE T apply(T a, T b, T c) { return T(sem::wrap(MulHi<T>::apply(a, b)) + sem::wrap(c)); }
+    static HWY_INLINE T apply(T a, T b, T c) {
+        return T(sem::wrap(sem::MulHi.template operator()<T>(a, b)) + sem::wrap(c));
+    }
 };
 template <class T>
 struct MulWide {
@@ -141,66 +137,89 @@ IKAT_HANDLER(dot_product) {
     IKAT_FINISH(u32);
 }
 
-template <const auto& Line, class T>
-constexpr Handler line1 = map1<Meaning<Line, T>, T, T>;
-template <const auto& Line, class T>
-constexpr Handler line2 = map2<Meaning<Line, T>, T, T, T>;
-template <const auto& Line, class T>
-constexpr Handler line3 = map3<Meaning<Line, T>, T, T, T, T>;
-
-/// Operations whose result does not depend on the sign: one handler per width.
-template <class T>
-Handler for_width(Op op) {
+/// Whether signed and unsigned numbers of a width have the same result, so that one handler does for both.
+constexpr bool ignores_sign(Op op) {
     switch (op) {
-        case Op::Add: return line2<sem::Add, T>;
-        case Op::Sub: return line2<sem::Sub, T>;
-        case Op::Mul: return line2<sem::Mul, T>;
-        case Op::Fma: return line3<sem::Fma, T>;
-        case Op::Neg: return line1<sem::Neg, T>;
-        case Op::And: return line2<sem::And, T>;
-        case Op::Or: return line2<sem::Or, T>;
-        case Op::Xor: return line2<sem::Xor, T>;
-        case Op::Not: return line1<sem::Not, T>;
-        case Op::Shl: return map2<Meaning<sem::Shl, T>, T, T, u32>;
-        default: break;
+        case Op::Add:
+        case Op::Sub:
+        case Op::Mul:
+        case Op::Fma:
+        case Op::And:
+        case Op::Or:
+        case Op::Xor:
+        case Op::Not:
+        case Op::Shl:
+        case Op::PopCount:
+        case Op::LeadingZeros:
+        case Op::ReverseBits: return true;
+        default: return false;
     }
-    if constexpr (sizeof(T) >= 4) switch (op) {
-            case Op::PopCount: return map1<Meaning<sem::PopCount, T>, u32, T>;
-            case Op::LeadingZeros: return map1<Meaning<sem::LeadingZeros, T>, u32, T>;
-            case Op::ReverseBits: return line1<sem::ReverseBits, T>;
-            case Op::InsertBits: return bit_field_insert<T>;
-            default: break;
-        }
+}
+
+constexpr bool is_integer(ir::Slot slot) { return slot == ir::Slot::T || slot == ir::Slot::U32; }
+template <ir::Slot S, class T>
+using In = std::conditional_t<S == ir::Slot::T, T, u32>;
+
+/// Whether a row of ops.def is a function of one to three integers, its operands.
+constexpr bool is_integer_function(Op op, Type type) {
+    const ir::OpInfo& row = ir::info(op);
+    const auto& arguments = row.shape.arguments;
+    const auto arity = row.shape.arity();
+    return !row.effect && row.attribute == ir::Attribute::None && ir::contains(row.domain, type) &&
+           is_integer(row.shape.result) && arity >= 1 && arity <= 3 &&
+           std::all_of(arguments.begin(), arguments.begin() + arity, is_integer);
+}
+
+/// The handler of a row that is such a function, from its line in semantics.hpp.
+template <Op O, const auto& Line, class T>
+constexpr Handler of_row() {
+    using Number = std::conditional_t<ignores_sign(O), std::make_unsigned_t<T>, T>;
+    if constexpr (is_integer_function(O, ir::type_of<Number>)) {
+        constexpr ir::Shape shape = ir::info(O).shape;
+        using F = Meaning<Line, Number>;
+        using R = In<shape.result, Number>;
+        using A = In<shape.arguments[0], Number>;
+        using B = In<shape.arguments[1], Number>;
+        using C = In<shape.arguments[2], Number>;
+        if constexpr (shape.arity() == 1)
+            return map1<F, R, A>;
+        else if constexpr (shape.arity() == 2)
+            return map2<F, R, A, B>;
+        else
+            return map3<F, R, A, B, C>;
+    } else {
+        return nullptr;
+    }
+}
+
+template <class T>
+Handler for_row(Op op) {
+    // clang-format off
+#define EFFECT(name, ...) case Op::name: return nullptr;
+#define OP(name, ...) case Op::name: return of_row<Op::name, sem::name, T>();
+    // clang-format on
+    switch (op) {
+#include "codegen/ir/op/ops.def"
+    }
     return nullptr;
 }
 
 template <class T>
 Handler for_type(Op op, u64 mode) {
-    switch (op) {
-        case Op::Div: return line2<sem::Div, T>;
-        case Op::Rem: return line2<sem::Rem, T>;
-        case Op::Abs: return line1<sem::Abs, T>;
-        case Op::Min: return line2<sem::Min, T>;
-        case Op::Max: return line2<sem::Max, T>;
-        case Op::Shr: return map2<Meaning<sem::Shr, T>, T, T, u32>;
-        case Op::MulHi: return map2<MulHi<T>, T, T, T>;
-        case Op::Sad: return line3<sem::Sad, T>;
-        default: break;
+    if constexpr (sizeof(T) == 2) {
+        if (op == Op::Sad) return map3<Meaning<sem::Sad, T>, T, T, T, T>;
     }
-    if constexpr (sizeof(T) >= 4) switch (op) {
-            case Op::ExtractBits: return map3<Meaning<sem::ExtractBits, T>, T, T, u32, u32>;
-            case Op::HighestBit: return map1<Meaning<sem::HighestBit, T>, u32, T>;
-            case Op::HighestBitShift: return map1<Meaning<sem::HighestBitShift, T>, u32, T>;
-            default: break;
-        }
-    if constexpr (sizeof(T) <= 4) switch (op) {
-            case Op::MulWide: return map2<MulWide<T>, Double<T>, T, T>;
-            case Op::MadWide: return map3<MadWide<T>, Double<T>, T, T, Double<T>>;
-            default: break;
-        }
-    if constexpr (sizeof(T) == 4)
+    if constexpr (sizeof(T) >= 4) {
+        if (op == Op::InsertBits) return bit_field_insert<std::make_unsigned_t<T>>;
+    }
+    if constexpr (sizeof(T) <= 4) {
+        if (op == Op::MulWide) return map2<MulWide<T>, Double<T>, T, T>;
+        if (op == Op::MadWide) return map3<MadWide<T>, Double<T>, T, T, Double<T>>;
+    }
+    if constexpr (sizeof(T) == 4) {
         if (op == Op::Mul24) return mode ? map2<Mul24<T, true>, T, T, T> : map2<Mul24<T, false>, T, T, T>;
-    return for_width<std::make_unsigned_t<T>>(op);
+    }
+    return for_row<T>(op);
 }
 
 template <class T>
@@ -249,7 +268,7 @@ Handler choose_integer(Operation operation, Type type, u64 mode) {
 }
 
 Handler choose_product_and_sum(const MicroOp& product, const MicroOp& sum) {
-    if (sum.run != line2<sem::Add, u64> || (sum.a == product.d) == (sum.b == product.d)) return nullptr;
+    if (sum.run != of_row<Op::Add, sem::Add, u64>() || (sum.a == product.d) == (sum.b == product.d)) return nullptr;
     if (product.run == map2<MulWide<u32>, u64, u32, u32>) return product_and_sum<u32>;
     if (product.run == map2<MulWide<s32>, s64, s32, s32>) return product_and_sum<s32>;
     return nullptr;
