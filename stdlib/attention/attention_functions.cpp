@@ -95,8 +95,8 @@ NamedFunction attention_function(const AttentionName& is) {
         for (const std::string_view name : {"query_offsets", "key_offsets"})
             out.arrays.push_back({name, ir::Type::U32, "offsets"});
     out.arrays.push_back(of_q.array("O", is.type, is.is_in_rows));
-    out.arrays.back().is_written = true;
-    if (is.has_log_sum) out.arrays.push_back({"log_sum", ir::Type::F32, of_log_sum, true});
+    out.arrays.back().access = Access::Out;
+    if (is.has_log_sum) out.arrays.push_back({"log_sum", ir::Type::F32, of_log_sum, Access::Out});
     out.run = [is](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
         run_attention(is, queue, arrays, settings);
     };

@@ -63,6 +63,9 @@ const auto& functions() {
     return all;
 }
 
+/// Of extent d among those that "..." stands for.
+std::string name_of_more(std::size_t d) { return fmt::format("...{}", d); }
+
 /// The name with the words that name() of a kernel has.
 std::string canonical(std::string_view name) {
     std::string out;
@@ -109,8 +112,13 @@ std::size_t FunctionSettings::one_of(std::string_view name, std::span<const std:
     return std::size_t(found - names.begin());
 }
 
+float FunctionSettings::required(std::string_view name) const {
+    if (const std::optional<float> given = number(name)) return *given;
+    throw Error(fmt::format("'{}' is not set", name), fmt::format("--set {}=VALUE", name));
+}
+
 std::string NamedFunction::Array::pitch_setting() const {
-    return shape.names().size() > row ? fmt::format("{}_pitch", name) : "";
+    return shape.names().size() > row || shape.has_more() ? fmt::format("{}_pitch", name) : "";
 }
 
 std::vector<std::string> NamedFunction::names_of_settings() const {
@@ -129,18 +137,23 @@ void NamedFunction::check(const FunctionSettings& settings) const {
                         fmt::format("its settings are {}", fmt::join(names, ", ")));
 }
 
-NamedExtents NamedFunction::extents(std::span<const std::optional<std::vector<std::uint64_t>>> given) const {
+NamedExtents NamedFunction::extents(std::span<const std::optional<std::vector<std::uint64_t>>> given,
+                                    const FunctionSettings& settings) const {
     NamedExtents out;
     std::map<std::string_view, std::string_view> said_by;
     for (std::size_t i = 0; i < given.size(); ++i) {
         if (!given[i]) continue;
         const Array& array = arrays[i];
-        const std::size_t rank = given[i]->size(), most = array.shape.names().size();
-        if (rank > most || rank < most - array.shape.optional())
+        if (array.shape.is_any()) continue;
+        const std::size_t rank = given[i]->size(), names = array.shape.names().size();
+        const std::size_t most = array.shape.has_more() ? OperandShape::most_extents : names;
+        if (rank > most || rank < names - array.shape.optional())
             throw Error(fmt::format("{}: '{}' has a shape of rank {}, {}", name, array.name, rank, joined(*given[i])),
                         fmt::format("'{}' is {}", array.name, array.shape.text()));
-        for (std::size_t d = 0; d < rank; ++d) {
-            const std::string_view of = array.shape.names()[most - rank + d];
+        const std::size_t more = array.shape.has_more() ? rank - names : 0;
+        for (std::size_t d = 0; d < more; ++d) out.try_emplace(name_of_more(d), (*given[i])[d]);
+        for (std::size_t d = more; d < rank; ++d) {
+            const std::string_view of = array.shape.names()[names - rank + d];
             const auto [known, is_new] = out.try_emplace(std::string(of), (*given[i])[d]);
             const std::string_view earlier = said_by.try_emplace(of, array.name).first->second;
             if (known->second != (*given[i])[d])
@@ -150,12 +163,18 @@ NamedExtents NamedFunction::extents(std::span<const std::optional<std::vector<st
                     fmt::format("'{}' is {}; `ikat kernels {}` has all shapes", array.name, array.shape.text(), name));
         }
     }
+    if (more_extents) more_extents(out, settings);
     return out;
 }
 
 std::vector<std::uint64_t> NamedFunction::shape(const Array& array, const NamedExtents& extents) const {
+    if (array.shape.is_any()) return {1};
     std::vector<std::uint64_t> out;
     const auto names = array.shape.names();
+    if (array.shape.has_more())
+        for (auto more = extents.find(name_of_more(0)); more != extents.end();
+             more = extents.find(name_of_more(out.size())))
+            out.push_back(more->second);
     for (std::size_t i = 0; i < names.size(); ++i) {
         const auto found = extents.find(names[i]);
         if (found != extents.end())
@@ -218,6 +237,7 @@ std::string nearest_name(std::string_view name) {
     for (const auto* family : function_families())
         if (name.starts_with(family->prefix)) least = ~std::size_t{0};
     for (const auto& [other, function] : functions()) compare(other, canonical(name));
+    for (const NamedFunction& function : recipe_functions()) compare(function.name, name);
     return out;
 }
 

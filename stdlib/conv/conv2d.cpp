@@ -6,6 +6,7 @@
 #include "codegen/support/diagnostic.hpp"
 #include "dsl/threads/simt.hpp"
 #include "stdlib/spec/families.hpp"
+#include "stdlib/spec/functions.hpp"
 #include "stdlib/spec/view_call.hpp"
 
 namespace ikat::stdlib {
@@ -81,6 +82,11 @@ void conv2d(const Queue& queue, const TensorView& x, const TensorView& w, const 
                 {"out_w", call.extent("out_w")}});
 }
 
+static Grid grid_of(const Call& a) {
+    const std::uint64_t n = std::uint64_t(a["batch"]) * a["filters"] * a["out_h"] * a["out_w"];
+    return runtime::grid(std::max<std::uint64_t>(n, 1), a.threads(threads));
+}
+
 static void check_convolution(const Call& a) {
     const Convolution c = convolution_of([&](const char* name) { return a[name]; });
     if (!c.stride_h || !c.stride_w || !c.dilation_h || !c.dilation_w)
@@ -93,6 +99,34 @@ static void check_convolution(const Call& a) {
                "they follow from the image, the kernel, stride, padding and dilation");
 }
 
+static ConvolutionOptions options_of(const FunctionSettings& settings) {
+    const auto count = [&](std::string_view name, std::uint32_t otherwise) {
+        return settings.count(name).value_or(otherwise);
+    };
+    return {count("stride_h", 1),   count("stride_w", 1),   count("pad_h", 0), count("pad_w", 0),
+            count("dilation_h", 1), count("dilation_w", 1), count("groups", 1)};
+}
+static void run_convolution(const Queue& queue, std::span<const MutableTensorView> arrays,
+                            const FunctionSettings& settings) {
+    conv2d(queue, arrays[0], arrays[1], arrays[2], options_of(settings));
+}
+static void add_extents(NamedExtents& extents, const FunctionSettings& settings) {
+    const auto extent = [&](std::string_view name) { return std::uint32_t(extents.find(name)->second); };
+    const ConvolutionOptions o = options_of(settings);
+    const Convolution c{.height = extent("height"),
+                        .width = extent("width"),
+                        .kernel_h = extent("kernel_h"),
+                        .kernel_w = extent("kernel_w"),
+                        .stride_h = o.stride_h,
+                        .stride_w = o.stride_w,
+                        .pad_h = o.pad_h,
+                        .pad_w = o.pad_w,
+                        .dilation_h = o.dilation_h,
+                        .dilation_w = o.dilation_w};
+    extents.try_emplace("out_h", c.out_h());
+    extents.try_emplace("out_w", c.out_w());
+}
+
 // ---- the recipe
 
 IKAT_INSTANTIATE(conv2d_kernel)
@@ -100,13 +134,19 @@ IKAT_INSTANTIATE(conv2d_kernel)
 constexpr Recipe conv2d_recipe{
     .call = "conv2d(queue, x, w, y, options)",
     .kernels = {{"convolution of images with stride, padding, dilation and groups", IKAT_FLOATS(conv2d_kernel<T>()),
-                 [](const Call& a) {
-                     const std::uint64_t n = std::uint64_t(a["batch"]) * a["filters"] * a["out_h"] * a["out_w"];
-                     return runtime::grid(std::max<std::uint64_t>(n, 1), a.threads(threads));
-                 }}},
+                 grid_of}},
     .operands = {{"x", "batch channels height width"},
                  {"w", "filters depth kernel_h kernel_w"},
-                 {"y", "batch filters out_h out_w", Access::InOut}},
+                 {"y", "batch filters out_h out_w", Access::Out, ir::Type::Void, false, true}},
+    .settings = {{"stride_h", "1 if it is not set"},
+                 {"stride_w", "1 if it is not set"},
+                 {"pad_h", "lines of zeros on each side; none if it is not set"},
+                 {"pad_w", "columns of zeros on each side; none if it is not set"},
+                 {"dilation_h", "1 if it is not set"},
+                 {"dilation_w", "1 if it is not set"},
+                 {"groups", "of the channels; 1 if it is not set"}},
+    .extents = add_extents,
+    .run = run_convolution,
     .document =
         "x is batch x channels x height x width, w is filters x (channels / groups) x kernel_h x kernel_w, y\n"
         "is batch x filters x out_h x out_w, row-major, with fewer than 2^32 elements each. Outside the image\n"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stdlib/spec/families.hpp"
+#include "stdlib/spec/functions.hpp"
 #include "stdlib/spec/view_call.hpp"
 #include "stdlib/tile/row_places.hpp"
 #include "stdlib/tile/vectors.hpp"
@@ -394,10 +395,12 @@ constexpr std::string_view document =
 
 /// A row of the table, which computes `host` on the host.
 constexpr Recipe row(std::string_view call, std::string_view summary, Instances instances, Instances pitched,
-                     Operands operands, ArraySizes sizes, std::string_view traffic, void (*reference)(Example&)) {
+                     Operands operands, ArraySizes sizes, std::string_view traffic, void (*reference)(Example&),
+                     FunctionSetting p = {}, FunctionSetting q = {}) {
     return {.call = call,
             .kernels = {{.summary = summary, .instances = instances, .grid = grid_of_elements, .pitched = pitched}},
             .operands = operands,
+            .settings = {p, q},
             .document = document,
             .sizes = sizes,
             .reference = reference,
@@ -406,7 +409,7 @@ constexpr Recipe row(std::string_view call, std::string_view summary, Instances 
 }
 constexpr Operands unary_operands{{"x", "..."}, {"y", "...", Access::Out}};
 constexpr ArraySizes unary_sizes{{"x", "n"}, {"y", "n"}};
-#define IKAT_ROW(Table, id, arguments, summary, operands, sizes, traffic, host)                                       \
+#define IKAT_ROW(Table, id, arguments, summary, operands, sizes, traffic, host, ...)                                  \
     row("elementwise(queue, " #Table "::" #id ", " arguments ")", summary,                                            \
         IKAT_FLOATS(elementwise_kernel<T>(Table::id)), IKAT_FLOATS(pitched_kernel_of<T>(Table::id)), operands, sizes, \
         traffic, [](Example& e) {                                                                                     \
@@ -415,18 +418,19 @@ constexpr ArraySizes unary_sizes{{"x", "n"}, {"y", "n"}};
                 [[maybe_unused]] const double a = x;                                                                  \
                 return double(host);                                                                                  \
             });                                                                                                       \
-        }),
+        } __VA_OPT__(, ) __VA_ARGS__),
 #define IKAT_UNARY(id, text, device, host) IKAT_ROW(Unary, id, "x, y", text, unary_operands, unary_sizes, "2 E s", host)
 constexpr Recipe unary_recipes[] = {
 #include "stdlib/elementwise/elementwise.def"
 };
 #define IKAT_UNARY_1(id, p, text, device, host) \
-    IKAT_ROW(Unary1, id, "x, y, " #p, text, unary_operands, unary_sizes, "2 E s", host)
+    IKAT_ROW(Unary1, id, "x, y, " #p, text, unary_operands, unary_sizes, "2 E s", host, {#p, "a number"})
 constexpr Recipe unary_1_recipes[] = {
 #include "stdlib/elementwise/elementwise.def"
 };
-#define IKAT_UNARY_2(id, p, q, text, device, host) \
-    IKAT_ROW(Unary2, id, "x, y, " #p ", " #q, text, unary_operands, unary_sizes, "2 E s", host)
+#define IKAT_UNARY_2(id, p, q, text, device, host)                                                                \
+    IKAT_ROW(Unary2, id, "x, y, " #p ", " #q, text, unary_operands, unary_sizes, "2 E s", host, {#p, "a number"}, \
+             {#q, "a number"})
 constexpr Recipe unary_2_recipes[] = {
 #include "stdlib/elementwise/elementwise.def"
 };
@@ -465,6 +469,8 @@ constexpr Recipe cast_recipe{
     .call = "cast(queue, x, y)",
     .kernels = {IKAT_CAST(half, float), IKAT_CAST(float, half), IKAT_CAST(bfloat16, float), IKAT_CAST(float, bfloat16)},
     .operands = {{"x", "...", Access::In, ir::Type::Void, true}, {"y", "...", Access::Out, ir::Type::Void, true}},
+    .run = [](const Queue& queue, std::span<const MutableTensorView> arrays,
+              const FunctionSettings&) { cast(queue, arrays[0], arrays[1]); },
     .document = document,
     .sizes = {{"x", "n"}, {"y", "n"}},
     .reference = reference::cast,
@@ -480,6 +486,13 @@ constexpr Recipe bias_activation_recipe{
     .call = "bias_activation(queue, activation, x, bias, y)",
     .kernels = {IKAT_BIAS(none), IKAT_BIAS(relu), IKAT_BIAS(gelu), IKAT_BIAS(gelu_tanh), IKAT_BIAS(silu)},
     .operands = {{"x", "... columns"}, {"bias", "columns"}, {"y", "... columns", Access::Out}},
+    .settings = {{"activation", "none, relu, gelu, gelu_tanh or silu; none if it is not set"}},
+    .run =
+        [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
+            constexpr std::string_view names[] = {"none", "relu", "gelu", "gelu_tanh", "silu"};
+            const auto activation = Activation(settings.one_of("activation", names));
+            bias_activation(queue, activation, arrays[0], arrays[1], arrays[2]);
+        },
     .document =
         "y[row, column] = f(x[row, column] + bias[column]). x and y are row-major, rows x columns, with fewer\n"
         "than 2^32 elements; bias has `columns`. Computed in f32 and rounded once. The arrays begin at\n"

@@ -45,6 +45,7 @@ constexpr Recipe saxpy_recipe{
                  .grid = [](const Call& call) { return saxpy_grid(call.count(), call.threads(256)); },
                  .pitched = IKAT_KERNEL(pitched_kernel<saxpy_of>("saxpy_pitched", 256, 0, "a", "x", "y"))}},
     .operands = {{"x", "...", Access::In, ir::Type::F32}, {"y", "...", Access::InOut, ir::Type::F32}},
+    .settings = {{"a", "a number, by which x is multiplied"}},
     .document = "x and y have at least n elements. Each element is one fused multiply-add. One thread per element.",
     .sizes = {{"x", "n"}, {"y", "n"}},
     .reference = reference::saxpy,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "stdlib/spec/families.hpp"
+#include "stdlib/spec/functions.hpp"
 #include "stdlib/spec/view_call.hpp"
 
 namespace ikat::stdlib {
@@ -66,6 +67,8 @@ constexpr Recipe gemm_recipe{
     .operands = {{"A", "m k", Access::In, ir::Type::F32},
                  {"B", "k n", Access::In, ir::Type::F32},
                  {"C", "m n", Access::Out, ir::Type::F32}},
+    .run = [](const Queue& queue, std::span<const MutableTensorView> arrays,
+              const FunctionSettings&) { gemm(queue, arrays[0], arrays[1], arrays[2]); },
     .document =
         "A is m x k, B is k x n, C is m x n, row-major, with fewer than 2^32 elements each. Any sizes; k = 0\n"
         "gives zeros. Blocks of 256 threads cover tiles of C: of gemm_tiled 64 x 64 each, and the grid is\n"

@@ -3,6 +3,7 @@
 
 #include "stdlib/quantised/quantised.hpp"
 #include "stdlib/spec/families.hpp"
+#include "stdlib/spec/functions.hpp"
 #include "stdlib/spec/view_call.hpp"
 #include "stdlib/tile/rows.hpp"
 
@@ -140,6 +141,8 @@ constexpr Recipe gemv_recipe{
                  .pitched =
                      IKAT_PITCHED("gemv_warp_reduce", (rows_times_vector<T>), WarpGroup::block, 0, "A", "x", "y")}},
     .operands = {{"A", "rows columns"}, {"x", "columns"}, {"y", "rows", Access::Out}},
+    .run = [](const Queue& queue, std::span<const MutableTensorView> arrays,
+              const FunctionSettings&) { gemv(queue, arrays[0], arrays[1], arrays[2]); },
     .document =
         "A is rows x columns, row-major, with fewer than 2^32 elements. For y = A x, x has `columns` elements\n"
         "and y has `rows`; for y = x A, x has `rows` and y has `columns`. Any sizes; a sum over nothing is 0.\n"
@@ -158,6 +161,8 @@ constexpr Recipe gemv_transposed_recipe{
                      },
                  .pitched = IKAT_FLOATS(gemv_coalesced_pitched<T>())}},
     .operands = {{"A", "rows columns"}, {"x", "rows"}, {"y", "columns", Access::Out}},
+    .run = [](const Queue& queue, std::span<const MutableTensorView> arrays,
+              const FunctionSettings&) { gemv_transposed(queue, arrays[0], arrays[1], arrays[2]); },
     .document = gemv_recipe.document,
     .sizes = {{"A", "rows columns"}, {"x", "rows"}, {"y", "columns"}},
     .reference = reference::gemv_transposed,

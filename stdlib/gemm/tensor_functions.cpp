@@ -85,7 +85,7 @@ NamedFunction gemm_function(const TensorKernel& is) {
                   {"B", is.type, b ? OperandShape("[planes] k n") : OperandShape("[planes] n k")}};
     if (is.has_bias) out.arrays.push_back({"bias", of_c, "n"});
     if (is.has_residual) out.arrays.push_back({"residual", of_c, "[planes] m n"});
-    out.arrays.push_back({"C", of_c, "[planes] m n", true, "beta"});
+    out.arrays.push_back({"C", of_c, "[planes] m n", Access::Out, "beta"});
     out.run = [is](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
         run_gemm(is, queue, arrays, settings);
     };

@@ -9,6 +9,7 @@
 #include "codegen/support/diagnostic.hpp"
 #include "stdlib/math/math.hpp"
 #include "stdlib/spec/families.hpp"
+#include "stdlib/spec/functions.hpp"
 #include "stdlib/spec/view_call.hpp"
 #include "stdlib/tile/row_places.hpp"
 #include "stdlib/tile/vectors.hpp"
@@ -320,6 +321,13 @@ void kv_scatter(const Queue& queue, const TensorView& x, const TensorView& slots
                      width, {x_pitch, 0, pitch}, {&x, &cache}));
 }
 
+static void run_rope(const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
+    constexpr std::string_view forms[] = {"interleaved", "neox"};
+    rope(queue, Rope(settings.one_of("form", forms)), arrays[0], arrays[1],
+         settings.count("rotary").value_or(std::uint32_t(arrays[0].extents[2])),
+         settings.number("base").value_or(10000), settings.count("backward").value_or(0) != 0);
+}
+
 // ---- the recipes
 
 IKAT_INSTANTIATE(transpose_kernel)
@@ -339,6 +347,8 @@ constexpr Recipe transpose_recipe{
                      },
                  .pitched = IKAT_FLOATS(transpose_pitched<T>())}},
     .operands = {{"x", "... rows columns"}, {"y", "... columns rows", Access::Out}},
+    .run = [](const Queue& queue, std::span<const MutableTensorView> arrays,
+              const FunctionSettings&) { transpose(queue, arrays[0], arrays[1]); },
     .document =
         "y[b, column, row] = x[b, row, column] for `batch` matrices of rows x columns, row-major, one after\n"
         "the other, with fewer than 2^32 elements together. Any sizes. A block of 256 threads moves a tile of\n"
@@ -354,6 +364,11 @@ constexpr Recipe rope_recipe{
                 {"rotary position embedding of halves, as in GPT-NeoX", IKAT_FLOATS(rope_kernel<T>(Rope::Neox)),
                  tokens_grid}},
     .operands = {{"x", "tokens heads head_dim", Access::InOut}, {"positions", "tokens", Access::In, ir::Type::U32}},
+    .settings = {{"form", "interleaved, neighbouring elements, or neox, halves; interleaved if it is not set"},
+                 {"rotary", "how many elements of a head are turned; all of them if it is not set"},
+                 {"base", "of the angles; 10000 if it is not set"},
+                 {"backward", "1 for the backward pass"}},
+    .run = run_rope,
     .document =
         "In place. x is tokens x heads x head_dim, with fewer than 2^32 elements; positions has one for each\n"
         "token. Pair i of the first `rotary` elements of each head is turned by sign * position * base^(-2 i\n"
@@ -379,6 +394,8 @@ constexpr Recipe kv_scatter_recipe{
     .operands = {{"x", "tokens width"},
                  {"slots", "tokens", Access::In, ir::Type::U32},
                  {"cache", "cache_rows width", Access::InOut}},
+    .run = [](const Queue& queue, std::span<const MutableTensorView> arrays,
+              const FunctionSettings&) { kv_scatter(queue, arrays[0], arrays[1], arrays[2]); },
     .document =
         "cache[slots[t]] = x[t], rows of `width` elements, for t < tokens. Tokens whose slot is not below\n"
         "cache_rows are skipped. x and cache begin at multiples of 16 bytes. Two tokens with the same slot\n"

@@ -224,6 +224,8 @@ IKAT_INSTANTIATE(rmsnorm_per_head)
 IKAT_INSTANTIATE(fused_residual_rmsnorm)
 IKAT_INSTANTIATE(fused_residual_rmsnorm_warp)
 
+constexpr FunctionSetting epsilon_setting{"epsilon", "what is added under the root, such as 1e-5"};
+
 constexpr Recipe layernorm_recipe{
     .call = "layernorm(queue, x, gamma, beta, y, epsilon)",
     .kernels = {{.summary = "layernorm, a warp per row",
@@ -240,6 +242,7 @@ constexpr Recipe layernorm_recipe{
                  .pitched = IKAT_PITCHED("layernorm", (layernorm_of<T, Block>), Block::block, 0, "x", "gamma", "beta",
                                          "y", "epsilon")}},
     .operands = {{"x", "... columns"}, {"gamma", "columns"}, {"beta", "columns"}, {"y", "... columns", Access::Out}},
+    .settings = {epsilon_setting},
     .document =
         "x and y are row-major, rows x columns, with fewer than 2^32 elements; gamma and beta have an element\n"
         "for each column. All begin at multiples of 16 bytes. Any sizes. Computed in f32 over each row and\n"
@@ -267,6 +270,7 @@ constexpr Recipe layernorm_plain_recipe{
                  .pitched = IKAT_PITCHED("layernorm_plain", (layernorm_plain_of<T, Block>), Block::block,
                                          min_blocks<Block>, "x", "y", "epsilon")}},
     .operands = {{"x", "... columns"}, {"y", "... columns", Access::Out}},
+    .settings = {epsilon_setting},
     .document = layernorm_recipe.document,
     .sizes = layernorm_recipe.sizes,
     .reference = reference::layernorm,
@@ -287,6 +291,7 @@ constexpr Recipe rmsnorm_recipe{
                  .pitched =
                      IKAT_PITCHED("rmsnorm", (rmsnorm_of<T, Block>), Block::block, 0, "x", "gamma", "y", "epsilon")}},
     .operands = {{"x", "... columns"}, {"gamma", "columns"}, {"y", "... columns", Access::Out}},
+    .settings = {epsilon_setting},
     .document = layernorm_recipe.document,
     .sizes = layernorm_recipe.sizes,
     .reference = reference::rmsnorm,
@@ -311,6 +316,7 @@ constexpr Recipe fused_residual_rmsnorm_recipe{
                  {"residual", "... columns", Access::InOut},
                  {"gamma", "columns"},
                  {"y", "... columns", Access::Out}},
+    .settings = {epsilon_setting},
     .document = layernorm_recipe.document,
     .sizes = layernorm_recipe.sizes,
     .reference = reference::fused_residual_rmsnorm,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that choose among many kernels by sizes, alignment and device, under names that say what they compute:
-// "gemm_tensor_core_bf16_nt_bias_gelu", "flash_attention_causal_f16". For tools, such as `ikat run NAME`; the types and
-// shapes of arrays are data here.
+// The functions of the library by name, for tools, such as `ikat run NAME`; the types and shapes of arrays are data
+// here. There are those of recipes, "softmax", and those that choose among so many kernels that their names say what
+// they compute: "gemm_tensor_core_bf16_nt_bias_gelu", "flash_attention_causal_f16".
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -16,7 +16,7 @@
 #include "codegen/support/diagnostic.hpp"
 #include "runtime/device.hpp"
 #include "runtime/tensor_view.hpp"
-#include "stdlib/spec/shape.hpp"
+#include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -29,6 +29,8 @@ public:
     // These throw Error for text that is not one.
     std::optional<float> number(std::string_view name) const;
     std::optional<std::uint32_t> count(std::string_view name) const;
+    /// The number; throws Error if it was not said, too.
+    float required(std::string_view name) const;
     /// The position among `names`; 0 if it was not said.
     std::size_t one_of(std::string_view name, std::span<const std::string_view> names) const;
 
@@ -38,24 +40,24 @@ private:
 };
 
 /// Extents by their names: "m" is 300.
-using NamedExtents = std::map<std::string, std::uint64_t, std::less<>>;
+class NamedExtents : public std::map<std::string, std::uint64_t, std::less<>> {};
 
 class NamedFunction {
 public:
     struct Array {
         std::string_view name;
-        ir::Type type;
+        ir::Type type;  // Void: f32, f16 or bf16, the same for all such arrays ...
         OperandShape shape;
-        bool is_written = false;
-        std::string_view read_if{};  // if it is written: the setting that makes it read, too, unless it is 0
-        std::size_t row = 1;         // how many of its last extents are a row
+        Access access = Access::In;
+        std::string_view read_if{};   // of an output: the setting that makes it read, too, unless it is 0
+        std::size_t row = 1;          // how many of its last extents are a row
+        bool is_of_any_type = false;  // ... but for these, whose types the function checks itself
 
+        bool is_written() const { return access != Access::In; }
         /// The setting for its pitch, "A_pitch"; "" if it is a single row.
         std::string pitch_setting() const;
     };
-    struct Setting {
-        std::string_view name, meaning;
-    };
+    using Setting = FunctionSetting;
     struct Size {
         std::string_view name;
         std::uint64_t usual;  // 0: it is left out
@@ -73,19 +75,22 @@ public:
 
     std::string name;
     const Family* family = nullptr;
-    std::string formula{};        // "C = gelu(alpha A B + beta C + bias)"
+    std::string formula{};        // "C = gelu(alpha A B + beta C + bias)"; a line
     std::string call{};           // as it stands in a program
     std::vector<Array> arrays{};  // those that are written are last
     Run run{};                    // throws Error for what does not fit
+    /// See Recipe::extents; null if there are no such outputs.
+    void (*more_extents)(NamedExtents&, const FunctionSettings&) = nullptr;
 
     /// Those of its family, and the pitches of its arrays.
     std::vector<std::string> names_of_settings() const;
     /// Throws Error for settings that it does not have.
     void check(const FunctionSettings& settings) const;
 
-    /// The extents of arrays by name, as the given ones have them; those without a value are left out. Throws Error
-    /// for arrays of another rank, and for two extents of one name that differ.
-    NamedExtents extents(std::span<const std::optional<std::vector<std::uint64_t>>> given) const;
+    /// The extents of arrays by name, as the given ones have them, or computed from these; those without a value are
+    /// left out. Throws Error for arrays of another rank, and for two extents of one name that differ.
+    NamedExtents extents(std::span<const std::optional<std::vector<std::uint64_t>>> given,
+                         const FunctionSettings& settings) const;
     /// The shape of an array by these names.
     std::vector<std::uint64_t> shape(const Array& array, const NamedExtents& extents) const;
     /// How many elements an array of this shape has from one index to the next, for each extent but the last; empty if
@@ -99,6 +104,14 @@ std::span<const NamedFunction::Family* const> function_families();
 /// The function of that name, which also may say f32 for tf32, i8 for s8, and nn for the orders that are not said; or
 /// null. The same object on each call.
 const NamedFunction* find_function(std::string_view name);
+
+/// The functions of recipes, by name in alphabetical order: the C++ function's, or, where several recipes have one
+/// function, their kernel's.
+std::span<const NamedFunction> recipe_functions();
+
+/// The recipes' function of that name, of that other name, or of the only kernel of that name; where there are several,
+/// the one with so many arrays. Null if there is none. The same object on each call.
+const NamedFunction* find_recipe_function(std::string_view name, std::optional<std::size_t> arrays = {});
 
 /// The name of a function or of a kernel that is most like this one; "" if none is.
 std::string nearest_name(std::string_view name);

@@ -45,6 +45,8 @@ using runtime::Queue;
 using runtime::TensorView;
 
 class Example;
+class FunctionSettings;
+class NamedExtents;
 class Steps;
 
 /// The element types that most kernels exist for.
@@ -117,6 +119,11 @@ struct Variant {
     Instances pitched{};
 };
 
+/// A number that a function takes, or a choice of it, for tools: `--set epsilon=1e-5`.
+struct FunctionSetting {
+    std::string_view name{}, meaning{};
+};
+
 /// A family of kernels, and the function that launches one of them.
 struct Recipe {
     /// The function that runs the family, as docs/library.md shows it.
@@ -124,6 +131,13 @@ struct Recipe {
     Variant kernels[5]{};
     /// The arrays that the function takes, in its order.
     Operands operands{};
+    /// What the function takes beside its arrays, in its order.
+    FunctionSetting settings[7]{};
+    /// Adds the extents of outputs that are computed from others; 0 for what does not fit.
+    void (*extents)(NamedExtents& extents, const FunctionSettings& settings) = nullptr;
+    /// The function, for tools: with the arrays of `operands`, and its settings. Null: run_rows with these numbers.
+    void (*run)(const Queue& queue, std::span<const MutableTensorView> arrays,
+                const FunctionSettings& settings) = nullptr;
     /// What the kernels' arguments mean, contracts, what is computed. Lines of at most 100 columns.
     std::string_view document{};
     /// How many elements the arrays of its kernels have at least.
@@ -150,6 +164,11 @@ struct Recipe {
         std::size_t count = 0;
         while (count < std::size(kernels) && kernels[count].grid) ++count;
         return {kernels, count};
+    }
+    constexpr std::span<const FunctionSetting> all_settings() const {
+        std::size_t count = 0;
+        while (count < std::size(settings) && !settings[count].name.empty()) ++count;
+        return {settings, count};
     }
     /// The first kernel for that many columns.
     const Variant& kernel_for(std::uint32_t columns) const;

@@ -95,6 +95,7 @@ struct ArrayOperand {
     Access access = Access::In;
     ir::Type type = ir::Type::Void;  // of its elements. Void: f32, f16 or bf16, the same for all such operands ...
     bool is_of_any_type = false;     // ... but for these, whose types the function checks itself
+    bool is_computed = false;        // of an output: it has extents that no input has, see Recipe::extents
 };
 
 /// Of one function, in the order of its parameters.
@@ -113,7 +114,7 @@ public:
             list_[count_++] = operand;
         }
         for (const ArrayOperand& operand : all())
-            if (operand.access == Access::Out && !follows(operand.shape))
+            if (operand.access == Access::Out && !operand.is_computed && !follows(operand.shape))
                 throw "an output has an extent that no input has";
     }
 

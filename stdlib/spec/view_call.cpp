@@ -134,9 +134,9 @@ std::string Operands::shapes() const {
     return out;
 }
 
-ViewCall::ViewCall(const Queue& queue, const Recipe& recipe, std::initializer_list<TensorView> views,
+ViewCall::ViewCall(const Queue& queue, const Recipe& recipe, std::vector<TensorView> views,
                    const WorkspaceSlice& workspace)
-    : queue_(queue), recipe_(recipe), workspace_(workspace), views_(views) {
+    : queue_(queue), recipe_(recipe), workspace_(workspace), views_(std::move(views)) {
     IKAT_ASSERT(views_.size() == recipe.operands.all().size(), "a function has a view for each operand");
     check_types();
     check_shapes();
@@ -184,7 +184,7 @@ void ViewCall::check_shapes() const {
     };
     std::vector<Known> known;
     for (std::size_t i = 0; i < views_.size(); ++i) {
-        const auto& [name, shape, access, type, any] = recipe_.operands.all()[i];
+        const auto& [name, shape, access, type, is_of_any_type, is_computed] = recipe_.operands.all()[i];
         const TensorView& view = views_[i];
         if (shape.is_any()) continue;
         const auto names = shape.names();
@@ -295,7 +295,7 @@ void run_kernel(const ViewCall& call, const Variant& variant, const KernelHandle
     run(call.queue(), call.recipe(), variant, handle, list, call.workspace());
 }
 
-void run_rows(const ViewCall& call, std::initializer_list<FunctionOperand> numbers, std::optional<std::size_t> kernel) {
+void run_rows(const ViewCall& call, const std::vector<FunctionOperand>& numbers, std::optional<std::size_t> kernel) {
     const Recipe& recipe = call.recipe();
     const RowArrays of(call);
     const std::size_t first = of.views[0] ? of.operands[0] : of.operands[written];

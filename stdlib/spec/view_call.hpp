@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "stdlib/spec/recipe.hpp"
@@ -24,7 +25,7 @@ public:
     /// The views are those of the recipe's operands, in their order. Throws Error for elements, ranks and extents that
     /// do not fit, for elements of a row that do not follow each other, and where what is written overlaps another
     /// operand or the workspace.
-    ViewCall(const Queue& queue, const Recipe& recipe, std::initializer_list<TensorView> views,
+    ViewCall(const Queue& queue, const Recipe& recipe, std::vector<TensorView> views,
              const WorkspaceSlice& workspace = {});
 
     const Queue& queue() const { return queue_; }
@@ -86,7 +87,7 @@ decltype(auto) with_type(const ViewCall& call, F&& f) {
 /// RowPitches for a variant's `pitched` kernels, and others, which are the given numbers in their order. `kernel` is
 /// the kernel's number; without one, it follows from the columns. Throws Error for rows at pitches, if there is no such
 /// kernel.
-void run_rows(const ViewCall& call, std::initializer_list<FunctionOperand> numbers,
+void run_rows(const ViewCall& call, const std::vector<FunctionOperand>& numbers,
               std::optional<std::size_t> kernel = {});
 
 }  // namespace ikat::stdlib

@@ -78,8 +78,8 @@ NamedFunction incremental_function(const IncrementalName& is) {
     if (is.has_lengths) out.arrays.push_back({"lengths", ir::Type::U32, "sequences"});
     if (is.has_pages) out.arrays.push_back({"pages", ir::Type::U32, "sequences most_pages"});
     out.arrays.push_back(of_q.array("O", is.type, is.is_in_rows));
-    out.arrays.back().is_written = true;
-    if (is.has_log_sum) out.arrays.push_back({"log_sum", ir::Type::F32, "[sequences] [heads] queries", true});
+    out.arrays.back().access = Access::Out;
+    if (is.has_log_sum) out.arrays.push_back({"log_sum", ir::Type::F32, "[sequences] [heads] queries", Access::Out});
     out.run = [is](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
         run_incremental(is, queue, arrays, settings);
     };

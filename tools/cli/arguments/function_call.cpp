@@ -29,18 +29,44 @@ FunctionSettings parse_settings(const NamedFunction& function, const std::vector
     FunctionSettings out;
     for (const std::string& each : given) {
         auto [name, text] =
-            split_setting("--set", each, fmt::format("--set {}=1", function.family->settings.front().name));
+            split_setting("--set", each, fmt::format("--set {}=1", function.names_of_settings().front()));
         out.set(std::move(name), std::move(text));
     }
     function.check(out);
     return out;
 }
 
-/// That the argument is an array which the function takes there.
-void check_array(const NamedFunction& function, const NamedFunction::Array& array, const ParsedArgument& given,
-                 const ParsedArgument& original) {
+/// Of arrays without a type of their own.
+constexpr ir::Type real_types[] = {ir::Type::F32, ir::Type::F16, ir::Type::BF16};
+
+/// That of an array of any type.
+ir::Type own_type(const ParsedArgument& given) {
+    for (const ir::Type type : real_types)
+        if (has_type(given, type)) return type;
+    return given.type.type;
+}
+
+/// That of the arrays without a type, by the first of them that is given.
+ir::Type common_type(const NamedFunction& function, const Arguments& arguments, std::size_t first) {
+    for (std::size_t i = 0; i < function.arrays.size(); ++i) {
+        const NamedFunction::Array& array = function.arrays[i];
+        const ParsedArgument& given = arguments[arguments.original(first + i)];
+        if (array.type != ir::Type::Void || array.is_of_any_type || given.kind != Kind::Buffer || given.is_made)
+            continue;
+        for (const ir::Type type : real_types)
+            if (has_type(given, type)) return type;
+        throw Error(fmt::format("argument '{}' has elements of {}, and '{}' of {} has f32, f16 or bf16", given.text,
+                                given.type.name(), array.name, function.name),
+                    "convert it; bf16 are bits in a .npy file: uint16");
+    }
+    return ir::Type::F32;
+}
+
+/// That the argument is an array of that type which the function takes there.
+void check_array(const NamedFunction& function, const NamedFunction::Array& array, ir::Type of_elements,
+                 const ParsedArgument& given, const ParsedArgument& original) {
     const std::string what = fmt::format("argument '{}'", given.text);
-    const std::string_view type = info(array.type).name;
+    const std::string_view type = info(of_elements).name;
     const std::string shape = array.shape.text();
     if (original.kind != Kind::Buffer)
         throw Error(fmt::format("{} is not an array, and '{}' of {} is one", what, array.name, function.name),
@@ -48,14 +74,19 @@ void check_array(const NamedFunction& function, const NamedFunction::Array& arra
     if (given.offset > 0)
         throw Error(fmt::format("{} is a part of a buffer, which has no shape", what),
                     "the arrays of functions are whole buffers: &0");
-    if (original.is_made && original.shape.empty() && !array.is_written)
+    if (original.is_made && original.shape.empty() && array.access != stdlib::Access::Out)
         throw Error(fmt::format("{} has no contents, and '{}' of {} is read", what, array.name, function.name),
                     fmt::format("give it {}, {}: {}[]:@file.npy", type, shape, type));
-    if (!original.is_made && !has_type(original, array.type))
+    if (original.is_made && array.is_of_any_type)
+        throw Error(fmt::format("{} has no type, and '{}' of {} may have any", what, array.name, function.name),
+                    "write f16[300x250]=>FILE, with the type and the shape that it is to have");
+    if (!original.is_made && !array.is_of_any_type && !has_type(original, of_elements))
         throw Error(fmt::format("{} has elements of {}, and '{}' of {} has {}", what, original.type.name(), array.name,
                                 function.name, type),
-                    fmt::format("convert it, or take another TYPE of {}; bf16 are bits in a .npy file: uint16",
-                                function.family->form));
+                    fmt::format("convert it{}; bf16 are bits in a .npy file: uint16",
+                                function.family->form == function.name
+                                    ? ""
+                                    : fmt::format(", or take another TYPE of {}", function.family->form)));
 }
 
 /// That an output that is read, too, has contents.
@@ -109,20 +140,33 @@ FunctionCall::FunctionCall(const NamedFunction& function, const std::vector<std:
     if (count != function.arrays.size())
         throw Error(fmt::format("'{}' takes {} arguments, not {}", function.name, function.arrays.size(), count),
                     fmt::format("its parameters are {}; -o FILE is an output at the end", names_of_arrays(function)));
+    types_ = types_of(arguments, first);
     std::vector<std::optional<std::vector<std::uint64_t>>> shapes(count);
     for (std::size_t i = 0; i < count; ++i) {
         const ParsedArgument& given = arguments[first + i];
         const ParsedArgument& original = arguments[arguments.original(first + i)];
-        check_array(function, function.arrays[i], given, original);
+        check_array(function, function.arrays[i], types_[i], given, original);
         check_read(function, function.arrays[i], given, settings_);
         if (!given.is_made) shapes[i] = original.shape;
     }
-    const stdlib::NamedExtents extents = function.extents(shapes);
+    const stdlib::NamedExtents extents = function.extents(shapes, settings_);
     for (std::size_t i = 0; i < count; ++i)
-        if (!shapes[i]) arguments.make(first + i, function.arrays[i].type, function.shape(function.arrays[i], extents));
+        if (!shapes[i]) arguments.make(first + i, types_[i], function.shape(function.arrays[i], extents));
     for (std::size_t i = 0; i < count; ++i)
         arguments.lay_out(
             first + i, function.pitches(function.arrays[i], arguments[arguments.original(first + i)].shape, settings_));
+}
+
+std::vector<ir::Type> FunctionCall::types_of(const Arguments& arguments, std::size_t first) const {
+    const ir::Type common = common_type(*function_, arguments, first);
+    std::vector<ir::Type> out;
+    for (std::size_t i = 0; i < function_->arrays.size(); ++i) {
+        const NamedFunction::Array& array = function_->arrays[i];
+        out.push_back(array.is_of_any_type           ? own_type(arguments[arguments.original(first + i)])
+                      : array.type == ir::Type::Void ? common
+                                                     : array.type);
+    }
+    return out;
 }
 
 std::vector<std::string> FunctionCall::names() const {
@@ -135,8 +179,8 @@ std::vector<runtime::node::Launch> FunctionCall::run(const runtime::Device& devi
     std::vector<runtime::MutableTensorView> arrays;
     for (std::size_t i = 0; i < function_->arrays.size(); ++i) {
         const ParsedArgument& given = arguments[arguments.original(first_ + i)];
-        arrays.emplace_back(runtime::TensorView(
-            function_->arrays[i].type, arguments.buffer(first_ + i)->memory().whole(), given.shape, *given.pitches));
+        arrays.emplace_back(runtime::TensorView(types_[i], arguments.buffer(first_ + i)->memory().whole(), given.shape,
+                                                *given.pitches));
     }
     const runtime::Recorder recorder(device, runtime::Recorder::Runs::Yes);
     function_->run(queue_of(recorder), arrays, settings_);
@@ -169,24 +213,37 @@ std::vector<runtime::node::Launch> launches_of(const NamedFunction& function, st
     return recorder.launches();
 }
 
-std::string description(const NamedFunction& function) {
+std::string signature(const NamedFunction& function) {
     std::string out = function.name + "(";
-    for (const NamedFunction::Array& array : function.arrays)
-        out += fmt::format("{}{}: {} {}[{}]", out.ends_with('(') ? "" : ", ", array.name,
-                           !array.is_written       ? "in"
-                           : array.read_if.empty() ? "out"
-                                                   : "inout",
-                           info(array.type).name, array.shape.text());
-    out += fmt::format(")\n{}\n\n{}\n", function.formula, function.family->document);
+    for (const NamedFunction::Array& array : function.arrays) {
+        const bool is_output = array.access == stdlib::Access::Out && array.read_if.empty();
+        const std::string_view access = !array.is_written() ? "in" : is_output ? "out" : "inout";
+        const std::string_view type = array.type != ir::Type::Void ? info(array.type).name
+                                      : array.is_of_any_type       ? "any"
+                                                                   : "TYPE";
+        out += fmt::format("{}{}: {} {}[{}]", out.ends_with('(') ? "" : ", ", array.name, access, type,
+                           array.shape.is_any() ? "1" : array.shape.text());
+    }
+    return out + ")";
+}
+
+std::string settings_of(const NamedFunction& function) {
+    std::string out;
     for (const NamedFunction::Setting& setting : function.family->settings)
         out += fmt::format("--set {}=...: {}.\n", setting.name, setting.meaning);
     std::vector<std::string> pitches;
     for (const NamedFunction::Array& array : function.arrays)
         if (std::string setting = array.pitch_setting(); !setting.empty()) pitches.push_back(std::move(setting));
-    out += fmt::format(
-        "--set {}=...: elements from one row of the array to the next; as many as a row has if it is not set.\n",
-        fmt::join(pitches, "|"));
-    return out + fmt::format("In programs: stdlib::{}.\n", function.call);
+    if (!pitches.empty())
+        out += fmt::format(
+            "--set {}=...: elements from one row of the array to the next; as many as a row has if it is not set.\n",
+            fmt::join(pitches, "|"));
+    return out;
+}
+
+std::string description(const NamedFunction& function) {
+    return fmt::format("{}\n{}\n\n{}\n{}In programs: stdlib::{}.\n", signature(function), function.formula,
+                       function.family->document, settings_of(function), function.call);
 }
 
 }  // namespace ikat::cli

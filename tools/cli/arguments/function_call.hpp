@@ -24,9 +24,13 @@ public:
     std::vector<runtime::node::Launch> run(const runtime::Device& device, const Arguments& arguments) const;
 
 private:
+    /// Of each array, from those that are given.
+    std::vector<ir::Type> types_of(const Arguments& arguments, std::size_t first) const;
+
     const stdlib::NamedFunction* function_;
     stdlib::FunctionSettings settings_;
     std::size_t first_;
+    std::vector<ir::Type> types_{};  // of the arrays
 };
 
 /// What the function launches on a device of that target with so many multiprocessors, for arrays of these sizes:
@@ -35,7 +39,11 @@ std::vector<runtime::node::Launch> launches_of(const stdlib::NamedFunction& func
                                                std::uint32_t multiprocessors, const std::vector<std::string>& sizes,
                                                const std::vector<std::string>& settings);
 
-/// What `ikat kernels` says about it.
+/// "softmax(x: in TYPE[... x columns], y: out TYPE[... x columns])"
+std::string signature(const stdlib::NamedFunction& function);
+/// A line for each `--set`.
+std::string settings_of(const stdlib::NamedFunction& function);
+/// What `ikat kernels` says about it: these, what it computes, and how a program calls it.
 std::string description(const stdlib::NamedFunction& function);
 
 }  // namespace ikat::cli

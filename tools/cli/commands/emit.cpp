@@ -155,6 +155,16 @@ std::string list_of_passes() {
     return out;
 }
 
+/// In lines of at most 100 columns.
+std::string names_of_recipe_functions() {
+    std::string out, line;
+    for (const stdlib::NamedFunction& function : stdlib::recipe_functions()) {
+        if (line.size() + function.name.size() > 98) out += line + "\n", line.clear();
+        line += (line.empty() ? "" : " ") + function.name;
+    }
+    return out + line + "\n";
+}
+
 void list_kernels() {
     std::size_t width = 0;
     for (const stdlib::Entry& entry : stdlib::registry()) width = std::max(width, std::string_view(entry.name).size());
@@ -164,15 +174,25 @@ void list_kernels() {
     out += "\nAliases; of several kernels `ikat run` uses the first that fits the arguments:\n";
     for (const stdlib::Alias& alias : stdlib::aliases())
         out += fmt::format("{:<{}}  {}{}\n", alias.name, width, names_of(alias), alias.chooses ? "" : " (say which)");
+    out += "\nFunctions, which take arrays alone, choose the kernel and its launch, and make their outputs:\n" +
+           names_of_recipe_functions();
     out += "\nFunctions that choose their kernels by sizes, alignment and device:\n";
     for (const stdlib::NamedFunction::Family* family : stdlib::function_families())
         out += fmt::format("{}\n  {}\n", family->form, family->summary);
     write_text({}, out);
 }
 
+/// Whether it is the name of one kernel.
+bool is_kernel(const std::string& name) {
+    const stdlib::Alias* const alias = stdlib::find_alias(name);
+    return stdlib::find(name) || (alias && alias->kernels.size() == 1);
+}
+
 void show_kernel(const std::string& name) {
     if (const stdlib::NamedFunction* function = stdlib::find_function(name))
         return write_text({}, description(*function));
+    const stdlib::NamedFunction* const of_recipe = stdlib::find_recipe_function(name);
+    if (of_recipe && !is_kernel(name)) return write_text({}, description(*of_recipe));
     const stdlib::Entry& entry = find_kernel(name);
     const stdlib::Recipe& recipe = *entry.recipe;
     std::string out =
@@ -184,6 +204,9 @@ void show_kernel(const std::string& name) {
                ? fmt::format("What it moves at least, of s elements of E bytes or weights of b bytes: {}.\n",
                              recipe.traffic)
                : fmt::format("What it moves: {}.\n", recipe.bound_by);
+    if (of_recipe)
+        out += fmt::format("\nWith arrays alone `ikat run` calls the function:\n{}\n{}", signature(*of_recipe),
+                           settings_of(*of_recipe));
     write_text({}, out);
 }
 
@@ -212,6 +235,10 @@ const stdlib::Entry& find_kernel(const std::string& name) {
         if (alias->kernels.size() == 1) return *stdlib::find(alias->kernels[0]);
         throw Error(fmt::format("'{}' stands for {}", name, names_of(*alias)), "name one of them");
     }
+    if (stdlib::find_recipe_function(name))
+        throw Error(
+            fmt::format("'{}' is a function of several kernels", name),
+            fmt::format("`ikat run {0}` takes its arrays alone, and numbers by --set; see `ikat kernels {0}`", name));
     std::string hint = "`ikat kernels` lists them; a file's name ends in .ptx";
     for (const stdlib::NamedFunction::Family* family : stdlib::function_families())
         if (name.starts_with(family->prefix)) hint = fmt::format("names are {}", family->form);

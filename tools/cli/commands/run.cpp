@@ -161,6 +161,7 @@ private:
     void prepare_file(Launch& launch);
     void prepare_kernel(Launch& launch);
     void prepare_function(Launch& launch, const stdlib::NamedFunction& function);
+    const stdlib::NamedFunction* find_function(const Launch& launch) const;
     const stdlib::Entry& choose_kernel(const Launch& launch) const;
     bool takes(const stdlib::Entry& entry, const Launch& launch) const;
     Setting parse_setting(const std::string& text) const;
@@ -185,16 +186,27 @@ private:
     emulator::SharedSuppressions suppressed_;
 };
 
+/// The function of that name: with arrays alone, that of a recipe, too, whose kernels also take numbers.
+const stdlib::NamedFunction* Run::find_function(const Launch& launch) const {
+    const std::string& name = launch.options->what;
+    if (const stdlib::NamedFunction* function = stdlib::find_function(name)) return function;
+    const std::size_t count = launch.options->arguments.size();
+    if (count == 0) return nullptr;
+    for (std::size_t i = 0; i < count; ++i)
+        if (original(launch, i).kind != ParsedArgument::Kind::Buffer) return nullptr;
+    return stdlib::find_recipe_function(name, count);
+}
+
 void Run::prepare(const LaunchOptions& options, std::size_t first) {
     Launch launch{.options = &options, .first = first, .names = {}, .grid = {}, .block = {}};
     if (!options.grid.empty()) launch.grid = parse_dim3(options.grid, "--grid");
     if (!options.block.empty()) launch.block = parse_dim3(options.block, "--block");
-    const stdlib::NamedFunction* const function = stdlib::find_function(options.what);
+    const stdlib::NamedFunction* const function = find_function(launch);
     for (std::size_t i = 0; !function && i < options.arguments.size(); ++i)
         if (argument(launch, i).is_made)
             throw Error(fmt::format("output '{}' has no shape, which '{}' does not give it", argument(launch, i).text,
                                     options.what),
-                        "write f32[300x250]=>FILE; only functions that choose their kernels make their outputs, see "
+                        "write f32[300x250]=>FILE; only functions make their outputs, which take arrays alone, see "
                         "the end of `ikat kernels`");
     if (!function) arguments_.lay_out_in_rows(first, options.arguments.size());  // kernels take no pitch
     if (options.what.ends_with(".ptx"))

@@ -31,14 +31,16 @@ constexpr const char* argument_help = R"(Arguments are given in the order of the
   b8[16]:@file.bin  b8[]:1,0,...  ... or its bytes
   &N  &N+BYTES                    the same buffer as argument N (from 0), or an address in it
 A buffer may end in =>file.npy, =>file.bin or =>- (print): its contents after the run. =>FILE alone, or -o FILE, is
-an output of a function that chooses its kernels, which gives it its type and shape.
+an output of a function, which takes arrays alone and gives it its type and shape.
 Types: u8 u16 u32 u64 i8 i16 i32 i64 f16 bf16 f32 f64 e4m3 e5m2, and b8 b16 b32 b64 for raw bits.
 --then WHAT [options] ARG...      at the end, another launch; &N counts the arguments of all launches
 Exit codes: 0 done, 1 the kernel failed a check, 2 bad usage or input.)";
 
 /// The options of a single launch.
 void add_launch_options(CLI::App& command, LaunchOptions& options) {
-    command.add_option("WHAT", options.what, "A kernel that `ikat kernels` lists, or a file that ends in .ptx")
+    command
+        .add_option("WHAT", options.what,
+                    "A kernel or a function that `ikat kernels` lists, or a file that ends in .ptx")
         ->required();
     command.add_option("ARG", options.arguments, "The kernel's arguments, see below")->expected(0, -1);
     command.add_option("--entry", options.entry, "Which entry of a file with several; a part of the name is enough");
@@ -52,8 +54,8 @@ void add_launch_options(CLI::App& command, LaunchOptions& options) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     command
         .add_option("--set", options.set,
-                    "NAME=VALUE: the initial value of a .global or .const variable of a file, or a setting of a "
-                    "function that chooses its kernels, such as alpha=2")
+                    "NAME=VALUE: the initial value of a .global or .const variable of a file, or a number or a "
+                    "choice of a function, such as epsilon=1e-5")
         ->type_name("TEXT")
         ->expected(1)
         ->allow_extra_args(false)
@@ -67,7 +69,8 @@ void add_launch_options(CLI::App& command, LaunchOptions& options) {
 
 /// Throws Error for what is neither a file nor a name of the library.
 void check_name(const std::string& what) {
-    if (!what.ends_with(".ptx") && !stdlib::find_function(what) && !stdlib::find_alias(what)) find_kernel(what);
+    const bool is_function = stdlib::find_function(what) || stdlib::find_recipe_function(what);
+    if (!what.ends_with(".ptx") && !is_function && !stdlib::find_alias(what)) find_kernel(what);
 }
 
 /// -o FILE is =>FILE as the next argument.
