@@ -11,11 +11,6 @@ namespace ikat::stdlib {
 namespace {
 
 using Block = BlockGroup<256>;
-template <class T>
-constexpr int vectors_per_thread = 32 / lanes_of<T>;  // of a row that is kept in registers
-/// Of layernorm_plain: without it ptxas spills to fit one more block on a multiprocessor.
-template <class Group>
-constexpr std::uint32_t min_blocks = 1024 / Group::block;
 using F = Leaf<float>;
 
 F reciprocal_root(const auto& mean_of_squares, const auto& epsilon) {
@@ -67,7 +62,7 @@ void find_moments(Moments& out, bool centred, const auto& row, const u32& column
 template <class T, class Group>
 void layernorm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma, const In<T>& beta, const Out<T>& y,
                   const f32& epsilon) {
-    with_row<Group, T, vectors_per_thread<T>>(x, places, [&](const auto& row) {
+    with_row<Group, T, kept_vectors<T>>(x, places, [&](const auto& row) {
         Moments of;
         find_moments(of, true, row, places.columns, epsilon);
         const F scale = value(of.scale), mean = value(of.mean), factor = value(of.factor);
@@ -82,7 +77,7 @@ void layernorm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma, c
 
 template <class T, class Group>
 void layernorm_plain_of(const RowPlaces& places, const In<T>& x, const Out<T>& y, const f32& epsilon) {
-    with_row<Group, T, vectors_per_thread<T>>(x, places, [&](const auto& row) {
+    with_row<Group, T, kept_vectors<T>>(x, places, [&](const auto& row) {
         Moments of;
         find_moments(of, true, row, places.columns, epsilon);
         const F scale = value(of.scale), mean = value(of.mean), factor = value(of.factor);
@@ -101,13 +96,13 @@ void store_rmsnorm(const RowPlaces& places, const auto& row, const In<T>& gamma,
 }
 template <class T, class Group>
 void rmsnorm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma, const Out<T>& y, const f32& epsilon) {
-    with_row<Group, T, vectors_per_thread<T>>(
-        x, places, [&](const auto& row) { store_rmsnorm<T>(places, row, gamma, y, epsilon); });
+    with_row<Group, T, kept_vectors<T>>(x, places,
+                                        [&](const auto& row) { store_rmsnorm<T>(places, row, gamma, y, epsilon); });
 }
 template <class T, class Group>
 void fused_residual_rmsnorm_of(const RowPlaces& places, const In<T>& x, const InOut<T>& residual, const In<T>& gamma,
                                const Out<T>& y, const f32& epsilon) {
-    with_sum_of_rows<Group, T, vectors_per_thread<T>>(
+    with_sum_of_rows<Group, T, kept_vectors<T>>(
         x, residual, places, [&](const auto& row) { store_rmsnorm<T>(places, row, gamma, y, epsilon); });
 }
 
@@ -130,7 +125,7 @@ PlainNormKernel<T> make_layernorm_plain(const char* name) {
                   })
         .require(aligned<16>("x"), aligned<16>("y"))
         .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
-        .launch_bounds(Group::block, min_blocks<Group>);
+        .launch_bounds(Group::block, blocks_with_64_registers<Group>);
 }
 template <class T, class Group>
 RmsnormKernel<T> make_rmsnorm(const char* name) {
@@ -262,13 +257,13 @@ constexpr Recipe layernorm_plain_recipe{
                  .most_columns = 1024,
                  .passes = 2,
                  .pitched = IKAT_PITCHED("layernorm_plain_warp", (layernorm_plain_of<T, WarpGroup>), WarpGroup::block,
-                                         min_blocks<WarpGroup>, "x", "y", "epsilon")},
+                                         blocks_with_64_registers<WarpGroup>, "x", "y", "epsilon")},
                 {.summary = "y = (x - mean) / sqrt(variance + epsilon), row by row",
                  .instances = IKAT_FLOATS(layernorm_plain<T>()),
                  .grid = rows_to<Block>,
                  .passes = 2,
                  .pitched = IKAT_PITCHED("layernorm_plain", (layernorm_plain_of<T, Block>), Block::block,
-                                         min_blocks<Block>, "x", "y", "epsilon")}},
+                                         blocks_with_64_registers<Block>, "x", "y", "epsilon")}},
     .operands = {{"x", "... columns"}, {"y", "... columns", Access::Out}},
     .settings = {epsilon_setting},
     .document = layernorm_recipe.document,

@@ -10,11 +10,6 @@ namespace ikat::stdlib {
 namespace {
 
 using Block = BlockGroup<256>;
-template <class T>
-constexpr int vectors_per_thread = 32 / lanes_of<T>;  // of a row that is kept in registers
-/// Gives each thread 64 registers: without it ptxas spills to fit one more block on a multiprocessor.
-template <class Group>
-constexpr std::uint32_t min_blocks = 1024 / Group::block;
 
 /// Of a row.
 auto largest_of(const auto& row) {
@@ -49,7 +44,7 @@ auto sum_of_exponentials_online(const auto& row) {
 
 template <class T, class Group>
 void softmax_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
-    with_row<Group, T, vectors_per_thread<T>>(x, places, [&](const auto& row) {
+    with_row<Group, T, kept_vectors<T>>(x, places, [&](const auto& row) {
         const auto most = largest_of(row);
         const auto powers = row.mapped([&](const auto& x) { return value(exp(value(x - most))); });
         const auto factor = value(1.0f / sum_of(powers, [](const auto& power) { return power; }));
@@ -70,7 +65,7 @@ void softmax_online_of(const RowPlaces& places, const In<T>& x, const Out<T>& y)
 
 template <class T, class Group>
 void log_softmax_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
-    with_row<Group, T, vectors_per_thread<T>>(x, places, [&](const auto& row) {
+    with_row<Group, T, kept_vectors<T>>(x, places, [&](const auto& row) {
         const auto most = largest_of(row);
         const auto log_of_sum = log(sum_of(row, [&](const auto& x) { return exp(value(x - most)); }));
         row.map(y, [&](const auto& x) { return (x - most) - log_of_sum; });
@@ -94,14 +89,14 @@ RowKernel<T> make_packed(const char* name, RowBody<T>* body, std::uint32_t threa
 
 template <class T>
 const RowKernel<T>& softmax_warp() {
-    static const auto made =
-        make_packed<T>(name_of<T>("softmax_warp"), softmax_of<T, WarpGroup>, WarpGroup::block, min_blocks<WarpGroup>);
+    static const auto made = make_packed<T>(name_of<T>("softmax_warp"), softmax_of<T, WarpGroup>, WarpGroup::block,
+                                            blocks_with_64_registers<WarpGroup>);
     return made;
 }
 template <class T>
 const RowKernel<T>& softmax_block() {
-    static const auto made =
-        make_packed<T>(name_of<T>("softmax_block"), softmax_of<T, Block>, Block::block, min_blocks<Block>);
+    static const auto made = make_packed<T>(name_of<T>("softmax_block"), softmax_of<T, Block>, Block::block,
+                                            blocks_with_64_registers<Block>);
     return made;
 }
 template <class T>
@@ -112,13 +107,13 @@ const RowKernel<T>& softmax_online() {
 template <class T>
 const RowKernel<T>& log_softmax_warp() {
     static const auto made = make_packed<T>(name_of<T>("log_softmax_warp"), log_softmax_of<T, WarpGroup>,
-                                            WarpGroup::block, min_blocks<WarpGroup>);
+                                            WarpGroup::block, blocks_with_64_registers<WarpGroup>);
     return made;
 }
 template <class T>
 const RowKernel<T>& log_softmax() {
-    static const auto made =
-        make_packed<T>(name_of<T>("log_softmax"), log_softmax_of<T, Block>, Block::block, min_blocks<Block>);
+    static const auto made = make_packed<T>(name_of<T>("log_softmax"), log_softmax_of<T, Block>, Block::block,
+                                            blocks_with_64_registers<Block>);
     return made;
 }
 
@@ -129,7 +124,8 @@ void log_softmax(const Queue& queue, const TensorView& x, const MutableTensorVie
     run_rows({queue, log_softmax_recipe, {x, y}}, {});
 }
 
-#define PITCHED(name, body, Group) IKAT_PITCHED(name, (body<T, Group>), Group::block, min_blocks<Group>, "x", "y")
+#define PITCHED(name, body, Group) \
+    IKAT_PITCHED(name, (body<T, Group>), Group::block, blocks_with_64_registers<Group>, "x", "y")
 
 // ---- the recipes
 

@@ -258,6 +258,14 @@ void with_sum_of_rows(const In<E>& x, const InOut<E>& total, const RowPlaces& pl
     detail::choose_row<Group, E, K>(places, kept, streamed);
 }
 
+/// What the library's kernels give with_row(): 32 elements of a row are kept in registers of each thread.
+template <class T>
+inline constexpr int kept_vectors = 32 / lanes_of<T>;
+/// Blocks to a multiprocessor, by which each thread has 64 registers: without this launch bound ptxas spills some of
+/// these kernels to fit one more block.
+template <class Group>
+inline constexpr std::uint32_t blocks_with_64_registers = 1024 / Group::block;
+
 /// The launch of a kernel that calls with_row<Group>.
 template <class Group>
 runtime::Grid row_grid(std::uint64_t rows) {
