@@ -30,7 +30,8 @@ void add_head(Text& out, const KernelReport& report) {
     add(out, "{} for {}, PTX {}.{}, {} instructions\n", report.name, report.target, report.version.major,
         report.version.minor, report.instructions);
     add(out, "registers     {}\n", by_pool(report.registers));
-    if (report.live) add(out, "live at once  {}  ({} of 32 bits)\n", by_pool(*report.live), report.words.value_or(0));
+    if (report.live)
+        add(out, "live at once  {}  ({} 32-bit registers)\n", by_pool(*report.live), report.words.value_or(0));
     add(out, "memory        shared {}, local {}, constant {}, parameters {} bytes\n", report.shared_bytes,
         report.local_bytes, report.constant_bytes, report.parameter_bytes);
     if (report.max_threads) add(out, "promised      at most {} threads per block\n", report.max_threads);
@@ -78,7 +79,7 @@ void add_lines(Text& out, const KernelReport& report) {
     };
     for (const LinePressure& line : report.lines) width = std::max(width, place(line).size());
     for (const LinePressure& line : report.lines)
-        add(out, "{:<{}}  {:>4} of 32 bits  {}\n", place(line), width, line.words, by_pool(line.live));
+        add(out, "{:<{}}  {:>4} 32-bit  {}\n", place(line), width, line.words, by_pool(line.live));
 }
 
 /// Lines do not end in blanks.

@@ -32,7 +32,7 @@ void check_roles(std::string_view function, const Location& where, std::span<con
             .where = where,
             .message = fmt::format("{}: '{}' ({}) and '{}' ({}) are the same memory", function, operands[i].name,
                                    word(operands[i]), operands[j].name, word(operands[j])),
-            .hint = "what is written is no other operand's memory, not even between its rows: give it a buffer, or "
+            .hint = "an output must not overlap another operand, nor the gaps between its rows: give it a buffer, or "
                     "a slice, of its own"});
 }
 

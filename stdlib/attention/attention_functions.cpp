@@ -70,11 +70,11 @@ NamedFunction attention_function(const AttentionName& is) {
     NamedFunction out{.name = is.text(), .family = &attention_family};
     out.formula =
         fmt::format("O = softmax(scale Q K'{}) V{}", is.has_bias ? " + bias" : "", is.is_causal ? ", causal" : "");
-    std::string options;
+    std::string options;  // in the order of AttentionOptions
     if (is.is_causal) options += ", .causal = true";
     if (is.has_bias) options += ", .bias = bias";
-    if (is.has_offsets) options += ", .query_offsets = query_offsets, .key_offsets = key_offsets";
     if (is.has_log_sum) options += ", .log_sum = log_sum";
+    if (is.has_offsets) options += ", .query_offsets = query_offsets, .key_offsets = key_offsets";
     out.call = fmt::format("flash_attention(queue, {}{})", call_of_heads(is.is_in_rows),
                            options.empty() ? "" : ", {" + options.substr(2) + "}");
     const HeadsShape of_q =

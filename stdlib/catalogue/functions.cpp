@@ -158,7 +158,7 @@ NamedExtents NamedFunction::extents(std::span<const std::optional<std::vector<st
             const std::string_view earlier = said_by.try_emplace(of, array.name).first->second;
             if (known->second != (*given[i])[d])
                 throw Error(
-                    fmt::format("{}: '{}' is {}, so {} is {}, but by '{}' it is {}", name, array.name,
+                    fmt::format("{}: '{}' is {}: its {} is {}, and that of '{}' is {}", name, array.name,
                                 joined(*given[i]), of, (*given[i])[d], earlier, known->second),
                     fmt::format("'{}' is {}; `ikat kernels {}` has all shapes", array.name, array.shape.text(), name));
         }

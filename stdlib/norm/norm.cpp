@@ -239,9 +239,9 @@ constexpr Recipe layernorm_recipe{
     .operands = {{"x", "... columns"}, {"gamma", "columns"}, {"beta", "columns"}, {"y", "... columns", Access::Out}},
     .settings = {epsilon_setting},
     .document =
-        "x and y are row-major, rows x columns, with fewer than 2^32 elements; gamma and beta have an element\n"
-        "for each column. All begin at multiples of 16 bytes. Any sizes. Computed in f32 over each row and\n"
-        "rounded once.",
+        "x, y and residual are row-major, rows x columns, with fewer than 2^32 elements; gamma and beta have\n"
+        "an element for each column. All begin at multiples of 16 bytes. Any sizes. Computed in f32 over each\n"
+        "row and rounded once. A sum with residual is rounded first, and then normed.",
     .sizes = {{"x", "rows columns"},
               {"residual", "rows columns"},
               {"gamma", "columns"},
@@ -316,6 +316,6 @@ constexpr Recipe fused_residual_rmsnorm_recipe{
     .sizes = layernorm_recipe.sizes,
     .reference = reference::fused_residual_rmsnorm,
     .traffic = "4 E s",
-    .note = "residual += x, y is the norm of that"};
+    .note = "residual += x, rounded; y is the norm of that"};
 
 }  // namespace ikat::stdlib

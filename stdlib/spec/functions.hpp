@@ -40,7 +40,10 @@ private:
 };
 
 /// Extents by their names: "m" is 300.
-class NamedExtents : public std::map<std::string, std::uint64_t, std::less<>> {};
+class NamedExtents : public std::map<std::string, std::uint64_t, std::less<>> {
+public:
+    using map::map;
+};
 
 class NamedFunction {
 public:
@@ -90,13 +93,13 @@ public:
     /// The extents of arrays by name, as the given ones have them, or computed from these; those without a value are
     /// left out. Throws Error for arrays of another rank, and for two extents of one name that differ.
     NamedExtents extents(std::span<const std::optional<std::vector<std::uint64_t>>> given,
-                         const FunctionSettings& settings) const;
+                         const FunctionSettings& settings = {}) const;
     /// The shape of an array by these names.
     std::vector<std::uint64_t> shape(const Array& array, const NamedExtents& extents) const;
     /// How many elements an array of this shape has from one index to the next, for each extent but the last; empty if
     /// its rows follow each other. Throws Error for a pitch that is less than a row.
     std::vector<std::uint64_t> pitches(const Array& array, std::span<const std::uint64_t> shape,
-                                       const FunctionSettings& settings) const;
+                                       const FunctionSettings& settings = {}) const;
 };
 
 std::span<const NamedFunction::Family* const> function_families();

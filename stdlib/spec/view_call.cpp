@@ -206,7 +206,7 @@ void ViewCall::check_shapes() const {
             if (before == known.end())
                 known.push_back({names[d], name, extent});
             else if (before->extent != extent)
-                fail(fmt::format("'{}' is {}, so {} is {}, but by '{}' it is {}", name, extents_text(view), names[d],
+                fail(fmt::format("'{}' is {}: its {} is {}, and that of '{}' is {}", name, extents_text(view), names[d],
                                  extent, before->by, before->extent),
                      hint);
         }

@@ -74,7 +74,16 @@ TEST_CASE("races in kernels of the language") {
                  if (is_right) sync_block();
              }
          },
-         "of 'shared0' in shared memory (256 bytes) are not ordered"},
+         "does not order them, since a thread may be an iteration of a loop ahead: add a barrier at the end of the "
+         "loop's body"},
+        {"threads of a block, and of two, update an element",
+         [](bool is_right, const Words& x, const Words&) {
+             if (is_right)
+                 atomic_add(x[0], 1);
+             else
+                 x[0] += 1;
+         },
+         "hint: both belong to one line: if threads update a value together, use an atomic, such as atomic_add()", 2},
         {"two blocks store into one element",
          [](bool is_right, const Words& x, const Words&) {
              u32 i = thread_id().x;

@@ -62,10 +62,10 @@ void run_incremental(const IncrementalName& is, const Queue& queue, std::span<co
 NamedFunction incremental_function(const IncrementalName& is) {
     NamedFunction out{.name = is.text(), .family = &incremental_family};
     out.formula = fmt::format("O = softmax(scale Q K') V{}", is.is_causal ? ", causal" : "");
-    std::string options;
-    if (is.is_causal) options += ", .causal = true";
+    std::string options;  // in the order of IncrementalOptions
     if (is.has_lengths) options += ", .lengths = lengths";
     if (is.has_pages) options += ", .pages = pages";
+    if (is.is_causal) options += ", .causal = true";
     if (is.has_log_sum) options += ", .log_sum = log_sum";
     out.call = fmt::format("incremental_attention(queue, {}{})", call_of_heads(is.is_in_rows),
                            options.empty() ? "" : ", {" + options.substr(2) + "}");

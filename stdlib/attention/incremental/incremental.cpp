@@ -98,8 +98,8 @@ void Incremental::check_sizes() const {
             fail(fmt::format("pages of {} rows", of_page), "a page has a power of two of rows, 16 or more");
     }
     if (options_.lengths && options_.lengths->part.bytes / 4 < sequences())
-        fail(fmt::format("{} lengths of {} sequences", options_.lengths->part.bytes / 4, sequences()),
-             "there is one for each");
+        fail(fmt::format("'lengths' has {} elements for {} sequences", options_.lengths->part.bytes / 4, sequences()),
+             "each sequence needs one");
     if (keys() >> 29 || queries() * std::max<std::uint64_t>(heads(), 1) >> 29)
         fail(fmt::format("{} queries of {} heads, and {} keys", queries(), heads(), keys()),
              "there are fewer than 2^29 of each");

@@ -31,5 +31,5 @@ TEST_CASE("element-wise kernels on buffers") {
     CHECK_THROWS_WITH(stdlib::elementwise(device, stdlib::Binary::add, x, z, small),
                       Catch::Contains("elementwise: 'a' is 5, and 'y' is 4"));
     CHECK_THROWS_WITH(stdlib::bias_activation(device, stdlib::Activation::none, x, z, small),
-                      Catch::Contains("bias_activation: 'y' is 4, so columns is 4, but by 'x' it is 5"));
+                      Catch::Contains("bias_activation: 'y' is 4: its columns is 4, and that of 'x' is 5"));
 }

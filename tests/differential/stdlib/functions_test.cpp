@@ -89,7 +89,7 @@ public:
             for (std::size_t i = 0; i < count; ++i)
                 append(numbers, array.type,
                        said != words.end() ? said->second.at(i)
-                       : array.is_written  ? -77
+                       : array.is_written()  ? -77
                                            : choices[random() % choices.size()]);
             const Shape pitches = function->pitches(array, shape, settings);
             if (!pitches.empty()) numbers.bytes = spread(numbers.bytes, shape, pitches, ir::info(array.type).bytes);
@@ -99,7 +99,7 @@ public:
         function->run(device, given, settings);
         for (std::size_t i = 0; i < buffers.size(); ++i) {
             const NamedFunction::Array& array = function->arrays[i];
-            if (!array.is_written) continue;
+            if (!array.is_written()) continue;
             std::vector<std::uint8_t> bytes = buffers[i].download();
             const runtime::MutableTensorView& view = given[i];
             if (const std::size_t rank = view.rank; rank > 1)
@@ -373,7 +373,7 @@ TEST_CASE("functions: extents") {
     CHECK(function.shape(function.arrays[2], extents({Shape{3, 5}, Shape{4, 5}, {}})) == Shape{3, 4});
     CHECK(message_of([&] {
               extents({Shape{3, 5}, Shape{4, 6}, {}});
-          }).contains("'B' is 4 x 6, so k is 6, but by 'A' it is 5"));
+          }).contains("'B' is 4 x 6: its k is 6, and that of 'A' is 5"));
     CHECK(message_of([&] { extents({Shape{3}, Shape{4, 6}, {}}); }).contains("a shape of rank 1"));
     CHECK(message_of([&] { extents({Shape{1, 1, 3, 4}, Shape{4, 6}, {}}); }).contains("a shape of rank 4"));
     CHECK(stdlib::OperandShape("[planes] m k").text() == "[planes x] m x k");

@@ -61,7 +61,7 @@ TEST_CASE("incremental attention: calls that do not fit together") {
     CHECK_THAT(run(q, k, k, o, {.lengths = sums}), Contains("lengths has elements of f32"));
     CHECK_THAT(
         run(x.view(9, 2, 1, 64), x.view(9, 1, 4, 64), x.view(9, 1, 4, 64), y.view(9, 2, 1, 64), {.lengths = words}),
-        Contains("8 lengths of 9 sequences"));
+        Contains("'lengths' has 8 elements for 9 sequences"));
     CHECK_THAT(run(q, k, k, o, {.pages = bytes.view(1, 4)}), Contains("pages has elements of u8"));
     CHECK_THAT(run(q, k, k, o, {.pages = words.view(2, 4)}), Contains("pages is 1 x 1 x 2 x 4, and there are 1"));
     CHECK_THAT(run(q, x.view(1, 24, 64), x.view(1, 24, 64), o, {.pages = words.view(1, 4)}),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said of recipes: docs/library.md has their table, and a family takes few lines beside its kernels.
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -8,6 +9,7 @@
 
 #include "dsl/record/capture.hpp"
 #include "stdlib/catalogue/registry.hpp"
+#include "stdlib/spec/functions.hpp"
 #include "tests/catch.hpp"
 #include "tools/testing/golden.hpp"
 
@@ -97,6 +99,30 @@ TEST_CASE("recipes say what they have to") {
         CHECK((recipe->steps == nullptr) == (recipe->workspace == nullptr));
         for (const stdlib::Variant& variant : recipe->variants()) CHECK(variant.instances[0]);
         CHECK(recipe->variants().back().most_columns == ~0u);  // some kernel takes any rows
+    }
+}
+
+TEST_CASE("calls that tools print have the options in the order of their struct") {
+    const std::array<const char*, 3> all[] = {
+        {"gemm_tensor_core_bf16_tt_bias_gelu_residual", "gemm/tensor_core.hpp", "struct GemmOptions {"},
+        {"flash_attention_causal_bias_offsets_log_sum_f16", "attention/attention.hpp", "struct AttentionOptions {"},
+        {"incremental_attention_causal_lengths_pages_log_sum_f16", "attention/incremental/incremental.hpp",
+         "struct IncrementalOptions {"}};
+    for (const auto& [name, header, head] : all) {
+        const std::string call = stdlib::find_function(name)->call;
+        INFO(call);
+        std::string fields = text_of(fs::path(IKAT_SOURCE_DIR "/stdlib") / header);
+        fields = std::regex_replace(fields.substr(fields.find(head)), std::regex("//.*"), "");
+        std::size_t at = 0, options = 0;
+        const std::regex option("\\.(\\w+) = ");
+        for (std::sregex_iterator i(call.begin(), call.end(), option), end; i != end; ++i, ++options) {
+            INFO((*i)[1]);
+            std::smatch field;
+            REQUIRE(std::regex_search(fields.cbegin() + std::ptrdiff_t(at), fields.cend(), field,
+                                      std::regex("\\b" + (*i)[1].str() + "( = |\\{)")));
+            at += std::size_t(field.position() + field.length());
+        }
+        CHECK(options >= 4);
     }
 }
 

@@ -112,7 +112,7 @@ TEST_CASE("moving and multiplying on buffers") {
     stdlib::conv2d(device, A.view(1, 1, 2, 3), x.view(1, 1, 1, 3), y.slice(0, 2).view(1, 1, 2, 1));
     CHECK(y.download()[1] == 15);
     CHECK_THROWS_WITH(stdlib::gemv(device, A.view(3, 2), x, z),
-                      Catch::Contains("gemv: 'x' is 3, so columns is 3, but by 'A' it is 2"));
+                      Catch::Contains("gemv: 'x' is 3: its columns is 3, and that of 'A' is 2"));
     CHECK_THROWS_WITH(stdlib::rope(device, stdlib::Rope::Neox, y.slice(0, 4).view(2, 1, 2), positions, 4, 1.0f),
                       Catch::Contains("'rotary' is larger than 'head_dim'"));
     CHECK_THROWS_WITH(

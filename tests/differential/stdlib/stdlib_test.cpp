@@ -206,5 +206,5 @@ TEST_CASE("launch helpers reject inconsistent sizes") {
     auto small = device.buffer<float>(5, "small"), large = device.buffer<float>(6, "large");
     CHECK_THROWS_WITH(stdlib::saxpy(device, 1.0f, large, small), Catch::Contains("'x' is 6, and 'y' is 5"));
     CHECK_THROWS_WITH(stdlib::gemm(device, large.view(3, 2), large.view(3, 2), small.view(1, 5)),
-                      Catch::Contains("gemm: 'B' is 3 x 2, so k is 3, but by 'A' it is 2"));
+                      Catch::Contains("gemm: 'B' is 3 x 2: its k is 3, and that of 'A' is 2"));
 }

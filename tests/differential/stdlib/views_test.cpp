@@ -382,7 +382,7 @@ TEST_CASE("views that do not fit a function") {
           [&] { stdlib::rope(device, stdlib::Rope::Neox, x.view(8, 1, 8), y, 8, 1e4f); });
     check("cast: 'x' has elements of f32, and 'y' of f32", [&] { stdlib::cast(device, x, y); });
     check("gemv: 'A' is 64", [&] { stdlib::gemv(device, x, x, y); });
-    check("layernorm: 'gamma' is 64, so columns is 64, but by 'x' it is 8",
+    check("layernorm: 'gamma' is 64: its columns is 64, and that of 'x' is 8",
           [&] { stdlib::layernorm(device, x.view(8, 8), y, y, y.view(8, 8), 1.0f); });
     const TensorView columns = TensorView(x.view(8, 8)).permuted({1, 0});
     check("softmax: the elements of a row of 'x' are 8 apart", [&] { stdlib::softmax(device, columns, y.view(8, 8)); });

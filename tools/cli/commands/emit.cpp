@@ -201,9 +201,10 @@ void show_kernel(const std::string& name) {
     if (const std::string shapes = recipe.operands.shapes(); !shapes.empty())
         out += fmt::format("Shapes of the arrays there: {}.\n", shapes);
     out += recipe.bound_by.empty()
-               ? fmt::format("What it moves at least, of s elements of E bytes or weights of b bytes: {}.\n",
-                             recipe.traffic)
-               : fmt::format("What it moves: {}.\n", recipe.bound_by);
+               ? fmt::format(
+                     "Minimum memory traffic in bytes, for s elements of E bytes each, or weights of b bytes: {}.\n",
+                     recipe.traffic)
+               : fmt::format("Memory traffic: {}.\n", recipe.bound_by);
     if (of_recipe)
         out += fmt::format("\nWith arrays alone `ikat run` calls the function:\n{}\n{}", signature(*of_recipe),
                            settings_of(*of_recipe));

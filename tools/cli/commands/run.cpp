@@ -204,10 +204,9 @@ void Run::prepare(const LaunchOptions& options, std::size_t first) {
     const stdlib::NamedFunction* const function = find_function(launch);
     for (std::size_t i = 0; !function && i < options.arguments.size(); ++i)
         if (argument(launch, i).is_made)
-            throw Error(fmt::format("output '{}' has no shape, which '{}' does not give it", argument(launch, i).text,
-                                    options.what),
-                        "write f32[300x250]=>FILE; only functions make their outputs, which take arrays alone, see "
-                        "the end of `ikat kernels`");
+            throw Error(fmt::format("output '{}' of '{}' has no shape", argument(launch, i).text, options.what),
+                        "write f32[300x250]=>FILE; functions make their outputs, which take arrays alone, see the end "
+                        "of `ikat kernels`");
     if (!function) arguments_.lay_out_in_rows(first, options.arguments.size());  // kernels take no pitch
     if (options.what.ends_with(".ptx"))
         prepare_file(launch);
@@ -314,7 +313,7 @@ const stdlib::Entry& Run::choose_kernel(const Launch& launch) const {
             if (fits) return *entry;
         }
     throw Error(fmt::format("'{}' stands for {}, and none of them takes these arguments", name, names_of(*alias)),
-                "`ikat kernels NAME` lists the parameters of each");
+                fmt::format("the first takes {}", signature(find_kernel(std::string(alias->kernels[0])).info())));
 }
 
 /// The device; it counts the work and traffic of launches if a report is requested and it can.

@@ -31,9 +31,31 @@ std::string values_text(std::uint64_t bytes, std::uint64_t value, std::optional<
                : is;
 }
 
+/// Whether the text between two instructions has a barrier of the block.
+bool have_barrier_between(const LaunchState& state, std::uint32_t a, std::uint32_t b) {
+    for (std::uint32_t op = std::min(a, b) + 1; op < std::max(a, b); ++op) {
+        const ptx::Instruction* const each = instruction_of(state, op);
+        const bool is_barrier = each && (each->opcode == ptx::Opcode::Bar || each->opcode == ptx::Opcode::Barrier);
+        if (is_barrier && text_of(state.module, *each).find(".sync") != std::string::npos &&
+            text_of(state.module, *each).find(".warp") == std::string::npos)
+            return true;
+    }
+    return false;
+}
+
+/// Whether a load and a store are of one line of a kernel's source: y[0] += x.
+bool is_update(const LaunchState& state, const Context& before, const Context& now) {
+    const ptx::Instruction* const first = instruction_of(state, before.op);
+    const ptx::Instruction* const second = instruction_of(state, now.op);
+    if (!first || !second || before.writes == now.writes) return false;
+    const Location a = location(state, *first), b = location(state, *second);
+    return a.line == b.line && a.file == b.file && !std::string_view(a.file).ends_with(".ptx");
+}
+
 /// What would order two accesses of threads of a block.
-std::string hint_inside(const LaunchState& state, const ptx::Instruction& before, const ptx::Instruction& now,
-                        bool is_same_warp, bool is_behind, bool was_behind) {
+std::string hint_inside(const LaunchState& state, const Context& earlier, const Context& later, bool is_same_warp,
+                        bool is_behind, bool was_behind) {
+    const ptx::Instruction &before = *instruction_of(state, earlier.op), &now = *instruction_of(state, later.op);
     const Location first = location(state, before), second = location(state, now);
     const auto line = [&](const Location& at) {
         const std::string_view file = at.file;
@@ -47,6 +69,11 @@ std::string hint_inside(const LaunchState& state, const ptx::Instruction& before
                            meeting, line(second));
     if (&before == &now)
         return fmt::format("let one thread do it, use an atomic, or meet at {} between one time and the next", meeting);
+    if (have_barrier_between(state, earlier.op, later.op))
+        return fmt::format(
+            "`bar.sync` between {} and {} does not order them, since a thread may be an iteration of a loop ahead: "
+            "add a barrier at the end of the loop's body",
+            line(first), line(second));
     return fmt::format("{} are ordered by {} between {} and {}{}", who, meeting, line(first), line(second),
                        is_same_warp && !is_behind ? "; shuffles and votes order no memory" : "");
 }
@@ -95,13 +122,15 @@ bool BlockRaces::describe(Diagnostic& diagnostic, const Fault& fault, std::strin
         diagnostic.hint =
             "the two are ordered in a scope that does not reach both threads: fence, release and acquire "
             "with `.gpu`, or `.cluster` inside a cluster";
+    else if (is_update(state, before, now) && !is_behind && !was_behind)
+        diagnostic.hint =
+            "both belong to one line: if threads update a value together, use an atomic, such as `atom.add`";
     else if (!is_same_block)
         diagnostic.hint =
             "blocks are ordered by launches; or one stores, releases a flag (`fence.acq_rel.gpu` and a "
             "relaxed store or atomic), and the other acquires it before it loads";
     else if (other)
-        diagnostic.hint =
-            hint_inside(state, *other, *instruction_of(state, now.op), is_same_warp, is_behind, was_behind);
+        diagnostic.hint = hint_inside(state, before, now, is_same_warp, is_behind, was_behind);
     return true;
 }
 
