@@ -55,20 +55,17 @@ public:
     operator TensorView() const { return view(); }
     operator MutableTensorView() const { return view(); }
 
-    std::vector<float> elements() const {
-        const std::vector<T> all = buffer_->download();
-        std::vector<float> out;
-        for (std::size_t i = 0; i < size(); ++i) out.push_back(float(all[position(i)]));
-        return out;
-    }
-    /// The same in their own type, whose bits are compared.
     std::vector<T> exact() const {
         const std::vector<T> all = buffer_->download();
         std::vector<T> out;
         for (std::size_t i = 0; i < size(); ++i) out.push_back(all[position(i)]);
         return out;
     }
-    /// In the order of the rows.
+    std::vector<float> elements() const {
+        const std::vector<T> all = exact();
+        return std::vector<float>(all.begin(), all.end());
+    }
+    /// Gives it other elements, row by row.
     void set(const std::vector<float>& numbers) {
         std::vector<T> all = buffer_->download();
         for (std::size_t i = 0; i < size(); ++i) all[position(i)] = T(numbers[i]);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/exec/recorder.hpp"
 #include "stdlib/elementwise/elementwise.hpp"
 #include "stdlib/elementwise/saxpy.hpp"
 #include "stdlib/gemm/gemm.hpp"
@@ -210,6 +211,26 @@ TEST_CASE("views without gaps are one launch of the kernel for such arrays, what
     CHECK(std::vector(names.begin(), names.begin() + 3) == std::vector<std::string>{"softmax_warp", "relu", "sum_f32"});
     CHECK(names.size() == 5);  // rows in three dimensions with gaps
     CHECK(names.back() == "softmax_warp_pitched");
+}
+
+TEST_CASE("elements that a 32-bit index does not reach are several launches") {
+    const runtime::Device device = runtime::Device::open({.device = "emulator", .is_plan = true});
+    const std::uint64_t n = (std::uint64_t{1} << 32) + 16;
+    const auto x = device.buffer<half>(n, "x");
+    auto y = device.buffer<half>(n, "y");
+    const runtime::Recorder recorder(device, runtime::Recorder::Runs::No);
+    stdlib::elementwise(recorder, stdlib::Unary::relu, x, y);
+    const auto launches = recorder.launches();
+    REQUIRE(launches.size() == 3);
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        CHECK(launches[i].kernel->name() == std::string("relu_f16"));
+        CHECK(launches[i].arguments[0].part.offset == i << 32);
+        CHECK(launches[i].arguments[1].part.offset == i << 32);
+        CHECK(launches[i].arguments[2].bits == (i < 2 ? 1u << 31 : 16));
+    }
+    // Rows that matter are not cut.
+    CHECK_THAT(tests::message_of([&] { stdlib::softmax(device, x, y); }),
+               Catch::Contains("softmax: 'x' has 4294967312 elements, more than a 32-bit index reaches"));
 }
 
 TEST_CASE("a layout of rows is parts that 32 bits reach") {
