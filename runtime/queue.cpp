@@ -90,17 +90,29 @@ struct Box {
     std::uint64_t bytes = 0, rows = 1, planes = 1, row_pitch = 0, plane_pitch = 0;
 };
 
-Box box_of(const TensorView& view, const Location& where) {
+/// Whether the rows of quantised weights follow each other.
+bool is_dense(const TensorView& weights) {
+    std::uint64_t stride = weights.extents[weights.rank - 1];
+    for (std::size_t d = weights.rank - 1; d-- > 0; stride *= weights.extents[d])
+        if (weights.extents[d] != 1 && weights.strides[d] != stride) return false;
+    return true;
+}
+
+/// Where both arrays are dense, all is one row.
+Box box_of(const TensorView& view, bool are_dense, const Location& where) {
     const auto refuse = [&](const char* message, const char* hint) {
         throw Error(Diagnostic{.where = where, .message = message, .hint = hint});
     };
-    if (view.format) return {.bytes = view.part.bytes};  // dense
+    if (are_dense) return {.bytes = view.part.bytes};
     if (view.rank > 3) refuse("a copy of an array of more than three dimensions", "copy parts of it");
     const TensorView of = view.of_rank(3);
     if (of.extents[2] > 1 && of.strides[2] != 1)
         refuse("a copy of an array whose last dimension is not dense", "elements of a row follow each other");
-    const std::uint64_t element = ir::info(view.type).bytes;
-    return {of.extents[2] * element, of.extents[1], of.extents[0], of.strides[1] * element, of.strides[0] * element};
+    const QuantisedInfo* const blocks = view.format ? find_info(*view.format) : nullptr;
+    const auto bytes = [&](std::uint64_t elements) {
+        return blocks ? elements / blocks->weights * blocks->bytes : elements * ir::info(view.type).bytes;
+    };
+    return {bytes(of.extents[2]), of.extents[1], of.extents[0], bytes(of.strides[1]), bytes(of.strides[0])};
 }
 
 }  // namespace
@@ -117,7 +129,8 @@ void Queue::copy(const MutableTensorView& to, const TensorView& from) const {
         throw Error(Diagnostic{.where = where,
                                .message = "a copy between arrays of different types or extents",
                                .hint = "a view gives an array other extents"});
-    const Box out = box_of(to, where), in = box_of(from, where);
+    const bool are_dense = to.format && is_dense(to) && is_dense(from);
+    const Box out = box_of(to, are_dense, where), in = box_of(from, are_dense, where);
     submit({node::Copy{.to = {to.part, nullptr, out.row_pitch, out.plane_pitch},
                        .from = {from.part, nullptr, in.row_pitch, in.plane_pitch},
                        .bytes = in.bytes,

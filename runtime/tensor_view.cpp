@@ -25,9 +25,11 @@ TensorView::TensorView(ir::Type type, const BufferPart& whole, std::span<const s
     part.bytes = view_size(given, all) * bytes;
 }
 
-TensorView::TensorView(Quantised given_format, const BufferPart& whole, std::span<const std::uint64_t> given)
+TensorView::TensorView(Quantised given_format, const BufferPart& whole, std::span<const std::uint64_t> given,
+                       std::span<const std::uint64_t> pitches)
     : part(whole), rank(std::uint32_t(given.size())) {
-    IKAT_ASSERT(rank >= 1 && rank <= most_dimensions, "a view has one to five dimensions");
+    IKAT_ASSERT(rank >= 1 && rank <= most_dimensions && (pitches.empty() || pitches.size() + 1 == rank),
+                "a view has one to five dimensions, and a pitch for each but the last");
     const QuantisedInfo* const info = find_info(given_format);
     if (!info)
         throw Error("there is no format " + std::to_string(unsigned(given_format)) + " of quantised weights",
@@ -36,16 +38,24 @@ TensorView::TensorView(Quantised given_format, const BufferPart& whole, std::spa
     std::uint64_t stride = 1;
     for (std::size_t d = rank; d-- > 0;) {
         extents[d] = given[d];
-        strides[d] = stride;
+        strides[d] = d + 1 < rank && !pitches.empty() ? pitches[d] : stride;
         stride *= given[d];
     }
     if (given.back() % info->weights != 0)
         throw Error(
             "a row of " + std::to_string(given.back()) + " weights is not whole blocks of " + std::string(info->name),
             "a block has " + std::to_string(info->weights) + " weights; pad the rows with zeros");
-    std::vector<std::uint64_t> bytes(given.begin(), given.end());
-    bytes.back() = bytes.back() / info->weights * info->bytes;
-    part = TensorView(ir::Type::U8, whole, bytes).part;
+    const auto to_bytes = [&](std::uint64_t& number) { number = number / info->weights * info->bytes; };
+    std::vector<std::uint64_t> bytes(given.begin(), given.end()), apart(pitches.begin(), pitches.end());
+    to_bytes(bytes.back());
+    for (std::uint64_t& pitch : apart) {
+        if (pitch % info->weights != 0)
+            throw Error(
+                "a pitch of " + std::to_string(pitch) + " weights is not whole blocks of " + std::string(info->name),
+                "a block has " + std::to_string(info->weights) + " weights; the pitch is in weights");
+        to_bytes(pitch);
+    }
+    part = TensorView(ir::Type::U8, whole, bytes, apart).part;
 }
 
 std::string_view TensorView::type_name() const { return format ? find_info(*format)->name : ir::info(type).name; }

@@ -49,9 +49,11 @@ struct TensorView {
     /// Throws Error for a part that does not have them.
     TensorView(ir::Type type, const BufferPart& part, std::span<const std::uint64_t> extents,
                std::span<const std::uint64_t> pitches = {});
-    /// The first weights of a part: rows of whole blocks that follow each other. Throws Error for a part that does not
-    /// have them, and for rows that are not whole blocks.
-    TensorView(Quantised format, const BufferPart& part, std::span<const std::uint64_t> extents);
+    /// The first weights of a part: rows of whole blocks, with the strides of all dimensions but the last, in weights;
+    /// none: rows follow each other. Throws Error for a part that does not have them, and for rows and strides that are
+    /// not whole blocks.
+    TensorView(Quantised format, const BufferPart& part, std::span<const std::uint64_t> extents,
+               std::span<const std::uint64_t> pitches = {});
 
     /// "f32", "q4_k"
     std::string_view type_name() const;
@@ -94,12 +96,15 @@ private:
     }
 };
 
-/// Quantised weights in a buffer of bytes.
+/// Quantised weights in a buffer of bytes. Pitches are as those of TensorView: how many weights from one row to the
+/// next, which are whole blocks.
 template <class Bytes>
 requires std::is_constructible_v < BufferSlice<const std::uint8_t>,
-const Bytes& >
-    TensorView quantised_view(const Bytes& bytes, Quantised format, std::initializer_list<std::uint64_t> extents) {
-    return TensorView(format, BufferSlice<const std::uint8_t>(bytes).part(), {extents.begin(), extents.size()});
+const Bytes& > TensorView quantised_view(const Bytes& bytes, Quantised format,
+                                         std::initializer_list<std::uint64_t> extents,
+                                         std::initializer_list<std::uint64_t> pitches = {}) {
+    return TensorView(format, BufferSlice<const std::uint8_t>(bytes).part(), {extents.begin(), extents.size()},
+                      {pitches.begin(), pitches.size()});
 }
 
 }  // namespace ikat::runtime

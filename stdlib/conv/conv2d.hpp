@@ -52,8 +52,9 @@ struct ConvolutionOptions {
     std::uint32_t stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0, dilation_h = 1, dilation_w = 1, groups = 1;
 };
 /// y = x convolved with w: x is batch×channels×height×width, w is filters×(channels / groups)×kernel_h×kernel_w, y is
-/// batch×filters×out_h×out_w, of elements that follow each other. Throws Error for shapes and types that do not fit, a
-/// stride or dilation of 0, and groups that do not divide channels and filters.
+/// batch×filters×out_h×out_w. Lines, channels, filters and images are at any pitches and begin anywhere; the elements
+/// of a line follow each other. Throws Error for shapes and types that do not fit, an array that from its first element
+/// to its last has 2^32 or more, a stride or dilation of 0, and groups that do not divide channels and filters.
 void conv2d(const Queue& queue, const TensorView& x, const TensorView& w, const MutableTensorView& y,
             const ConvolutionOptions& options = {});
 

@@ -3,14 +3,17 @@
 
 #include <fmt/format.h>
 
-#include "codegen/support/diagnostic.hpp"
 #include "stdlib/quantised/blocks.hpp"
+#include "stdlib/quantised/grid.hpp"
 #include "stdlib/spec/families.hpp"
-#include "stdlib/spec/view_call.hpp"
 #include "stdlib/tile/stage.hpp"
 
 namespace ikat::stdlib {
 namespace {
+
+using DequantisePitchedKernel = Kernel<In<std::uint8_t>, Out<float>, u32, u32, u32, u32, u32, u32, u32>;
+template <class X>
+using GemvPitchedKernel = Kernel<In<std::uint8_t>, In<typename X::Element>, Out<float>, u32, u32, u32, u32, u32, u32>;
 
 /// Blocks are decoded in units of 32 weights.
 template <class Format>
@@ -26,36 +29,107 @@ blocks::Unit unit_of(const auto& stage, const auto& i) {
     return Format::unit(stage, stage.at(bytes_before<Format>(i)), value(i % units_of<Format>));
 }
 
+/// A stage of an array that begins at no multiple of 16 bytes, and so do blocks whose size is one.
+template <class Stage>
+struct Unaligned {
+    const Stage& stage;
+
+    auto at(const auto& i) const { return stage.at(i); }
+    template <int N, std::uint32_t = 2>
+    auto words(const auto& at, std::uint32_t skip = 0) const {
+        return stage.template words<N, 2>(at, skip);
+    }
+};
+/// body(unit i of a stage), whose array begins at byte `begin` behind a multiple of 16.
+template <class Format>
+void with_unit(const auto& stage, const auto& begin, const auto& i, auto&& body) {
+    if constexpr (Format::bytes % 16 == 0)
+        if_(begin == 0u, [&] { body(unit_of<Format>(stage, i)); }).else_([&] {
+            body(unit_of<Format>(Unaligned{stage}, i));
+        });
+    else
+        body(unit_of<Format>(stage, i));
+}
+
 /// 32 units per warp, one per lane. The decoded weights go through shared memory, so that stores, too, are of whole
 /// sectors.
+template <class Format>
+class Decoder {
+    static constexpr std::uint32_t line = 9;  // the vectors of a unit, and one against bank conflicts
+
+public:
+    Stage<WarpGroup, 32 / units_of<Format> * Format::bytes> weights;
+
+    /// `count` units that were loaded. `with_unit(f)` calls f(unit number `lane` of them).
+    void decode(const auto& count, const auto& lane, auto&& with_unit) const {
+        weights.put();
+        sync_warp();
+        if_(lane < count, [&] {
+            with_unit([&](const blocks::Unit& unit) {
+                for (std::uint32_t k = 0; k < 8; ++k) store_lanes(decoded_, lane * line + k, unit.lanes(k));
+            });
+        });
+        sync_warp();
+    }
+    /// Weights 4 i to 4 i + 3, and weight i.
+    auto four(const auto& i) const { return decoded_.template vec<4>(value(i / 8u * line + i % 8u)); }
+    auto one(const auto& i) const { return value(decoded_[i / 32u * (line * 4) + i % 32u]); }
+
+private:
+    Indexable<float, Direction::ReadWrite> decoded_ =
+        Shared<float, WarpGroup::rows_of_block * 32 * line * 4>().flat().slice(WarpGroup::number() * (32 * line * 4));
+};
+
 template <class Format>
 DequantiseKernel make_dequantise(const char* name) {
     return kernel(name, params("w", "y", "n"),
                   [](In<std::uint8_t> w, Out<float> y, u32 n) {
                       require_linear_grid();
                       require_threads(WarpGroup::block);
-                      constexpr std::uint32_t line = 9;  // the vectors of a unit, and one against bank conflicts
-                      Stage<WarpGroup, 32 / units_of<Format> * Format::bytes> weights;
-                      const auto decoded = Shared<float, WarpGroup::rows_of_block * 32 * line * 4>().flat().slice(
-                          WarpGroup::number() * (32 * line * 4));
+                      Decoder<Format> decoder;
                       const auto units = value(n * units_of<Format>), first = value(WarpGroup::row() * 32u);
                       const auto count = value(min(units - min(first, units), 32u)), lane = value(lane_id());
-                      weights.load(w, bytes_before<Format>(first), bytes_before<Format>(count), n * Format::bytes);
-                      weights.put();
-                      sync_warp();
-                      if_(lane < count, [&] {
-                          const blocks::Unit unit = unit_of<Format>(weights, lane);
-                          for (std::uint32_t k = 0; k < 8; ++k) store_lanes(decoded, lane * line + k, unit.lanes(k));
-                      });
-                      sync_warp();
+                      decoder.weights.load(w, bytes_before<Format>(first), bytes_before<Format>(count),
+                                           n * Format::bytes);
+                      decoder.decode(count, lane, [&](auto&& f) { f(unit_of<Format>(decoder.weights, lane)); });
                       for (std::uint32_t k = 0; k < 8; ++k) {
                           const auto i = value(lane + 32 * k);
-                          const auto v = decoded.template vec<4>(value(i / 8u * line + i % 8u));
+                          const auto v = decoder.four(i);
                           y.store_if<4>(i < count * 8u, first * 8u + i, v);
                       }
                   })
         .require(aligned<16>("w"), aligned<16>("y"))
         .require(at_least<Format::bytes>("w", "n"), at_least<32 * units_of<Format>>("y", "n"))
+        .launch_bounds(WarpGroup::block);
+}
+/// Rows of weights at a pitch, from byte w_begin on, to rows of y; a warp takes 32 units of one row.
+template <class Format>
+DequantisePitchedKernel make_dequantise_pitched(const char* name) {
+    return kernel(
+               name, params("w", "y", "rows", "columns", "w_begin", "w_pitch", "w_bytes", "y_pitch", "y_unit"),
+               [](In<std::uint8_t> w, Out<float> y, u32 rows, u32 columns, u32 w_begin, u32 w_pitch, u32 w_bytes,
+                  u32 y_pitch, u32 y_unit) {
+                   require_linear_grid();
+                   require_threads(WarpGroup::block);
+                   Decoder<Format> decoder;
+                   const auto units = value(columns / 32u), pieces = value((units + 31u) / 32u);
+                   const auto row = value(WarpGroup::row() / pieces);
+                   const auto first = value((WarpGroup::row() - row * pieces) * 32u);
+                   const auto count = value(select(row < rows, min(units - first, 32u), 0u)), lane = value(lane_id());
+                   decoder.weights.load(w, value(w_begin + row * w_pitch + bytes_before<Format>(first)),
+                                        bytes_before<Format>(count), w_bytes, w_begin);
+                   decoder.decode(count, lane, [&](auto&& f) { with_unit<Format>(decoder.weights, w_begin, lane, f); });
+                   const auto to = value(row * y_pitch + first * 32u);
+                   if_(y_unit % 4u == 0u, [&] {
+                       for (std::uint32_t k = 0; k < 8; ++k) {
+                           const auto i = value(lane + 32 * k);
+                           y.store_if<4>(i < count * 8u, to / 4u + i, decoder.four(i));
+                       }
+                   }).else_([&] {
+                       for (auto i : range(lane, count * 32u, 32u)) y[to + i] = decoder.one(i);
+                   });
+               })
+        .require(multiple_of<32 * units_of<Format>>("columns"), aligned<16>("w"))
         .launch_bounds(WarpGroup::block);
 }
 
@@ -86,63 +160,111 @@ struct PackedActivations {
     }
 };
 
+constexpr std::uint32_t piece = 64;  // of a row: so many units are multiplied at once
+
+/// Rows of weights that follow each other; x and y are without gaps.
+template <class Format>
+struct DenseRows {
+    template <class X>
+    using Activations = Stage<BlockGroup<WarpGroup::block>, piece * X::bytes, X::line>;
+    const u32& rows;
+
+    /// Loads `count` units of a row, from unit number `first` on.
+    void load(auto& stage, const In<std::uint8_t>& w, const auto& row, const auto& units, const auto& first,
+              const auto& count) const {
+        stage.load(w, bytes_before<Format>(value(row * units + first)), bytes_before<Format>(count),
+                   bytes_before<Format>(value(rows * units)));
+    }
+    void with(const auto& stage, const auto& i, auto&& body) const { body(unit_of<Format>(stage, i)); }
+    auto output(const auto& row) const { return row; }
+};
+/// Rows at a pitch, from byte `begin` on; x begins anywhere, elements of y are at a pitch.
+template <class Format>
+struct PitchedRows {
+    template <class X>
+    using Activations = WordStage<BlockGroup<WarpGroup::block>, piece * X::bytes, X::line>;
+    const u32 &begin, &pitch, &bytes, &y_pitch;
+
+    void load(auto& stage, const In<std::uint8_t>& w, const auto& row, const auto&, const auto& first,
+              const auto& count) const {
+        stage.load(w, value(begin + row * pitch + bytes_before<Format>(first)), bytes_before<Format>(count), bytes,
+                   begin);
+    }
+    void with(const auto& stage, const auto& i, auto&& body) const { with_unit<Format>(stage, begin, i, body); }
+    auto output(const auto& row) const { return value(row * y_pitch); }
+};
+
 /// A warp per row. It reads its row piece by piece; all warps of a block share the same piece of x.
+template <class Format, class X, class Places>
+void multiply(const In<std::uint8_t>& w, const In<typename X::Element>& x, const Out<float>& y, const u32& rows,
+              const u32& columns, const Places& places) {
+    require_linear_grid();
+    require_threads(WarpGroup::block);
+    Stage<WarpGroup, piece / units_of<Format> * Format::bytes> weights;
+    typename Places::template Activations<X> activations;
+    const auto row = WarpGroup::row(), units = value(columns / 32u);
+    const auto active = value(row < rows);
+    f32 sum = 0;
+    for (auto first : range(0, units, piece)) {
+        const auto count = value(min(units - first, piece));
+        const auto mine = value(select(active, count, 0u));
+        places.load(weights, w, row, units, first, mine);
+        activations.load(x, value(first * X::bytes), value(count * X::bytes), value(units * X::bytes));
+        sync_block();
+        weights.put();
+        activations.put();
+        sync_block();
+        for (auto i : range(value(lane_id()), mine, 32))
+            places.with(weights, i, [&](const blocks::Unit& unit) { sum += X::product(unit, activations, i); });
+    }
+    sum = warp_sum(sum);
+    y.store_if(active & (lane_id() == 0), places.output(row), sum);
+}
+
 template <class Format, class X>
 auto make_gemv(const char* name) {
     return kernel(name, params("w", "x", "y", "rows", "columns"),
                   [](In<std::uint8_t> w, In<typename X::Element> x, Out<float> y, u32 rows, u32 columns) {
-                      require_linear_grid();
-                      require_threads(WarpGroup::block);
-                      constexpr std::uint32_t piece = 64;  // units
-                      Stage<WarpGroup, piece / units_of<Format> * Format::bytes> weights;
-                      Stage<BlockGroup<WarpGroup::block>, piece * X::bytes, X::line> activations;
-                      const auto row = WarpGroup::row(), units = value(columns / 32u);
-                      const auto active = value(row < rows);
-                      f32 sum = 0;
-                      for (auto first : range(0, units, piece)) {
-                          const auto count = value(min(units - first, piece));
-                          const auto mine = value(select(active, count, 0u));
-                          weights.load(w, bytes_before<Format>(value(row * units + first)), bytes_before<Format>(mine),
-                                       bytes_before<Format>(value(rows * units)));
-                          activations.load(x, value(first * X::bytes), value(count * X::bytes),
-                                           value(units * X::bytes));
-                          sync_block();
-                          weights.put();
-                          activations.put();
-                          sync_block();
-                          for (auto i : range(value(lane_id()), mine, 32))
-                              sum += X::product(unit_of<Format>(weights, i), activations, i);
-                      }
-                      sum = warp_sum(sum);
-                      y.store_if(active & (lane_id() == 0), row, sum);
+                      multiply<Format, X>(w, x, y, rows, columns, DenseRows<Format>{rows});
                   })
         .require(multiple_of<32 * units_of<Format>>("columns"), aligned<16>("w"), aligned<16>("x"))
         .require(at_least<Format::bytes, 32 * units_of<Format>>("w", "rows", "columns"))
         .require(at_least<X::bytes / sizeof(typename X::Element), 32>("x", "columns"), at_least("y", "rows"))
         .launch_bounds(WarpGroup::block);
 }
-
-/// x to the nearest integer, halves away from zero.
-auto rounded(const auto& x) {
-    const auto whole = value(cast<i32>(x));
-    const auto rest = value(x - cast<f32>(whole));  // exact
-    return value(whole + select(rest >= 0.5f, 1, select(rest <= -0.5f, -1, 0)));
+template <class Format, class X>
+auto make_gemv_pitched(const char* name) {
+    return kernel(
+               name, params("w", "x", "y", "rows", "columns", "w_begin", "w_pitch", "w_bytes", "y_pitch"),
+               [](In<std::uint8_t> w, In<typename X::Element> x, Out<float> y, u32 rows, u32 columns, u32 w_begin,
+                  u32 w_pitch, u32 w_bytes, u32 y_pitch) {
+                   multiply<Format, X>(w, x, y, rows, columns, PitchedRows<Format>{w_begin, w_pitch, w_bytes, y_pitch});
+               })
+        .require(multiple_of<32 * units_of<Format>>("columns"), aligned<16>("w"))
+        .require(at_least<X::bytes / sizeof(typename X::Element), 32>("x", "columns"))
+        .launch_bounds(WarpGroup::block);
 }
 
-/// Activations 4 i to 4 i + 3 of a block of 32; each of eight lanes has four. Gives their word, and d and s.
-struct Quantised8 {
-    Leaf<std::uint32_t> word, head;
-};
-Quantised8 quantised_q8_1(const Lanes<4>& v) {
-    const auto most = value(warp_reduce<8>(max(max(abs(v[0]), abs(v[1])), max(abs(v[2]), abs(v[3]))), maximum));
-    const auto sum = value(warp_reduce<8>((v[0] + v[1]) + (v[2] + v[3]), plus));
-    const auto d = value(most / 127.0f);
-    u32 word = 0;
-    for (std::uint32_t k = 0; k < 4; ++k) {
-        const auto scaled = value(select(most == 0.0f, 0.0f, v[k] / d));
-        word |= (cast<u32>(rounded(scaled)) & 255u) << (8 * k);
-    }
-    return {value(word), value(bit_cast<u32>(pack<f16x2>(d, sum)))};
+// For rows at pitches.
+const DequantisePitchedKernel& dequantise_pitched(Quantised format) {
+    static const DequantisePitchedKernel made[] = {make_dequantise_pitched<blocks::Q4_0>("dequantise_q4_0_pitched"),
+                                                   make_dequantise_pitched<blocks::Q8_0>("dequantise_q8_0_pitched"),
+                                                   make_dequantise_pitched<blocks::Q4_K>("dequantise_q4_k_pitched"),
+                                                   make_dequantise_pitched<blocks::Q5_K>("dequantise_q5_k_pitched"),
+                                                   make_dequantise_pitched<blocks::Q6_K>("dequantise_q6_k_pitched")};
+    return made[number_of(format)];
+}
+template <class X>
+const GemvPitchedKernel<X>& gemv_pitched(Quantised format) {
+    const auto name = [](const char* of) {
+        return std::is_same_v<X, PackedActivations> ? std::string(of) + "_q8_1_pitched" : std::string(of) + "_pitched";
+    };
+    static const GemvPitchedKernel<X> made[] = {make_gemv_pitched<blocks::Q4_0, X>(name("gemv_q4_0").c_str()),
+                                                make_gemv_pitched<blocks::Q8_0, X>(name("gemv_q8_0").c_str()),
+                                                make_gemv_pitched<blocks::Q4_K, X>(name("gemv_q4_k").c_str()),
+                                                make_gemv_pitched<blocks::Q5_K, X>(name("gemv_q5_k").c_str()),
+                                                make_gemv_pitched<blocks::Q6_K, X>(name("gemv_q6_k").c_str())};
+    return made[number_of(format)];
 }
 
 }  // namespace
@@ -163,34 +285,6 @@ const QuantisedGemvKernel& gemv_kernel(Quantised format) {
     return made[number_of(format)];
 }
 
-/// Eight blocks per warp: it reads 64 vectors and writes 72 words, both contiguous.
-const QuantiseKernel& quantise_q8_1_kernel() {
-    static const auto made =
-        kernel("quantise_q8_1", params("x", "q", "n"),
-               [](In<float> x, Out<std::uint32_t> q, u32 n) {
-                   require_linear_grid();
-                   require_threads(WarpGroup::block);
-                   const auto words =
-                       Shared<std::uint32_t, WarpGroup::rows_of_block * 72>().flat().slice(WarpGroup::number() * 72u);
-                   const auto first = value(WarpGroup::row() * 8u), lane = value(lane_id());
-                   const auto count = value(min(n - min(first, n), 8u));
-                   for (std::uint32_t k = 0; k < 2; ++k) {
-                       const auto i = value(lane + 32 * k), block = value(i / 8u);
-                       const auto four =
-                           quantised_q8_1(load_lanes_if<4>(block < count, x, value(first * 8u + i), 0.0f));
-                       words[block * 9u + 1u + i % 8u] = four.word;
-                       words.store_if(i % 8u == 0, block * 9u, four.head);
-                   }
-                   sync_warp();
-                   for (std::uint32_t k = 0; k < 3; ++k) {
-                       const auto i = value(lane + 32 * k);
-                       q.store_if(i < count * 9u, first * 9u + i, value(words.load_if(i < 72u, i, 0)));
-                   }
-               })
-            .require(aligned<16>("x"), at_least<32>("x", "n"), at_least<9>("q", "n"))
-            .launch_bounds(WarpGroup::block);
-    return made;
-}
 const PackedGemvKernel& gemv_q8_1_kernel(Quantised format) {
     static const PackedGemvKernel made[] = {make_gemv<blocks::Q4_0, PackedActivations>("gemv_q4_0_q8_1"),
                                             make_gemv<blocks::Q8_0, PackedActivations>("gemv_q8_0_q8_1"),
@@ -198,80 +292,6 @@ const PackedGemvKernel& gemv_q8_1_kernel(Quantised format) {
                                             make_gemv<blocks::Q5_K, PackedActivations>("gemv_q5_k_q8_1"),
                                             make_gemv<blocks::Q6_K, PackedActivations>("gemv_q6_k_q8_1")};
     return made[number_of(format)];
-}
-
-// ---- the functions
-
-namespace {
-
-/// Quantised weights as the kernels take them.
-struct Weights {
-    TensorView bytes;
-    Quantised format;
-    std::uint32_t rows, columns;
-};
-Weights weights_in(std::string_view function, const Queue& queue, const TensorView& W) {
-    if (!W.format)
-        throw Error(
-            Diagnostic{.where = queue.where(),
-                       .message = fmt::format("{}: W has elements of {}", function, W.type_name()),
-                       .hint = "it has quantised weights: quantised_view(buffer, Quantised::Q4_K, {rows, columns})"});
-    std::uint64_t rows = 1;
-    for (std::size_t d = 0; d + 1 < W.rank; ++d) rows *= W.extents[d];
-    const SizeCheck check{function, queue.where()};
-    const std::uint64_t columns = W.extents[W.rank - 1], bytes = W.part.bytes;
-    return {TensorView(ir::Type::U8, W.part, {&bytes, 1}), *W.format, check.reached("rows of W", rows),
-            check.reached("columns of W", columns)};
-}
-
-std::uint64_t elements_of(const TensorView& view) {
-    std::uint64_t out = 1;
-    for (std::size_t d = 0; d < view.rank; ++d) out *= view.extents[d];
-    return out;
-}
-
-/// An array whose elements follow each other.
-void check_array(const Queue& queue, std::string_view function, std::string_view name, const TensorView& view,
-                 ir::Type type) {
-    const auto fail = [&](std::string message, std::string hint) {
-        throw Error(Diagnostic{.where = queue.where(),
-                               .message = fmt::format("{}: '{}' {}", function, name, message),
-                               .hint = std::move(hint)});
-    };
-    if (view.format || view.type != type)
-        fail(fmt::format("has elements of {}", view.type_name()), fmt::format("they are {}", info(type).name));
-    if (view.part.bytes && !is_packed(view))
-        fail("has gaps between its rows, or begins at no multiple of 16 bytes", "give an array without gaps");
-}
-
-}  // namespace
-
-void dequantise(const Queue& queue, const TensorView& W, const MutableTensorView& y) {
-    const Weights w = weights_in("dequantise", queue, W);
-    check_array(queue, "dequantise", "y", y, ir::Type::F32);
-    const std::uint32_t bytes = SizeCheck{"dequantise", queue.where()}.reached("W", w.bytes.part.bytes);
-    run(queue, dequantise_recipe, std::size_t(w.format), {w.bytes, y, bytes / bytes_of(w.format)});
-}
-
-void quantised_gemv(const Queue& queue, const TensorView& W, const TensorView& x, const MutableTensorView& y) {
-    const Weights w = weights_in("gemv", queue, W);
-    const bool is_packed = x.type == ir::Type::U32;
-    check_array(queue, "gemv", "x", x, is_packed ? ir::Type::U32 : ir::Type::F32);
-    check_array(queue, "gemv", "y", y, ir::Type::F32);
-    const Recipe& recipe = is_packed ? packed_gemv_recipe : quantised_gemv_recipe;
-    run(queue, recipe, std::size_t(w.format), {w.bytes, x, y, w.rows, w.columns});
-}
-
-void quantise_q8_1(const Queue& queue, const TensorView& x, const MutableTensorView& q) {
-    check_array(queue, "quantise_q8_1", "x", x, ir::Type::F32);
-    check_array(queue, "quantise_q8_1", "q", q, ir::Type::U32);
-    const std::uint32_t n = SizeCheck{"quantise_q8_1", queue.where()}.reached("x", elements_of(x));
-    if (n % 32 != 0)
-        throw Error(
-            Diagnostic{.where = queue.where(),
-                       .message = fmt::format("quantise_q8_1: 'x' has {} elements, which is no multiple of 32", n),
-                       .hint = "pad it with zeros"});
-    run(queue, quantise_q8_1_recipe, 0, {x, q, n / 32});
 }
 
 // ---- the recipes
@@ -293,15 +313,13 @@ static void check_bytes(const Call& call) {
 #define IKAT_FORMATS(row) \
     row(Q4_0, 32, 18), row(Q8_0, 32, 34), row(Q4_K, 256, 144), row(Q5_K, 256, 176), row(Q6_K, 256, 210)
 
-#define IKAT_ROW(format, weights, bytes)                                                                               \
-    {                                                                                                                  \
-        .summary = "the f32 values of " #format " weights",                                                            \
-        .instances = IKAT_KERNEL(dequantise_kernel(Quantised::format)),                                                \
-        .grid = [](const Call& a) { return row_grid<WarpGroup>((std::uint64_t(a["n"]) * (weights / 32) + 31) / 32); }, \
-        .sizes = {                                                                                                     \
-            {"w", "n " #bytes},                                                                                        \
-            {"y", "n " #weights}                                                                                       \
-        }                                                                                                              \
+#define IKAT_ROW(format, weights, bytes)                                                   \
+    {                                                                                      \
+        .summary = "the f32 values of " #format " weights",                                \
+        .instances = IKAT_KERNEL(dequantise_kernel(Quantised::format)),                    \
+        .grid = [](const Call& a) { return warps_grid(a, std::uint64_t(weights), 1024); }, \
+        .sizes = {{"w", "n " #bytes}, {"y", "n " #weights}},                               \
+        .pitched = IKAT_KERNEL(dequantise_pitched(Quantised::format)),                     \
     }
 constexpr Recipe dequantise_recipe{.call = "dequantise(queue, W, y)",
                                    .kernels = {IKAT_FORMATS(IKAT_ROW)},
@@ -317,11 +335,9 @@ constexpr Recipe dequantise_recipe{.call = "dequantise(queue, W, y)",
 #define IKAT_ROW(format, weights, bytes)                                                                          \
     {                                                                                                             \
         .summary = "y = W x, W of " #format " weights", .instances = IKAT_KERNEL(gemv_kernel(Quantised::format)), \
-        .grid = rows_to<WarpGroup>, .sizes = {                                                                    \
-            {"w", "rows columns /" #weights " " #bytes},                                                          \
-            {"x", "columns"},                                                                                     \
-            {"y", "rows"}                                                                                         \
-        }                                                                                                         \
+        .grid = rows_to<WarpGroup>,                                                                               \
+        .sizes = {{"w", "rows columns /" #weights " " #bytes}, {"x", "columns"}, {"y", "rows"}},                  \
+        .pitched = IKAT_KERNEL(gemv_pitched<SingleActivations>(Quantised::format)),                               \
     }
 constexpr Recipe quantised_gemv_recipe{
     .call = "gemv(queue, W, x, y)",
@@ -336,14 +352,12 @@ constexpr Recipe quantised_gemv_recipe{
     .traffic = "b s",
     .note = "y = W x, x and sums in f32, a warp per row"};
 #undef IKAT_ROW
-#define IKAT_ROW(format, weights, bytes)                                                                      \
-    {                                                                                                         \
-        .summary = "y = W x, W of " #format " weights, x of Q8_1 activations",                                \
-        .instances = IKAT_KERNEL(gemv_q8_1_kernel(Quantised::format)), .grid = rows_to<WarpGroup>, .sizes = { \
-            {"w", "rows columns /" #weights " " #bytes},                                                      \
-            {"x", "columns /32 9"},                                                                           \
-            {"y", "rows"}                                                                                     \
-        }                                                                                                     \
+#define IKAT_ROW(format, weights, bytes)                                                               \
+    {                                                                                                  \
+        .summary = "y = W x, W of " #format " weights, x of Q8_1 activations",                         \
+        .instances = IKAT_KERNEL(gemv_q8_1_kernel(Quantised::format)), .grid = rows_to<WarpGroup>,     \
+        .sizes = {{"w", "rows columns /" #weights " " #bytes}, {"x", "columns /32 9"}, {"y", "rows"}}, \
+        .pitched = IKAT_KERNEL(gemv_pitched<PackedActivations>(Quantised::format)),                    \
     }
 constexpr Recipe packed_gemv_recipe{.call = "gemv(queue, W, q, y)",
                                     .kernels = {IKAT_FORMATS(IKAT_ROW)},
@@ -357,17 +371,5 @@ constexpr Recipe packed_gemv_recipe{.call = "gemv(queue, W, q, y)",
                                     .traffic = "b s",
                                     .note = "y = W x, x in Q8_1: four products per dp4a"};
 #undef IKAT_ROW
-constexpr Recipe quantise_q8_1_recipe{
-    .call = "quantise_q8_1(queue, x, q)",
-    .kernels = {{"activations to blocks of 8-bit integers", IKAT_KERNEL(quantise_q8_1_kernel()),
-                 [](const Call& a) { return row_grid<WarpGroup>((std::uint64_t(a["n"]) + 7) / 8); }}},
-    .document =
-        "x has 32 n elements; q gets n blocks of 9 words: f16 max |x| / 127, f16 sum of x, and 32 signed\n"
-        "bytes x / d, rounded to nearest and half away from zero: GGML's block_q8_1. n < 2^27; x begins at a\n"
-        "multiple of 16 bytes. A warp to eight blocks.",
-    .sizes = {{"x", "n 32"}, {"q", "n 9"}},
-    .reference = reference::quantise_q8_1,
-    .traffic = "5.125 s",
-    .note = "activations to Q8_1: 9 words per 32 values"};
 
 }  // namespace ikat::stdlib

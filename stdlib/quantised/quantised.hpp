@@ -6,7 +6,9 @@
 //     stdlib::gemv(device, W, x, y);                                               // y = W x, gemm/gemv.hpp
 //
 // A matrix is row-major; a row is columns / weights_of(format) blocks one after the other, so columns is a multiple of
-// that. Weights have fewer than 2^32 elements and bytes and begin at a multiple of 16 bytes.
+// that. Rows may be at pitches of whole blocks, quantised_view(weights, format, {rows, columns}, {pitch}), and begin at
+// any even byte. A kernel takes weights that have fewer than 2^32 elements and bytes and begin at a multiple of 16
+// bytes.
 //
 //     format   weights  bytes  a block holds
 //     Q4_0     32       18     f16 d, 16 bytes: d (q - 8), element j in the low half of byte j, j + 16 in the high half
@@ -55,14 +57,17 @@ const PackedGemvKernel& gemv_q8_1_kernel(Quantised format);
 
 /// For the catalogue: names, launches, checks and references.
 extern const Recipe dequantise_recipe, quantised_gemv_recipe, packed_gemv_recipe, quantise_q8_1_recipe;
-// The functions. They throw Error for shapes and types that do not fit.
-/// y = all weights of W, of float and of W's shape, or an array of as many.
+// The functions. They throw Error for shapes and types that do not fit. Arrays begin anywhere, W at an even byte, and
+// have up to five dimensions. Those without gaps may have more elements than are needed.
+/// y = all weights of W, of float and of W's shape with any pitches, or an array of as many without gaps.
 void dequantise(const Queue& queue, const TensorView& W, const MutableTensorView& y);
-/// y = W x, which gemv() calls: W has rows×columns quantised weights, x has `columns` elements of float, or columns /
-/// 32 blocks of Q8_1, 9 std::uint32_t each; y has `rows` of float.
+/// y = W x, which gemv() calls: W has rows×columns quantised weights, with any pitches, x has `columns` elements of
+/// float, or columns / 32 blocks of Q8_1, 9 std::uint32_t each, without gaps; y has `rows` of float, which are any
+/// distance apart. W may have more dimensions of rows; y has the same ones, or is without gaps.
 void quantised_gemv(const Queue& queue, const TensorView& W, const TensorView& x, const MutableTensorView& y);
 /// All of x, of float, to blocks of Q8_1, of std::uint32_t. The size of x is a multiple of 32; q has 9 words for every
-/// 32 elements. Rows follow each other.
+/// 32 elements. Rows of x and of q may be at any pitches: then rows of x have a multiple of 32 elements, and those of q
+/// 9 words for 32, in the same dimensions or without gaps.
 void quantise_q8_1(const Queue& queue, const TensorView& x, const MutableTensorView& q);
 
 }  // namespace ikat::stdlib

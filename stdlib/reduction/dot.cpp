@@ -87,16 +87,18 @@ void store_best(Best& best, const Out<float>& value, const Out<std::uint32_t>& i
     });
 }
 
+/// `index_of(number)` is the index of an element.
 template <class T>
 void store_argmax(const Elements& elements, const In<T>& x, const Out<float>& best_value,
-                  const Out<std::uint32_t>& best_index) {
+                  const Out<std::uint32_t>& best_index, auto&& index_of) {
     Best best;
     elements.each<T>([&]<int N>(Width<N>, const auto& at, const auto& i) {
         const auto lanes = load_lanes<N>(x, at[RowPlaces::X]);
-        for (std::size_t k = 0; k < N; ++k) best.consider(lanes[k], value(i * unsigned(N) + unsigned(k)));
+        for (std::size_t k = 0; k < N; ++k) best.consider(lanes[k], index_of(value(i * unsigned(N) + unsigned(k))));
     });
     store_best(best, best_value, best_index);
 }
+constexpr auto itself = [](const auto& number) { return number; };
 
 // For rows at pitches.
 template <class T>
@@ -110,7 +112,15 @@ void squares_of(const RowPlaces& places, const In<T>& x, const Out<float>& parti
 template <class T>
 void argmax_of(const RowPlaces& places, const In<T>& x, const Out<float>& value, const Out<std::uint32_t>& index) {
     require_linear_grid();
-    store_argmax(Elements(places), x, value, index);
+    store_argmax(Elements(places), x, value, index, itself);
+}
+/// Of elements behind so many others.
+template <class T>
+void argmax_of_part(const RowPlaces& places, const In<T>& x, const Out<float>& best_value,
+                    const Out<std::uint32_t>& best_index, const u32& before) {
+    require_linear_grid();
+    store_argmax(Elements(places), x, best_value, best_index,
+                 [&](const auto& number) { return value(before + number); });
 }
 
 }  // namespace
@@ -136,7 +146,7 @@ template <class T>
 const ArgmaxKernel<T>& argmax_kernel() {
     static const auto made = kernel(name_of<T>("argmax"), params("x", "value", "index", "n"),
                                     [](In<T> x, Out<float> value, Out<std::uint32_t> index, u32 n) {
-                                        store_argmax(Elements(n), x, value, index);
+                                        store_argmax(Elements(n), x, value, index, itself);
                                     })
                                  .require(aligned<16>("x"), at_least("x", "n"))
                                  .launch_bounds(1024);
@@ -165,7 +175,11 @@ void norm2(const Queue& queue, const TensorView& x, const MutableTensorView& tot
 }
 void argmax(const Queue& queue, const TensorView& x, const MutableTensorView& value, const MutableTensorView& index,
             const WorkspaceSlice& workspace) {
-    run_rows({queue, argmax_recipe, {x, value, index}, workspace}, {});
+    const ViewCall call(queue, argmax_recipe, {x, value, index}, workspace);
+    std::uint64_t n = 1;
+    for (std::size_t d = 0; d < x.rank; ++d) n *= x.extents[d];
+    call.check().reached("x", n);
+    run_rows(call, {});
 }
 float dot(const DeviceQueue& device, const TensorView& x, const TensorView& y) {
     return result<float>(device, [&](auto& total) { dot(device, x, y, total); });
@@ -176,6 +190,20 @@ float norm2(const DeviceQueue& device, const TensorView& x) {
 std::uint32_t argmax(const DeviceQueue& device, const TensorView& x) {
     auto value = device.device().buffer<float>(1, "value");
     return result<std::uint32_t>(device, [&](auto& index) { argmax(device, x, value, index); });
+}
+
+static void argmax_steps(Steps& steps) {
+    for (const char* result : {"value", "index"}) steps.check().at_least(result, steps.argument(result).elements(), 1);
+    const std::uint32_t count = number_of_shares(steps);
+    if (count == 1) return steps.launch(reduction_grid(steps.count()));
+    const auto values = steps.take<float>(count);
+    const auto indices = steps.take<std::uint32_t>(count);
+    each_part(steps, [&](const Steps::Part& part, const Grid& grid, std::uint32_t before) {
+        const std::uint32_t blocks = grid.blocks.x;
+        steps.launch(part, grid, {{"value", values.slice(before, blocks)}, {"index", indices.slice(before, blocks)}});
+    });
+    steps.launch(argmax_final_kernel().handle(), {{1}, reduction_grid(1).threads},
+                 {values, indices, steps.floats("value"), steps.words("index"), count});
 }
 
 // ---- the recipes
@@ -215,26 +243,15 @@ constexpr Recipe argmax_recipe{
     .kernels = {{.summary = "the largest element and its index",
                  .instances = IKAT_FLOATS(argmax_kernel<T>()),
                  .grid = one_block,
-                 .pitched = IKAT_PITCHED("argmax", (argmax_of<T>), 1024, 0, "x", "value", "index")}},
+                 .pitched = IKAT_PITCHED("argmax", (argmax_of<T>), 1024, 0, "x", "value", "index"),
+                 .parts = IKAT_PITCHED("argmax_part", (argmax_of_part<T>), 1024, 0, "x", "value", "index", "before")}},
     .operands = {{"x", "..."}, {"value", {}, Access::Out, ir::Type::F32}, {"index", {}, Access::Out, ir::Type::U32}},
     .document =
         "value[b] and index[b] are the largest element that block b visits and its index, the first of equal\n"
         "ones; with one block, the default, those of all n. NaNs are ignored; without any number, -infinity\n"
         "and 2^32 - 1.",
     .sizes = {{"x", "n"}, {"value", "1"}, {"index", "1"}},
-    .steps =
-        [](Steps& steps) {
-            for (const char* result : {"value", "index"})
-                steps.check().at_least(result, steps.argument(result).elements(), 1);
-            const Grid grid = reduction_grid(steps.count());
-            const std::uint32_t blocks = grid.blocks.x;
-            if (blocks == 1) return steps.launch(grid);
-            const auto values = steps.take<float>(blocks);
-            const auto indices = steps.take<std::uint32_t>(blocks);
-            steps.launch(grid, {{"value", values}, {"index", indices}});
-            steps.launch(argmax_final_kernel().handle(), {{1}, grid.threads},
-                         {values, indices, steps.floats("value"), steps.words("index"), blocks});
-        },
+    .steps = argmax_steps,
     .workspace = workspace_of_n,
     .reference = reference::argmax,
     .traffic = "E s",

@@ -34,14 +34,15 @@ const ArgmaxFinalKernel& argmax_final_kernel();
 /// For the catalogue: names, launches, checks and references.
 extern const Recipe dot_recipe, norm2_recipe, argmax_recipe, argmax_final_recipe;
 /// total[0], of float, = the sum of x[i] y[i]. Arrays are as those of sum(). Throws Error if x and y differ in shape or
-/// type. On a stream, give a workspace of reduction_workspace(n) bytes; on a device, the functions allocate it.
+/// type. On a stream, give a workspace of reduction_workspace(x, y) bytes, to functions of one array of
+/// reduction_workspace(x); on a device, the functions allocate it.
 void dot(const Queue& queue, const TensorView& x, const TensorView& y, const MutableTensorView& total,
          const WorkspaceSlice& workspace = {});
 /// The sum of squares, which is the square of the Euclidean norm.
 void norm2(const Queue& queue, const TensorView& x, const MutableTensorView& total,
            const WorkspaceSlice& workspace = {});
 /// The largest element, of float, and its index, of std::uint32_t: the first of equal ones, counted row by row;
-/// -infinity and 2^32 - 1 where there is none.
+/// -infinity and 2^32 - 1 where there is none. Throws Error for 2^32 elements or more, which the index does not reach.
 void argmax(const Queue& queue, const TensorView& x, const MutableTensorView& value, const MutableTensorView& index,
             const WorkspaceSlice& workspace = {});
 

@@ -44,11 +44,13 @@ ReductionKernel<T> make_reduction(const char* name, float neutral, auto combine)
 
 void launch_shares(Steps& steps, const ReductionKernel<float>& of_shares) {
     steps.check().at_least("total", steps.argument("partial").elements(), 1);
-    const Grid grid = reduction_grid(steps.count());
-    if (grid.blocks.x == 1) return steps.launch(grid);
-    const auto shares = steps.take<float>(grid.blocks.x);
-    steps.launch(grid, {{"partial", shares}});
-    steps.launch(of_shares.handle(), {{1}, grid.threads}, {shares, steps.floats("partial"), grid.blocks.x});
+    const std::uint32_t count = number_of_shares(steps);
+    if (count == 1) return steps.launch(reduction_grid(steps.count()));
+    const auto shares = steps.take<float>(count);
+    each_part(steps, [&](const Steps::Part& part, const Grid& grid, std::uint32_t before) {
+        steps.launch(part, grid, {{"partial", shares.slice(before, grid.blocks.x)}});
+    });
+    steps.launch(of_shares.handle(), {{1}, {threads}}, {shares, steps.floats("partial"), count});
 }
 
 }  // namespace
@@ -70,8 +72,31 @@ Grid reduction_grid(std::uint64_t n) {
     return runtime::grid(blocks * threads, threads);
 }
 
-std::uint64_t reduction_workspace(std::uint64_t n) {
+namespace {
+
+/// Of one launch, of fewer than 2^32 elements.
+std::uint64_t workspace_of_launch(std::uint64_t n) {
     return 2 * Workspace::rounded(reduction_grid(n).blocks.x * sizeof(float));  // argmax has values and indices
+}
+std::uint64_t workspace_of(const RowLayout& layout) {
+    std::uint64_t out = 0;
+    layout.each_launch(
+        [&](const RowLayout& part) { out += workspace_of_launch(part.columns * part.number_of_rows()); });
+    return out;
+}
+
+}  // namespace
+
+std::uint64_t reduction_workspace(std::uint64_t n) {
+    TensorView view;
+    view.rank = 1, view.extents[0] = n, view.strides[0] = 1;
+    return reduction_workspace(view);
+}
+std::uint64_t reduction_workspace(const TensorView& x) {
+    return workspace_of(RowLayout({&x, nullptr, nullptr}, false));
+}
+std::uint64_t reduction_workspace(const TensorView& x, const TensorView& y) {
+    return workspace_of(RowLayout({&x, &y, nullptr}, false));
 }
 
 void sum(const Queue& queue, const TensorView& x, const MutableTensorView& total, const WorkspaceSlice& workspace) {

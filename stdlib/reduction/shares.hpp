@@ -10,6 +10,21 @@ namespace ikat::stdlib {
 /// n and, for the result or the shares, partial.
 void sum_shares(Steps& steps);
 
+/// f(part, its grid, how many shares come before its own) for the parts of a call: each block makes a share. Gives how
+/// many shares there are.
+std::uint32_t each_part(const Steps& steps, auto&& f) {
+    std::uint32_t before = 0;
+    for (const Steps::Part& part : steps.parts()) {
+        const Grid grid = reduction_grid(part.call.count());
+        f(part, grid, before);
+        before += grid.blocks.x;
+    }
+    return before;
+}
+inline std::uint32_t number_of_shares(const Steps& steps) {
+    return each_part(steps, [](const auto&...) {});
+}
+
 /// What a run of the kernel alone does: one block gives the whole result.
 inline Grid one_block(const Call& call) { return {{1}, {call.threads(256)}}; }
 

@@ -134,21 +134,24 @@ template BufferSlice<float> Steps::slice(std::string_view) const;
 template BufferSlice<std::uint32_t> Steps::slice(std::string_view) const;
 
 Workspace& Steps::workspace() {
-    if (!workspace_) workspace_.emplace(queue_, recipe_.function(), given_, recipe_.workspace(*this));
-    return *workspace_;
+    if (workspace_) return *workspace_;
+    std::uint64_t bytes = 0;
+    for (const Part& part : parts_) bytes += recipe_.workspace(part.call);
+    return workspace_.emplace(queue_, recipe_.function(), given_, bytes);
 }
 
 void Steps::launch(const KernelHandle& kernel, const Grid& grid, std::span<const runtime::Argument> arguments) {
     queue_.launch(kernel, {grid, queue_.where()}, arguments);
 }
 
-void Steps::launch(const Grid& grid, std::initializer_list<std::pair<std::string_view, FunctionOperand>> instead) {
-    std::vector<runtime::Argument> list(arguments().begin(), arguments().end());
+void Steps::launch(const Part& part, const Grid& grid, Instead instead) {
+    const auto arguments = part.call.arguments();
+    std::vector<runtime::Argument> list(arguments.begin(), arguments.end());
     for (const auto& [name, operand] : instead) {
-        const auto position = std::size_t(&argument(name) - arguments().data());
-        list[position] = operand.as_argument(kernel(), position, queue_.where());
+        const auto position = std::size_t(&part.call.argument(name) - arguments.data());
+        list[position] = operand.as_argument(part.call.kernel(), position, queue_.where());
     }
-    launch(handle_, grid, list);
+    launch(part.handle, grid, list);
 }
 
 void Steps::launch(const KernelHandle& kernel, const Grid& grid, std::initializer_list<FunctionOperand> operands) {
@@ -173,7 +176,8 @@ std::vector<runtime::Argument> arguments_of(const Queue& queue, const KernelHand
 
 void launch(const Queue& queue, const Recipe& recipe, const Variant& variant, const KernelHandle& handle,
             const Call& call, const WorkspaceSlice& workspace) {
-    Steps steps(queue, recipe, call, handle, workspace);
+    const Steps::Part part{handle, call};
+    Steps steps(queue, recipe, {&part, 1}, workspace);
     if (recipe.steps)
         recipe.steps(steps);
     else
@@ -181,6 +185,20 @@ void launch(const Queue& queue, const Recipe& recipe, const Variant& variant, co
 }
 
 }  // namespace
+
+void run_steps(const Queue& queue, const Recipe& recipe, std::span<const KernelCall> calls,
+               const WorkspaceSlice& workspace) {
+    std::vector<std::vector<runtime::Argument>> arguments;
+    for (const KernelCall& call : calls) arguments.push_back(arguments_of(queue, call.handle, call.operands));
+    std::vector<Steps::Part> parts;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+        const KernelHandle& handle = calls[i].handle;
+        parts.push_back({handle, Call(handle.info(), arguments[i], 0, {recipe.function(), queue.where()})});
+        if (recipe.check) recipe.check(parts.back().call);
+    }
+    Steps steps(queue, recipe, parts, workspace);
+    recipe.steps(steps);
+}
 
 void run(const Queue& queue, const Recipe& recipe, const Variant& variant, const KernelHandle& handle,
          std::span<const FunctionOperand> operands, const WorkspaceSlice& workspace) {

@@ -117,6 +117,9 @@ struct Variant {
     ArraySizes sizes{};
     /// The kernels for views whose rows do not follow each other, or begin anywhere; see run_rows.
     Instances pitched{};
+    /// Those for the parts of views that take several launches, if it is not these: they are told `before`, how many
+    /// elements come before theirs.
+    Instances parts{};
 };
 
 /// A number that a function takes, or a choice of it, for tools: `--set epsilon=1e-5`.
@@ -199,15 +202,25 @@ private:
     std::uint64_t bits_ = 0;  // of a number
 };
 
-/// For a function with several launches: the launches.
+/// For a function with several launches: the launches. As a Call it is that of the first part.
 class Steps : public Call {
 public:
-    Steps(const Queue& queue, const Recipe& recipe, const Call& call, const KernelHandle& handle,
-          const WorkspaceSlice& workspace)
-        : Call(call), queue_(queue), recipe_(recipe), handle_(handle), given_(workspace) {}
+    /// A kernel of the function, and what it is called with: all elements of the arrays, or, where a launch does not
+    /// reach them all, some.
+    struct Part {
+        const KernelHandle& handle;
+        Call call;
+    };
+    using Instead = std::initializer_list<std::pair<std::string_view, FunctionOperand>>;
 
-    /// The function's own kernel, with its arguments or with others in their place.
-    void launch(const Grid& grid, std::initializer_list<std::pair<std::string_view, FunctionOperand>> instead = {});
+    Steps(const Queue& queue, const Recipe& recipe, std::span<const Part> parts, const WorkspaceSlice& workspace)
+        : Call(parts[0].call), queue_(queue), recipe_(recipe), parts_(parts), given_(workspace) {}
+
+    /// In the order of the elements.
+    std::span<const Part> parts() const { return parts_; }
+    /// The function's own kernel, with its arguments or with others in their place: of a part, or of the first one.
+    void launch(const Part& part, const Grid& grid, Instead instead = {});
+    void launch(const Grid& grid, Instead instead = {}) { launch(parts_[0], grid, instead); }
     void launch(const KernelHandle& kernel, const Grid& grid, std::initializer_list<FunctionOperand> operands);
     /// An argument of the call.
     BufferSlice<float> floats(std::string_view name) const { return slice<float>(name); }
@@ -226,11 +239,19 @@ private:
 
     const Queue& queue_;
     const Recipe& recipe_;
-    const KernelHandle& handle_;
+    std::span<const Part> parts_;
     WorkspaceSlice given_;
     std::optional<Workspace> workspace_{};
 };
 
+/// A kernel of a function, and its operands.
+struct KernelCall {
+    const KernelHandle& handle;
+    std::vector<FunctionOperand> operands;
+};
+/// Runs the steps of a recipe, which has some, for the parts of arrays that have been checked.
+void run_steps(const Queue& queue, const Recipe& recipe, std::span<const KernelCall> parts,
+               const WorkspaceSlice& workspace);
 /// Runs a kernel of a function, whose arrays have been checked: by the recipe's steps if it has some.
 void run(const Queue& queue, const Recipe& recipe, const Variant& variant, const KernelHandle& handle,
          std::span<const FunctionOperand> operands, const WorkspaceSlice& workspace = {});

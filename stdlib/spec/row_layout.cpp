@@ -7,7 +7,7 @@ namespace ikat::stdlib {
 
 constexpr std::uint64_t most = 0xffffffff;
 
-RowLayout::RowLayout(const std::array<const TensorView*, arrays>& of, bool rows_matter) {
+RowLayout::RowLayout(const std::array<const TensorView*, arrays>& of, bool rows_matter) : rows_matter_(rows_matter) {
     const TensorView* shape = nullptr;
     for (std::size_t a = 0; a < arrays; ++a)
         if ((has_[a] = of[a] != nullptr)) shape = of[a];
@@ -57,13 +57,27 @@ bool RowLayout::fits() const {
 RowLayout RowLayout::part(std::uint64_t begin, std::uint64_t count) const {
     RowLayout out = *this;
     for (std::size_t a = 0; a < arrays; ++a) out.first[a] += begin * rows[0].strides[a];
+    out.before += begin * (number_of_rows() / rows[0].extent) * columns;
     out.rows[0].extent = count;
     if (count == 1) out.rows.erase(out.rows.begin());
     return out;
 }
 
+RowLayout RowLayout::part_of_row(std::uint64_t begin, std::uint64_t count) const {
+    RowLayout out = *this;
+    for (std::uint64_t& each : out.first) each += begin;
+    out.before += begin;
+    out.columns = count;
+    return out;
+}
+
 void RowLayout::each_launch(const std::function<void(const RowLayout&)>& f) const {
-    if (rows.empty() || is_empty() || fits()) return f(*this);
+    if (is_empty() || fits() || (rows.empty() && rows_matter_)) return f(*this);
+    if (rows.empty()) {
+        for (std::uint64_t begin = 0; begin < columns; begin += piece)
+            f(part_of_row(begin, std::min(piece, columns - begin)));
+        return;
+    }
     const std::uint64_t extent = rows[0].extent;
     std::uint64_t count = rows.size() > 2 ? 1 : extent;
     while (count > 1 && !part(0, count).fits()) count = (count + 1) / 2;

@@ -88,6 +88,7 @@ private:
         if (name == "rows") return layout_.number_of_rows();
         if (name == "columns") return layout_.columns;
         if (name == "n") return layout_.is_empty() ? 0 : layout_.columns;
+        if (name == "before") return layout_.before;
         if (!name.starts_with("pitches_")) return {};
         name.remove_prefix(8);
         const bool has_inner = !layout_.rows.empty();
@@ -302,23 +303,29 @@ void run_rows(const ViewCall& call, const std::vector<FunctionOperand>& numbers,
     const ArrayOperand& operand = recipe.operands.all()[first];
     const RowLayout layout(of.views, !operand.shape.names().empty());
     if (layout.is_empty() && !recipe.steps) return;
-    call.check().reached(operand.name, layout.columns);
+    if (!operand.shape.names().empty()) call.check().reached(operand.name, layout.columns);
     if (kernel) call.check().enumerator(recipe.argument(0), *kernel, recipe.variants().size());
     const Variant& variant = kernel ? recipe.kernels[*kernel] : recipe.kernel_for(std::uint32_t(layout.columns));
     std::size_t launches = 0;
     layout.each_launch([&](const RowLayout&) { ++launches; });
-    if (recipe.steps && launches > 1)
-        call.fail(fmt::format("'{}' has rows at pitches in more than two dimensions, or 2^32 elements", operand.name),
-                  "copy it to an array without gaps, or call the function for parts of it");
+    const bool are_parts = launches > 1 && variant.parts[call.type()];
+    std::vector<KernelCall> steps;
     layout.each_launch([&](const RowLayout& part) {
         const RowLaunch launch(call, of, part);
-        const bool is_pitched = !launch.is_packed();
-        if (is_pitched && !variant.pitched[call.type()])
+        const auto made = (are_parts            ? variant.parts
+                           : launch.is_packed() ? variant.instances
+                                                : variant.pitched)[call.type()];
+        if (!made)
             call.fail(fmt::format("'{}' has gaps between its rows, or begins at no multiple of 16 bytes", operand.name),
                       "copy it to an array without gaps");
-        const KernelHandle& handle = (is_pitched ? variant.pitched : variant.instances)[call.type()]();
-        run(call.queue(), recipe, variant, handle, launch.arguments(handle.info(), numbers), call.workspace());
+        const KernelHandle& handle = made();
+        KernelCall of_part{handle, launch.arguments(handle.info(), numbers)};
+        if (recipe.steps)
+            steps.push_back(std::move(of_part));
+        else
+            run(call.queue(), recipe, variant, handle, of_part.operands, call.workspace());
     });
+    if (recipe.steps) run_steps(call.queue(), recipe, steps, call.workspace());
 }
 
 }  // namespace ikat::stdlib

@@ -85,8 +85,9 @@ decltype(auto) with_type(const ViewCall& call, F&& f) {
 ///
 /// The kernels' parameters are the arrays in the operands' order, numbers of the names rows, columns and n, those of
 /// RowPitches for a variant's `pitched` kernels, and others, which are the given numbers in their order. `kernel` is
-/// the kernel's number; without one, it follows from the columns. Throws Error for rows at pitches, if there is no such
-/// kernel.
+/// the kernel's number; without one, it follows from the columns. Where one launch does not reach all rows there are
+/// several, which a recipe with steps gets together, as its parts. Throws Error for rows at pitches, if there is no
+/// such kernel.
 void run_rows(const ViewCall& call, const std::vector<FunctionOperand>& numbers,
               std::optional<std::size_t> kernel = {});
 

@@ -11,22 +11,21 @@
 //         const auto four = stage.words<4>(stage.at(i));                 // four words from byte first + i on
 //     }
 //
-// Arrays begin at multiples of 16 bytes, pieces at multiples of 2. The first and the last sector of a piece are loaded
-// whole; nothing beyond the end of the array is touched.
+// Arrays begin at multiples of 16 bytes, or, where load() is told so, an even number of bytes behind one; pieces begin
+// at multiples of 2. The first and the last sector of a piece are loaded whole; nothing beyond the ends of the array is
+// touched. WordStage is for arrays of words that begin anywhere.
 #pragma once
+#include <optional>
+
 #include "stdlib/tile/rows.hpp"
 
 namespace ikat::stdlib {
 
-/// A place for a piece of up to `most` bytes, one for each group of threads of a block. With a `line`, pieces begin at
-/// multiples of 32, and 16 bytes are left free behind every `line` bytes. Then threads that read a line each use
-/// different banks.
-template <class Group, std::uint32_t most, std::uint32_t line = 0>
-class Stage {
-    static constexpr std::uint32_t threads = Group::threads;
-    /// Of 16 bytes: a piece with the rest of its sectors, and the word behind the last that words() reads.
-    static constexpr std::uint32_t quads = line ? (most + 31) / 32 * 2 : (most + 30 + 30 + 4 + 15) / 16;
-    static constexpr std::uint32_t loads = (quads + threads - 1) / threads;
+/// Memory for `quads` times 16 bytes, for each group of threads of a block, and how it is read. With a `line`, 16 bytes
+/// are left free behind every `line` bytes. Then threads that read a line each use different banks.
+template <class Group, std::uint32_t quads, std::uint32_t line>
+class StageMemory {
+protected:
     using Word = Leaf<std::uint32_t>;
 
     /// Where byte i of the memory without lines is, in units of so many bytes.
@@ -36,40 +35,11 @@ class Stage {
         else
             return i + i / (line / unit) * (16 / unit);
     }
-    static constexpr std::uint32_t size = loads * threads * (line ? line + 16 : 16) / (line ? line : 16) * 4;
-    static_assert(line == 0 || threads * 16 % line == 0, "a group's loads are whole lines");
+    static constexpr std::uint32_t size = quads * (line ? line + 16 : 16) / (line ? line : 16) * 4;
 
 public:
-    Stage() : memory_(Shared<std::uint32_t, Group::rows_of_block * size>().flat().slice(Group::number() * size)) {}
-
-    /// Loads bytes first ... first + count - 1 of an array that has `bytes` bytes; nothing where count is 0.
-    template <class E>
-    void load(const In<E>& from, const auto& first, const auto& count, const auto& bytes) {
-        const auto words = from.template as<std::uint32_t>();
-        const auto begin = value(first / 32u * 2u), whole = value(bytes / 16u);  // in quads
-        const auto end = value(select(count == 0u, 0u, ((first + count - 1u) / 32u + 1u) * 2u));
-        quad_ = begin + Group::thread();
-        end_ = min(end, whole);
-        for (std::uint32_t k = 0; k < loads; ++k) {
-            const auto quad = value(quad_ + k * threads);
-            words_[k] = words.template load_if<4>(quad < end_, quad, 0);
-        }
-        const auto rest = value(whole * 8u + Group::thread());  // the pairs of bytes behind the last quad of the array
-        has_rest_ = (whole < end) & (rest < bytes / 2u);
-        rest_ = from.template as<std::uint16_t>().load_if(value(has_rest_), rest, 0);
-        rest_at_ = spread(value(whole - begin), 16) * 8u + Group::thread();
-        first_ = first % 32u;
-    }
-    /// What was loaded, where the threads of the group can read it. They synchronise before and after.
-    void put() const {
-        const auto place = value(spread(Group::thread(), 16));
-        for (std::uint32_t k = 0; k < loads; ++k)
-            memory_.store_if(quad_ + k * threads < end_, place + spread(k * threads, 16), words_[k]);
-        memory_.template as<std::uint16_t>().store_if(value(has_rest_), value(rest_at_), value(rest_));
-    }
-
-    /// Where byte i of the piece is.
-    auto at(const auto& i) const { return value(spread(value(first_ + i), 1)); }
+    StageMemory()
+        : memory_(Shared<std::uint32_t, Group::rows_of_block * size>().flat().slice(Group::number() * size)) {}
 
     /// N words, from word number `skip` behind that place on. `alignment` is the place's: where it is less than 4, each
     /// word is made of two.
@@ -93,13 +63,131 @@ public:
         }
     }
 
-private:
+protected:
     Indexable<std::uint32_t, Direction::ReadWrite> memory_;
+};
+
+/// A place for a piece of up to `most` bytes, one for each group of threads of a block. With a `line`, pieces begin at
+/// multiples of 32; see StageMemory.
+template <class Group, std::uint32_t most, std::uint32_t line = 0>
+class StageSize {
+    /// Of 16 bytes: a piece with the rest of its sectors, and the word behind the last that words() reads.
+    static constexpr std::uint32_t quads = line ? (most + 31) / 32 * 2 : (most + 30 + 30 + 4 + 15) / 16;
+
+public:
+    static constexpr std::uint32_t loads = (quads + Group::threads - 1) / Group::threads;
+    static constexpr std::uint32_t all = loads * Group::threads;
+};
+template <class Group, std::uint32_t most, std::uint32_t line = 0>
+class Stage : public StageMemory<Group, StageSize<Group, most, line>::all, line> {
+    using Memory = StageMemory<Group, StageSize<Group, most, line>::all, line>;
+    using Memory::memory_;
+    using Memory::spread;
+    static constexpr std::uint32_t threads = Group::threads, loads = StageSize<Group, most, line>::loads;
+    static_assert(line == 0 || threads * 16 % line == 0, "a group's loads are whole lines");
+
+public:
+    /// Loads bytes first ... first + count - 1 of an array that has `bytes` bytes; nothing where count is 0.
+    template <class E>
+    void load(const In<E>& from, const auto& first, const auto& count, const auto& bytes) {
+        load_where(from, first, count, bytes,
+                   [](const auto& condition, const auto&, std::uint32_t) { return condition; });
+    }
+    /// The same of an array that begins at byte `start`, an even one below 16; all bytes are counted from byte 0.
+    template <class E>
+    void load(const In<E>& from, const auto& first, const auto& count, const auto& bytes, const auto& start) {
+        load_where(from, first, count, bytes, [&](const auto& condition, const auto& i, std::uint32_t unit) {
+            return condition & (i * unit >= start);
+        });
+        start_ = value(start);
+        const auto pair = value(Group::thread());  // those of the first 16 bytes
+        has_head_ = value((start != 0u) & (first < 32u) & (count != 0u) & (pair < 8u) & (pair * 2u >= start) &
+                          (pair < bytes / 2u));
+        head_ = value(from.template as<std::uint16_t>().load_if(*has_head_, pair, 0));
+    }
+    /// What was loaded, where the threads of the group can read it. They synchronise before and after.
+    void put() const {
+        const auto place = value(spread(Group::thread(), 16));
+        for (std::uint32_t k = 0; k < loads; ++k) {
+            const auto to = [&](const auto& condition) {
+                memory_.store_if(condition, place + spread(k * threads, 16), words_[k]);
+            };
+            if (start_)
+                to((quad_ + k * threads < end_) & ((quad_ + k * threads) * 16u >= *start_));
+            else
+                to(quad_ + k * threads < end_);
+        }
+        memory_.template as<std::uint16_t>().store_if(value(has_rest_), value(rest_at_), value(rest_));
+        if (head_) memory_.template as<std::uint16_t>().store_if(*has_head_, value(Group::thread()), *head_);
+    }
+
+    /// Where byte i of the piece is.
+    auto at(const auto& i) const { return value(spread(value(first_ + i), 1)); }
+
+private:
+    /// where(condition, i, unit): the condition for loading element i of so many bytes.
+    template <class E>
+    void load_where(const In<E>& from, const auto& first, const auto& count, const auto& bytes, auto&& where) {
+        const auto words = from.template as<std::uint32_t>();
+        const auto begin = value(first / 32u * 2u), whole = value(bytes / 16u);  // in quads
+        const auto end = value(select(count == 0u, 0u, ((first + count - 1u) / 32u + 1u) * 2u));
+        quad_ = begin + Group::thread();
+        end_ = min(end, whole);
+        for (std::uint32_t k = 0; k < loads; ++k) {
+            const auto quad = value(quad_ + k * threads);
+            words_[k] = words.template load_if<4>(where(quad < end_, quad, 16), quad, 0);
+        }
+        const auto rest = value(whole * 8u + Group::thread());  // the pairs of bytes behind the last quad of the array
+        has_rest_ = where((whole < end) & (rest < bytes / 2u), rest, 2);
+        rest_ = from.template as<std::uint16_t>().load_if(value(has_rest_), rest, 0);
+        rest_at_ = spread(value(whole - begin), 16) * 8u + Group::thread();
+        first_ = first % 32u;
+    }
+
     Regs<Vec<std::uint32_t, 4>, loads> words_;
     u16 rest_;
     u32 quad_, end_;  // of the array: the first that this thread loads, and the first that nobody does
     u32 rest_at_, first_;
     pred has_rest_;
+    std::optional<Leaf<std::uint32_t>> start_{};
+    std::optional<Leaf<std::uint16_t>> head_{};
+    std::optional<Leaf<bool>> has_head_{};
+};
+
+/// The same for an array of words, which may begin anywhere: each thread loads single ones, and no others than those of
+/// the piece. Pieces begin at multiples of 4 bytes.
+template <class Group, std::uint32_t most, std::uint32_t line = 0>
+class WordStage : public StageMemory<Group, StageSize<Group, most, line>::all, line> {
+    using Memory = StageMemory<Group, StageSize<Group, most, line>::all, line>;
+    using Memory::memory_;
+    using Memory::spread;
+    static constexpr std::uint32_t threads = Group::threads, loads = (most / 4 + threads - 1) / threads;
+    static_assert(most % 4 == 0);
+
+public:
+    /// As Stage::load(); the bytes of the array do not matter.
+    template <class E>
+    void load(const In<E>& from, const auto& first, const auto& count, const auto&) {
+        static_assert(sizeof(E) == 4, "a WordStage is for elements of four bytes");
+        const auto words = from.template as<std::uint32_t>();
+        const auto begin = value(first / 4u);
+        end_ = count / 4u;
+        for (std::uint32_t k = 0; k < loads; ++k) {
+            const auto i = value(Group::thread() + k * threads);
+            words_[k] = words.load_if(i < end_, begin + i, 0);
+        }
+    }
+    void put() const {
+        for (std::uint32_t k = 0; k < loads; ++k) {
+            const auto i = value(Group::thread() + k * threads);
+            memory_.store_if(i < end_, value(spread(i, 4)), words_[k]);
+        }
+    }
+    auto at(const auto& i) const { return value(spread(i, 1)); }
+
+private:
+    Regs<u32, loads> words_;
+    u32 end_;
 };
 
 }  // namespace ikat::stdlib

@@ -14,20 +14,36 @@
 namespace ikat::tests {
 namespace {
 
+/// For one target or for all, by the kernel's number.
+void check_assembled(const KernelHandle& kernel, std::size_t number) {
+    constexpr const char* targets[] = {"sm_75", "sm_80", "sm_90", "sm_120"};
+    for (std::size_t which = 0; which < std::size(targets); ++which) {
+        if (!is_for_target(number, which, std::size(targets))) continue;
+        const char* const target = targets[which];
+        const PtxasReport report = assemble(file_text(compile(kernel.ast(), {.target = target})), target);
+        INFO(kernel.name() << " for " << target << "\n" << report.log);
+        CHECK(report.clean());
+    }
+}
+
 TEST_CASE("registered kernels are assembled without spills") {
     if (skip_without_ptxas()) return;
-    constexpr const char* targets[] = {"sm_75", "sm_80", "sm_90", "sm_120"};
     std::size_t number = 0;
-    for (const stdlib::Entry& entry : stdlib::registry()) {
-        for (std::size_t which = 0; which < std::size(targets); ++which) {
-            if (!is_for_target(number, which, std::size(targets))) continue;
-            const char* const target = targets[which];
-            const PtxasReport report = assemble(file_text(compile(entry.handle().ast(), {.target = target})), target);
-            INFO(entry.name << " for " << target << "\n" << report.log);
-            CHECK(report.clean());
-        }
-        ++number;
-    }
+    for (const stdlib::Entry& entry : stdlib::registry()) check_assembled(entry.handle(), number++);
+}
+
+/// Of those that keep a row in registers, some spill a word where the row has pitches.
+bool keeps_rows(const stdlib::Variant& kernel) { return kernel.passes != 0; }
+
+TEST_CASE("kernels for arrays with gaps are assembled without spills") {
+    if (skip_without_ptxas()) return;
+    std::size_t number = 0;
+    for (const stdlib::Recipe* recipe : stdlib::recipes())
+        for (const stdlib::Variant& variant : recipe->variants())
+            for (const stdlib::Instances& kernels : {variant.pitched, variant.parts})
+                for (const auto kernel : kernels)
+                    if (kernel && !keeps_rows(variant)) check_assembled(kernel(), number++);
+    CHECK(number > 100);
 }
 
 TEST_CASE("registered kernels: what a launch has to know is not lost when their PTX is printed") {

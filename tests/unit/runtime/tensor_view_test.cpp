@@ -68,5 +68,29 @@ TEST_CASE("tensor views: of a part, with a shape that is data") {
     CHECK_THROWS_AS(TensorView(ir::Type::F32, bytes.memory().whole(), Shape{25}), Error);
 }
 
+TEST_CASE("tensor views: quantised weights at pitches of whole blocks") {
+    const runtime::Device device = emulator();
+    const auto bytes = device.buffer<std::uint8_t>(11 * 34, "bytes");
+    using runtime::Quantised;
+    const TensorView plain = runtime::quantised_view(bytes, Quantised::Q8_0, {2, 64});
+    CHECK(strides(plain) == Shape{64, 1});
+    const TensorView apart = runtime::quantised_view(bytes, Quantised::Q8_0, {2, 2, 64}, {192, 96});
+    CHECK(extents(apart) == Shape{2, 2, 64});
+    CHECK(strides(apart) == Shape{192, 96, 1});
+    CHECK(apart.part.bytes == 11 * 34);
+    CHECK_THAT(message_of([&] {
+                   runtime::quantised_view(bytes, Quantised::Q8_0, {2, 64}, {80});
+               }),
+               contains("a pitch of 80 weights is not whole blocks of q8_0"));
+    CHECK_THAT(message_of([&] {
+                   runtime::quantised_view(bytes, Quantised::Q8_0, {2, 64}, {32});
+               }),
+               contains("with a pitch of 34, which is less than 68"));
+    CHECK_THAT(message_of([&] {
+                   runtime::quantised_view(bytes, Quantised::Q8_0, {2, 2, 64}, {224, 96});
+               }),
+               contains("buffer 'bytes'"));
+}
+
 }  // namespace
 }  // namespace ikat::tests
