@@ -172,13 +172,13 @@ TEST_CASE("docs/library.md: learned sinks") {
     for (std::uint32_t h = 0; h < heads; ++h)
         for (std::uint32_t e = 0; e < dim; ++e) host[h * (keys + 1) * dim + e] = half(0.0f);  // key 0 is reserved
     const auto Q = device.upload(std::vector<half>(host.begin() + dim, host.begin() + dim + heads * queries * dim));
-    const auto K = device.upload(host);
-    const auto with_first = K.view(heads, keys + 1, dim);
-    const auto without = K.slice(dim, K.size() - dim).view(heads, keys, dim).pitched((keys + 1) * dim, dim);
+    const auto cache = device.upload(host);
+    const auto with_first = cache.view(heads, keys + 1, dim);
+    const auto K = cache.slice(dim, cache.size() - dim).view(heads, keys, dim).pitched((keys + 1) * dim, dim), V = K;
     auto O = device.buffer<half>(heads * queries * dim, "O"), other = device.buffer<half>(heads * queries * dim, "other");
     auto log_sum = device.buffer<float>(heads * queries, "log_sum");
     const auto sinks = device.upload(std::vector<float>{0.5f, -1.25f}, "sinks");
-flash_attention(device, Q.view(heads, queries, dim), without, without, O.view(heads, queries, dim),
+flash_attention(device, Q.view(heads, queries, dim), K, V, O.view(heads, queries, dim),
                 {.causal = true, .log_sum = log_sum.view(heads, queries)});
 device.launch(add_sinks, Grid{{queries, heads}, {dim}}, O.view(heads, queries, dim), log_sum.view(heads, queries), sinks);
     flash_attention(device, Q.view(heads, queries, dim), with_first, with_first, other.view(heads, queries, dim),
