@@ -66,7 +66,7 @@ TEST_CASE("docs/runtime.md: what a queue takes, and work as a value") {
     bool told = false;
     {
         const Queue queue(stream);
-    auto between = queue.buffer<float>(m * k);                // memory from here on, which ends where the queue is when the buffer does
+    auto between = queue.buffer<float>(m * k);                // allocated in queue order; freed at the queue's position where the Buffer is destroyed
     queue.copy(between.view(m, k), x.view(m, k).pitched(p));  // up to three dimensions; x may be another device's
     queue.fill(y, 0.0f);
     queue.call([&] { told = true; });                         // a function of the program, which must not use the device
