@@ -153,15 +153,19 @@ Number Layout::at(const std::vector<Number>& coordinate) const {
         for (const Mode& mode : modes_) all.insert(all.end(), mode.begin(), mode.end());
         return place_in(all, coordinate[0]);
     }
-    if (coordinate.size() != rank())
-        throw Error(std::to_string(coordinate.size()) + " coordinates of " + text(),
-                    "write one coordinate, or one for each of its " + std::to_string(rank()) + " modes");
+    check_rank(coordinate.size());
     Number out = 0;
     for (std::size_t i = 0; i < rank(); ++i) {
         inside(coordinate[i], extent(i));
         out += place_in(modes_[i], coordinate[i]);
     }
     return out;
+}
+
+void Layout::check_rank(std::size_t coordinates) const {
+    if (coordinates == rank()) return;
+    throw Error(std::to_string(coordinates) + " coordinates of " + text(),
+                "write one coordinate, or one for each of its " + std::to_string(rank()) + " modes");
 }
 
 Layout Layout::coalesced() const { return Layout(std::vector<Mode>{coalesced_steps(modes_)}); }

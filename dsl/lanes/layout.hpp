@@ -51,6 +51,14 @@ public:
     /// The offset of a coordinate: one number below size(), or one for each mode. Throws Error if out of range.
     Number at(const std::vector<Number>& coordinate) const;
     Number operator()(std::integral auto... coordinate) const { return at({Number(coordinate)...}); }
+    /// The same in a kernel, of u32 values, see layout_places.hpp.
+    template <class... I>
+    requires(!(std::integral<I> && ...))
+    auto operator()(const I&... coordinate) const {
+        return place_on_device(*this, coordinate...);
+    }
+    /// Throws Error unless it is the number of modes.
+    void check_rank(std::size_t coordinates) const;
 
     /// The same function of one number in a single mode, with as few steps as possible.
     Layout coalesced() const;
@@ -90,6 +98,11 @@ class Swizzle {
 public:
     Swizzle(unsigned bits, unsigned base, int shift);
     std::uint64_t operator()(std::uint64_t place) const;
+    struct Numbers {
+        unsigned bits, base;
+        int shift;
+    };
+    Numbers numbers() const { return {bits_, base_, shift_}; }
     /// Sw<3,4,3>
     std::string text() const;
     bool operator==(const Swizzle&) const = default;
@@ -105,6 +118,11 @@ struct SwizzledLayout {
     Layout layout;
 
     std::uint64_t operator()(std::integral auto... coordinate) const { return swizzle(layout(coordinate...)); }
+    template <class... I>
+    requires(!(std::integral<I> && ...))
+    auto operator()(const I&... coordinate) const {
+        return place_on_device(*this, coordinate...);
+    }
     std::string text() const { return swizzle.text() + " o " + layout.text(); }
     std::string drawn() const;
     bool operator==(const SwizzledLayout&) const = default;

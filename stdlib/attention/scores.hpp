@@ -154,7 +154,7 @@ void change_scores(auto& scores, const auto& is, const Scoring<T>& with, const Q
     const bool has_factor = !is.has_cap && !is.has_bias;
     for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
         const auto query = of.position(query_of(r));
-        Softmax::each_of_row(scores, r, [&](auto& score, std::uint32_t column) {
+        each_of_row(scores, r, [&](auto& score, std::uint32_t column) {
             const auto given = has_factor ? value(score * with.factor) : value(score);
             score = own.score(given, query, value(key + std::int32_t(column)));
         });
@@ -168,7 +168,7 @@ void hide_scores(auto& scores, const QueriesPlace& of, const ScoresPlace& tile, 
         const auto key = value(bit_cast<i32>(tile.first_key + lane_id() % 4u * 2u));
         for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
             const auto query = of.position(query_of(r));
-            Softmax::each_of_row(scores, r, [&](auto& score, std::uint32_t column) {
+            each_of_row(scores, r, [&](auto& score, std::uint32_t column) {
                 const auto sees = own.sees(query, value(key + std::int32_t(column)));
                 score = select(sees, score, -std::numeric_limits<float>::infinity());
             });
@@ -186,7 +186,7 @@ void finish_scores(auto& scores, const auto& is, const Scoring<T>& with, const Q
     const auto own_key = [&] { return value(tile.first_key + lane_id() % 4u * 2u); };
     if (is.has_cap)
         for (std::uint32_t r = 0; r < Softmax::rows; ++r)
-            Softmax::each_of_row(scores, r, [&](auto& score, std::uint32_t) {
+            each_of_row(scores, r, [&](auto& score, std::uint32_t) {
                 score =
                     is.has_wide_cap ? wide_cap(score, with.factor, with.cap) : narrow_cap(score, with.factor, with.cap);
             });
@@ -200,7 +200,7 @@ void finish_scores(auto& scores, const auto& is, const Scoring<T>& with, const Q
             // Queries that there are not have the bias of the last one.
             const auto query = value(min(query_of(r), of.queries - 1u));
             const auto bias = of_head[of.query_row ? value(query + *of.query_row) : query].slice(key);
-            Softmax::each_of_row(scores, r, [&](auto& score, std::uint32_t column) {
+            each_of_row(scores, r, [&](auto& score, std::uint32_t column) {
                 const auto more = cast<f32>(bias.load_if(behind > std::int32_t(column), column, T{}));
                 score = is.has_cap ? value(score + more) : value(fma(score, with.factor, more));
             });
@@ -210,7 +210,7 @@ void finish_scores(auto& scores, const auto& is, const Scoring<T>& with, const Q
         change_scores<Softmax>(scores, is, with, of, *own, value(bit_cast<i32>(own_key())), query_of);
     if (is.has_wide_cap)
         for (std::uint32_t r = 0; r < Softmax::rows; ++r)
-            Softmax::each_of_row(scores, r, [&](auto& score, std::uint32_t) { score = score * log2e; });
+            each_of_row(scores, r, [&](auto& score, std::uint32_t) { score = score * log2e; });
     const auto from = bit_cast<i32>(tile.first_key), first = bit_cast<i32>(tile.first_query),
                all = bit_cast<i32>(of.keys);
     pred is_at_edge = from + std::int32_t(tile.keys) > all;
@@ -223,7 +223,7 @@ void finish_scores(auto& scores, const auto& is, const Scoring<T>& with, const Q
             const auto query = value(bit_cast<i32>(query_of(r)));
             const auto seen = value(query + of.first - key);
             const auto unseen = value((is.has_behind ? value(min(all, query + of.last + 1)) : value(all)) - key);
-            Softmax::each_of_row(scores, r, [&](auto& score, std::uint32_t column) {
+            each_of_row(scores, r, [&](auto& score, std::uint32_t column) {
                 pred sees = unseen > std::int32_t(column);
                 if (is.has_before) sees = sees & (seen <= std::int32_t(column));
                 score = select(sees, score, -std::numeric_limits<float>::infinity());

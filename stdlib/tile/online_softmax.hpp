@@ -15,17 +15,11 @@
 #include <limits>
 
 #include "dsl/threads/warp.hpp"
-#include "stdlib/tile/warp_tiles.hpp"
+#include "stdlib/tile/lane_rows.hpp"
 
 namespace ikat::stdlib {
 
 using approx::exp2_or_zero;
-
-/// f of the four lanes that share a row of a fragment.
-auto over_row(const auto& v, auto&& f) {
-    const auto two = value(f(v, shuffle_xor(v, 1)));
-    return value(f(two, shuffle_xor(two, 2)));
-}
 
 /// The rows of a warp, 16 or a multiple.
 template <std::uint32_t m>
@@ -117,14 +111,6 @@ public:
     auto total(std::uint32_t r) const { return value(total_[r]); }
     /// Behind finish(): the logarithm to base 2 of the sum of 2^(factor * score) of a lane's row; -infinity of none.
     auto log2_sum(std::uint32_t r) const { return value(offset_[r] + approx::log2(total_[r])); }
-
-    /// f(v, column) for each number of this lane in its row r; columns are counted from the lane's first one, lane % 4
-    /// * 2. Tiles is WarpTiles, const or not, or WarpgroupRows.
-    template <class Tiles>
-    static void each_of_row(Tiles& tiles, std::uint32_t r, auto&& f) {
-        for (std::uint32_t j = 0; j < Tiles::columns; ++j)
-            for (std::uint32_t c = 0; c < 2; ++c) f(tiles(r / 2, j)[r % 2 * 2 + c], 8 * j + c);
-    }
 
 private:
     Regs<f32, rows> offset_{none}, total_{0.0f};

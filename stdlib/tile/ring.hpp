@@ -77,7 +77,7 @@ public:
         const auto stage = at.stage();
         filled_[stage].wait(at.parity() ^ word(zero));
     }
-    /// By whole warps: they are done with a stage.
+    /// By whole warps, whose lanes are all done with a stage: after a sync_warp() if they have loaded from it.
     void free(const Word& stage) const {
         const auto number = word(stage);
         if (blocks_ > 1)

@@ -126,6 +126,25 @@ void put_rows(const WarpTiles<M, m, n>& sums, const TileStage<Tile>& stage, cons
     sync_warp();
 }
 
+/// The inverse: the sums become rows `first` and on of a stage of elements of 16 bits, which the warp sees.
+template <class M, std::uint32_t m, std::uint32_t n, class Tile>
+void get_rows(WarpTiles<M, m, n>& sums, const TileStage<Tile>& stage, const Word& first) {
+    using Sum = typename WarpTiles<M, m, n>::Sum;
+    using Pair = ikat::Pair<typename Tile::element_type>;
+    static_assert(sizeof(Pair) == 4 && n == Tile::columns,
+                  "get_rows: of a tile of 16-bit elements, as wide as the sums");
+    const auto lane = value(lane_id()), row = value(word(first) + lane / 4u);
+    const auto pairs = stage.tile().bytes().template as<Pair>();
+    for (std::uint32_t i = 0; i < m / 16; ++i)
+        for (std::uint32_t half = 0; half < 2; ++half)
+            for (std::uint32_t j = 0; j < n / 8; ++j) {
+                const auto place = Tile::place(value(row + (16 * i + 8 * half)), value(lane % 4u * 2u + 8 * j));
+                const auto two = value(pairs[(stage.first() + place) / 4u]);
+                sums(i, j)[2 * half] = cast<Var<Sum>>(two[0]);
+                sums(i, j)[2 * half + 1] = cast<Var<Sum>>(two[1]);
+            }
+}
+
 /// Calls f(row, column, values) for the 16 bytes from each such column on, of rows `first` to `first + rows - 1` of a
 /// stage: a warp's own.
 template <class Tile>

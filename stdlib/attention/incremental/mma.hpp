@@ -40,8 +40,7 @@ public:
         const auto key = value(bit_cast<i32>(first + lane_id() % 4u * 2u));  // the lane's first
         for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
             const auto seen = sight_.of_row(row_of_lane(r), key, own_.empty() ? nullptr : &own_[r]);
-            Softmax::each_of_row(scores, r,
-                                 [&](auto& score, std::uint32_t column) { sight_.finish(score, seen, column); });
+            each_of_row(scores, r, [&](auto& score, std::uint32_t column) { sight_.finish(score, seen, column); });
         }
         softmax_.take(scores, sight_.factor(), sums_);
         const RegisterFactor<M, rows, keys> weights(scores);

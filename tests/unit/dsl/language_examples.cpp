@@ -315,6 +315,25 @@ TEST_CASE("the layouts of docs/language are right") {
     CHECK(table.substr(0, 48) == " 0  1  2  3  4  5  6  7\n 9  8 11 10 13 12 15 14\n");
 }
 
+TEST_CASE("a kernel of docs/language has elements at the places of a layout") {
+    const SwizzledLayout rows = compose(Swizzle(3, 2, 3), Layout({8, 32}, {32, 1}));
+    const auto turned = kernel("turned", params("x", "y"), [rows](In<float> x, Out<float> y) {
+        Shared<float, 256> s;
+        u32 t = thread_id().x;
+        s[rows(t / 32, t % 32)] = x[t];
+        sync_block();
+        y[t] = s[rows(t % 8, t / 8)];
+    });
+    std::vector<float> numbers, right;
+    for (int i = 0; i < 256; ++i) numbers.push_back(float(i));
+    for (int i = 0; i < 256; ++i) right.push_back(float(i % 8 * 32 + i / 8));
+    const auto device = Device::open({.device = "emulator", .check = "races"});
+    const auto x = device.upload(numbers, "x");
+    auto y = device.buffer<float>(256, "y");
+    device.launch(turned, Grid{{1}, {256}}, x, y);
+    CHECK(y.download() == right);
+}
+
 TEST_CASE("the layout algebra of docs/language is right") {
     const Layout pairs(4, 2);                                  // (4):(2): 0, 2, 4, 6
     const Layout between = complement(pairs, 24);              // (2,3):(1,8): 0 or 1, and 0, 8 or 16, further

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layouts and swizzles: their laws, and CuTe's definitions taken literally.
 #include <algorithm>
+#include <ikat/ikat.hpp>
 #include <ikat/layout.hpp>
 #include <random>
 #include <set>
@@ -182,6 +183,58 @@ TEST_CASE("layouts: invalid ones are errors") {
                    (void)Layout({2, 2, 2}, {1, 2, 4}).drawn();
                }),
                contains("a layout of rank 3 cannot be drawn as a table"));
+}
+
+/// The places of all elements, by one index and by one for each of two modes, as a kernel computes them.
+template <class L>
+std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>> places_on_device(const L& layout, std::uint32_t size,
+                                                                                   std::uint32_t rows) {
+    const auto places =
+        kernel("places", params("by_one", "by_two"), [&](Out<std::uint32_t> by_one, Out<std::uint32_t> by_two) {
+            u32 i = thread_id().x;
+            by_one[i] = layout(i);
+            by_two[i] = layout(i % rows, i / rows);
+        });
+    const auto device = Device::open({.device = "emulator"});
+    auto by_one = device.buffer<std::uint32_t>(size), by_two = device.buffer<std::uint32_t>(size);
+    device.launch(places, Grid{{1}, {size}}, by_one, by_two);
+    return {by_one.download(), by_two.download()};
+}
+
+TEST_CASE("layouts: places in kernels are those of the host") {
+    for (const char* text : {"(4,8):(8,1)", "(8,64):(64,1)", "((2,2),3):((24,2),8)", "((3,2),(2,5)):((1,30),(3,6))",
+                             "(6,4):(0,1)", "(1,7):(1,3)", "(5,1):(2,0)", "(1,1):(1,1)", "Sw<3,3,3> o (8,64):(64,1)",
+                             "Sw<2,0,-3> o (8,4):(4,1)", "Sw<0,0,0> o (4,4):(1,4)"}) {
+        INFO(text);
+        const SwizzledLayout layout = parse_layout(text);
+        const Number size = layout.layout.size(), rows = layout.layout.extent(0);
+        for (const bool is_swizzled : {true, false}) {
+            std::vector<std::uint32_t> wanted;
+            for (Number c = 0; c < size; ++c)
+                wanted.push_back(std::uint32_t(is_swizzled ? layout(c) : layout.layout(c)));
+            const auto [by_one, by_two] =
+                is_swizzled ? places_on_device(layout, std::uint32_t(size), std::uint32_t(rows))
+                            : places_on_device(layout.layout, std::uint32_t(size), std::uint32_t(rows));
+            CHECK(by_one == wanted);
+            CHECK(by_two == wanted);
+        }
+    }
+}
+
+TEST_CASE("layouts: what is no place in a kernel") {
+    const auto message = [](const Layout& layout, bool has_three) {
+        return message_of([&] {
+            kernel("places", params("y"),
+                   [&](Out<std::uint32_t> y) {
+                       u32 i = thread_id().x;
+                       y[i] = has_three ? layout(i, i, 0) : layout(i);
+                   })
+                .handle()
+                .info();
+        });
+    };
+    CHECK_THAT(message(Layout({4, 8}, {8, 1}), true), contains("3 coordinates of (4,8):(8,1)"));
+    CHECK_THAT(message(Layout(3, Number{1} << 31), false), contains("has 2^32 places or elements, or more"));
 }
 
 }  // namespace
