@@ -6,7 +6,6 @@
 #include <array>
 #include <functional>
 
-#include "dsl/kernel/optional.hpp"
 #include "stdlib/gemm/tensor_kernels.hpp"
 #include "stdlib/tile/schedule.hpp"
 #include "stdlib/tile/vectors.hpp"
@@ -20,63 +19,64 @@ using Step = TensorKernel::Step;
 template <class T>
 using Element = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;
 
-/// From sums to elements of C: activation(alpha * sum + beta * C + bias) + residual, or a caller's own function of
-/// alpha * sum + beta * C. Where beta is 0, C is not read.
+/// From sums to elements of C: what the epilogue makes of alpha * sum + beta * C. Where beta is 0, C is not read.
 template <class Out, class Sum>
 struct Finish {
     Leaf<Sum> alpha, beta;
-    Activation activation = Activation::none;
-    Optional<In<Out>> bias;
-    Optional<In<Out, 3>> residual;
-    const BoundEpilogue* own = nullptr;
+    const BoundEpilogue& epilogue;
 
     /// Elements (i, j), (i, j + 1) ... of matrix p of C from as many sums; j is a multiple of their number. If rows are
     /// aligned to 16 bytes, all of them at once, but not at the edge.
     template <std::size_t count>
     void store(const InOut<Out, 3>& c, bool is_aligned, const Word& plane, const Word& row, const Word& column,
                const LaneValues<Sum, LaneShape<count>>& sums) const {
-        const auto p = word(plane), i = word(row), j = word(column), n = value(c.extent(2));
-        const auto wide = value(j / std::uint32_t(count));
-        const auto at_once_or = [&](auto&& at_once, auto&& of_one) {
-            const auto one_by_one = [&] {
-                for (std::uint32_t e = 0; e < count; ++e) of_one(e, value(j + e), value(j + e < n));
-            };
-            if (is_aligned)
-                if_(j + std::uint32_t(count - 1) < n, at_once).else_(one_by_one);
-            else
-                one_by_one();
-        };
+        const EpilogueGroup at{word(plane), word(row), word(column), value(c.extent(2))};
+        const auto wide = value(at.column / std::uint32_t(count));
         Regs<Var<Sum>, count> v(alpha * sums);
-        const auto add = [&](const auto& factor, const auto& x, const auto&... index) {
-            at_once_or([&] { v += factor * cast<Var<Sum>>(x.template vec<int(count)>(index..., wide)); },
-                       [&](std::uint32_t e, const auto& at, const auto& is_there) {
-                           v[e] += factor * cast<Var<Sum>>(x.load_if(is_there, index..., at, Out{}));
-                       });
-        };
-        if_(beta != Sum{}, [&] { add(beta, c, p, i); });
-        if (own) {
-            at_once_or(
-                [&] {
-                    std::vector<Leaf<float>> all;
-                    for (std::size_t e = 0; e < count; ++e) all.push_back(value(cast<f32>(v[e])));
-                    const auto elements = own->elements(p, i, j, all);
-                    Lanes<int(count)> lanes;
-                    for (std::size_t e = 0; e < count; ++e) lanes.set(e, elements[e].recorded());
-                    c.template vec<int(count)>(p, i, wide) = cast<Var<Out>>(lanes);
-                },
-                [&](std::uint32_t e, const auto& at, const auto& is_there) {
-                    if_(is_there,
-                        [&] { c[p, i, at] = cast<Var<Out>>(own->element(p, i, at, value(cast<f32>(v[e])))); });
+        const auto add_c = [&] {
+            at_once_or<count>(
+                at, is_aligned,
+                [&] { v += beta * cast<Var<Sum>>(c.template vec<int(count)>(at.matrix, at.row, wide)); },
+                [&](std::uint32_t e, const auto& j, const auto& is_there) {
+                    v[e] += beta * cast<Var<Sum>>(c.load_if(is_there, at.matrix, at.row, j, Out{}));
                 });
-            return;
-        }
-        if (bias) add(Sum{1}, *bias);
-        for (auto& each : v) each = activated<Sum>(activation, value(each));
-        if (residual) add(Sum{1}, *residual, p, i);
-        at_once_or([&] { c.template vec<int(count)>(p, i, wide) = cast<Var<Out>>(v); },
-                   [&](std::uint32_t e, const auto& at, const auto& is_there) {
-                       c.store_if(is_there, p, i, at, cast<Var<Out>>(v[e]));
-                   });
+        };
+        if_(beta != Sum{}, add_c);
+        const auto put = [&](const auto& results) {
+            at_once_or<count>(
+                at, is_aligned, [&] { c.template vec<int(count)>(at.matrix, at.row, wide) = cast<Var<Out>>(results); },
+                [&](std::uint32_t e, const auto& j, const auto& is_there) {
+                    c.store_if(is_there, at.matrix, at.row, j, cast<Var<Out>>(results[e]));
+                });
+        };
+        const auto rest = [&] {
+            if (epilogue.code().result() == ir::type_of<Sum>) {
+                epilogue.apply<Sum, Sum>(at, {v.begin(), count}, {v.begin(), count});
+                put(v);
+            } else if constexpr (!std::is_same_v<Sum, float>) {
+                Regs<f32, count> results;
+                epilogue.apply<Sum, float>(at, {v.begin(), count}, {results.begin(), count});
+                put(results);
+            }
+        };
+        if (epilogue.code().is_total())
+            rest();
+        else
+            if_(at.column < at.columns, rest);
+    }
+
+private:
+    /// All elements of a group at once, or of_one(number, column, is_there) for each.
+    template <std::size_t count>
+    static void at_once_or(const EpilogueGroup& at, bool is_aligned, auto&& at_once, auto&& of_one) {
+        const auto one_by_one = [&] {
+            for (std::uint32_t e = 0; e < count; ++e)
+                of_one(e, value(at.column + e), value(at.column + e < at.columns));
+        };
+        if (is_aligned)
+            if_(at.column + std::uint32_t(count - 1) < at.columns, at_once).else_(one_by_one);
+        else
+            one_by_one();
     }
 };
 
@@ -87,7 +87,6 @@ using FinishOf = Finish<Element<T>, typename ProductOf<T>::C::element_type>;
 template <class T, class... P>
 KernelHandle with_epilogue(const TensorKernel& is, const std::array<const char*, sizeof...(P)>& names,
                            const std::type_identity_t<std::function<void(const P&..., const FinishOf<T>&)>>& body) {
-    using Out = Element<T>;
     using Sum = typename ProductOf<T>::C::element_type;
     const ClusterTile cluster = cluster_tile(is.tile, sizeof(T));
     const bool is_by_blocks = is.step == Step::Whole || is.step == Step::Persistent || is.step == Step::Stream;
@@ -96,18 +95,16 @@ KernelHandle with_epilogue(const TensorKernel& is, const std::array<const char*,
                                   : is.step == Step::Cluster ? cluster.threads
                                                              : 256;
     const std::uint32_t blocks = is.step == Step::Cluster ? cluster.blocks : 1;
-    ParameterNames<sizeof...(P) + 5> all{};
+    ParameterNames<sizeof...(P) + 3> all{};
     DeclaredName* const next = std::ranges::copy(names, all.names).out;
-    const MoreParameters more = is.epilogue.more();
-    const DeclaredName behind[] = {"alpha", "beta", only_if(is.has_bias, "bias"), only_if(is.has_residual, "residual"),
-                                   more};
+    const EpilogueCode code = is.code();
+    const MoreParameters more = code.more();
+    const DeclaredName behind[] = {"alpha", "beta", more};
     std::ranges::copy(behind, next);
     return kernel(is.name().c_str(), all,
-                  [=](P... given, Var<Sum> alpha, Var<Sum> beta, Optional<In<Out>> bias, Optional<In<Out, 3>> residual,
-                      More rest) {
-                      const BoundEpilogue own(is.epilogue, rest);
-                      body(given..., FinishOf<T>{value(alpha), value(beta), is.activation, bias, residual,
-                                                 is.epilogue ? &own : nullptr});
+                  [=](P... given, Var<Sum> alpha, Var<Sum> beta, More rest) {
+                      const BoundEpilogue epilogue(code, rest);
+                      body(given..., FinishOf<T>{value(alpha), value(beta), epilogue});
                   })
         .launch_bounds(threads, makes_tiles)
         .cluster(blocks)
@@ -317,12 +314,13 @@ private:
         using Columns = SharedTile<Out, 2, 64, tile.n>;  // of C: rows of each warpgroup
         using MapC = TensorMap<Out, Box<1, 64, 128 / sizeof(Out)>, 128>;
         return kernel(is.name().c_str(), params("A", "B", "C", "m", "n", "k", "planes", "alpha"),
-                      [is](MapA A, MapB B, MapC C, u32 m, u32 n, u32 k, u32 planes, Var<Sum> alpha) {
+                      [code = is.code()](MapA A, MapB B, MapC C, u32 m, u32 n, u32 k, u32 planes, Var<Sum> alpha) {
                           const Columns columns;
+                          More none(nullptr);
+                          const BoundEpilogue epilogue(code, none);
                           Product::run(A, B, m, n, k, planes, [&](const auto& at, const auto& sums) {
-                              store_by_boxes(sums, at, columns, C, [&](const auto& v) {
-                                  return activated<Sum>(is.activation, value(alpha * v));
-                              });
+                              store_by_boxes(sums, at, columns, C,
+                                             [&](const auto& v) { return epilogue.of(value(alpha * v)); });
                           });
                           if_(warpgroup_id() != 0u, [&] { wait_for_boxes(); });
                       })

@@ -192,6 +192,15 @@ TEST_CASE("docs/tiles.md: gemm_tensor_core") {
                               [](auto sum, auto at, auto bias, auto gate) { return silu(sum + bias[at.column]) * gate[at]; },
                               bias, gate.view(m, n)));
     CHECK(std::abs(float(C.download()[7])) < 1e-6f);
+    {
+        const auto A = device.upload(std::vector<std::int8_t>(m * k, 3), "A");
+        const auto B = device.upload(std::vector<std::int8_t>(n * k, 2), "B");
+        const auto bias = device.upload(std::vector<std::int32_t>(n, 32), "bias");
+        auto C = device.buffer<std::int32_t>(m * n, "C");
+        gemm_tensor_core(device, A.view(m, k), B.view(k, n), C.view(m, n),                   // C = (A B + bias) / 16
+                         epilogue<i32>("shifted", [](auto sum, auto at, auto bias) { return (sum + bias[at.column]) >> 4; }, bias));
+        CHECK(C.download()[7] == (128 * 6 + 32) / 16);
+    }
     const GemmOptions halves{.parts = 2};
     const auto bytes = gemm_workspace(stream, A.view(m, k), B.view(k, n), C.view(m, n), halves);
     auto workspace = device.buffer<std::uint8_t>(bytes);
