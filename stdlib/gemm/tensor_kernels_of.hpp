@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "stdlib/gemm/tensor_kernels.hpp"
-#include "stdlib/tile/schedule.hpp"
+#include "stdlib/tile/block_schedule.hpp"
 #include "stdlib/tile/vectors.hpp"
 
 namespace ikat::stdlib {
@@ -111,6 +111,23 @@ KernelHandle with_epilogue(const TensorKernel& is, const std::array<const char*,
         .handle();
 }
 
+/// The epilogue of a product: elements of C.
+template <class T>
+void store(const TensorKernel& is, const TileProduct auto& product, const auto& plane, const InOut<Element<T>, 3>& C,
+           const FinishOf<T>& epilogue) {
+    product.template each<16 / sizeof(Element<T>)>([&](const auto& i, const auto& j, const auto& v) {
+        if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, plane, i, j, v); });
+    });
+}
+/// The sums of a product of a part of k to a plane of them, which is as large as C, and aligned to whole vectors.
+template <class Sum>
+void store_sums(const TileProduct auto& product, const auto& plane, const Out<Sum, 3>& to, const auto& m,
+                const auto& n) {
+    product.template each<4>([&](const auto& i, const auto& j, const auto& v) {
+        if_((i < m) & (j < n), [&] { to.template vec<4>(plane, i, j / 4u) = v; });
+    });
+}
+
 /// The kernels of a tile by mma.sync.
 template <class T, TensorTile tile, MatrixOrder a, MatrixOrder b>
 struct ProductKernels {
@@ -125,13 +142,17 @@ struct ProductKernels {
     }
 
 private:
+    static TileGrid grid_of(const auto& m, const auto& n) { return {tiles_of(m, tile.m), tiles_of(n, tile.n)}; }
     static auto slices_of(const In<T, 3>& A) {
         return tiles_of(value(A.extent(a == MatrixOrder::Rows ? 2 : 1)), 128 / sizeof(T));
     }
-    static void store(const TensorKernel& is, const Product& product, const auto& plane, const InOut<Out, 3>& C,
-                      const auto& epilogue) {
-        product.template each<16 / sizeof(Out)>([&](const auto& i, const auto& j, const auto& v) {
-            if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, plane, i, j, v); });
+    /// f(work, product) for what a schedule has for the block.
+    static void each_product(const TileSchedule auto& schedule, const In<T, 3>& A, const In<T, 3>& B,
+                             const ProductAccess& access, auto&& f) {
+        schedule.each([&](const auto& work) {
+            const Product product(A.plane(work.at.plane), B.plane(work.at.plane), work.at.row * tile.m,
+                                  work.at.column * tile.n, access, work.part);
+            f(work, product);
         });
     }
 
@@ -139,19 +160,14 @@ private:
         return with_epilogue<T, In<T, 3>, In<T, 3>, InOut<Out, 3>>(
             is, {"A", "B", "C"},
             [=](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const auto& epilogue) {
-                const auto down = tiles_of(C.extent(1), tile.m), across = tiles_of(C.extent(2), tile.n);
-                const auto make = [&](const auto& number) {
-                    const auto at = grouped_raster(number, down, across);
-                    const Product product(A.plane(at.plane), B.plane(at.plane), at.row * tile.m, at.column * tile.n,
-                                          is.access);
-                    store(is, product, at.plane, C, epilogue);
+                const TileGrid grid = grid_of(C.extent(1), C.extent(2));
+                const auto finish = [&](const TileWork& work, const Product& product) {
+                    store<T>(is, product, work.at.plane, C, epilogue);
                 };
-                if (is.step == Step::Whole) return make(block_id().x);
-                const auto tiles = value(down * across * C.extent(0));
-                each_tile(tiles, [&](const auto& number) {
-                    make(number);
-                    sync_block();
-                });
+                if (is.step == Step::Whole)
+                    each_product(BlockPerTile(grid), A, B, is.access, finish);
+                else
+                    each_product(PersistentBlocks(grid, C.extent(0)), A, B, is.access, finish);
             });
     }
 
@@ -159,16 +175,11 @@ private:
         return kernel(is.name().c_str(), params("A", "B", "sums", "parts"),
                       [=](In<T, 3> A, In<T, 3> B, Sums sums, u32 parts) {
                           const auto m = sums.extent(1), n = sums.extent(2);
-                          const auto down = tiles_of(m, tile.m), across = tiles_of(n, tile.n);
-                          const auto at = grouped_raster(block_id().x, down, across);
-                          const auto plane = value(at.plane / parts), part = value(at.plane % parts);
-                          const auto slices = slices_of(A);
-                          const PartOfK of_k = part_of_k(slices, part, parts);
-                          const Product product(A.plane(plane), B.plane(plane), at.row * tile.m, at.column * tile.n,
-                                                is.access, of_k);
-                          product.template each<4>([&](const auto& i, const auto& j, const auto& v) {
-                              if_((i < m) & (j < n), [&] { sums.template vec<4>(at.plane, i, j / 4u) = v; });
-                          });
+                          const TileGrid grid = grid_of(m, n);
+                          each_product(SplitBlocks(grid, slices_of(A), parts), A, B, is.access,
+                                       [&](const auto& work, const auto& product) {
+                                           store_sums<Sum>(product, work.sums, sums, m, n);
+                                       });
                       })
             .launch_bounds(tile.threads(), 1)
             .handle();
@@ -180,20 +191,18 @@ private:
             [=](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const Sums& sums, const u32& streamed,
                 const auto& epilogue) {
                 const auto m = value(C.extent(1)), n = value(C.extent(2));
-                const auto down = tiles_of(m, tile.m), across = tiles_of(n, tile.n);
-                const auto tiles = value(down * across * C.extent(0)), slices = slices_of(A);
-                const auto worker = value(block_id().x), workers = value(grid_dim().x);
-                StreamK(streamed, slices, workers).each(worker, tiles, [&](const TileShare& share) {
-                    const auto at = grouped_raster(share.tile, down, across);
-                    const auto row = value(at.row * tile.m), column = value(at.column * tile.n);
-                    const Product product(A.plane(at.plane), B.plane(at.plane), row, column, is.access, share.part);
-                    if_(share.is_whole, [&] { store(is, product, at.plane, C, epilogue); }).else_([&] {
+                const TileGrid grid = grid_of(m, n);
+                const auto tiles = grid.tiles(C.extent(0)), slices = slices_of(A);
+                StreamBlocks(grid, tiles, streamed, slices).each([&](const auto& work) {
+                    const auto plane = work.at.plane;
+                    const auto row = value(work.at.row * tile.m), column = value(work.at.column * tile.n);
+                    const Product product(A.plane(plane), B.plane(plane), row, column, is.access, work.part);
+                    if_(work.is_whole, [&] { store<T>(is, product, plane, C, epilogue); }).else_([&] {
                         product.template each<4>([&](const auto& i, const auto& j, const auto& v) {
                             if_((i < m) & (j < n),
-                                [&] { sums.template vec<4>(share.number, i - row, (j - column) / 4u) = v; });
+                                [&] { sums.template vec<4>(work.sums, i - row, (j - column) / 4u) = v; });
                         });
                     });
-                    sync_block();
                 });
             });
     }
@@ -287,14 +296,9 @@ struct ClusterKernels {
     }
 
 private:
-    /// f(row, column, sums) for groups of the sums of C.
-    template <int count>
-    static void each(const WarpgroupPlace& at, const auto& sums, const auto& scratch, auto&& f) {
-        each_row<count>(sums, scratch.flat().slice((warp_id() - 4u) * warpgroup_scratch),
-                        [&](const auto& i, const auto& j, const auto& v) {
-                            const auto row = value(at.row + i), column = value(at.column + j);
-                            f(row, column, v);
-                        });
+    /// The sums of a warpgroup, which are exchanged by way of a part of `scratch`.
+    static auto scratch_of_warp(const auto& scratch) {
+        return scratch.flat().slice((warp_id() - 4u) * warpgroup_scratch);
     }
 
     static KernelHandle of_tiles(const TensorKernel& is) {
@@ -303,9 +307,7 @@ private:
             [=](const auto& A, const auto& B, const InOut<Out, 3>& C, const u32& k, const auto& epilogue) {
                 const Shared<Sum, 8 * warpgroup_scratch> scratch;
                 Product::run(A, B, C.extent(1), C.extent(2), k, C.extent(0), [&](const auto& at, const auto& sums) {
-                    each<16 / sizeof(Out)>(at, sums, scratch, [&](const auto& i, const auto& j, const auto& v) {
-                        if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, at.plane, i, j, v); });
-                    });
+                    store<T>(is, WarpgroupProduct(at, sums, scratch_of_warp(scratch)), at.plane, C, epilogue);
                 });
             });
     }
@@ -338,9 +340,8 @@ private:
                               A, B, m, n, k, planes,
                               [&](const WarpgroupPlace& at, const auto& sums) {
                                   const auto plane = value(at.plane * parts + at.part);
-                                  each<4>(at, sums, scratch, [&](const auto& i, const auto& j, const auto& v) {
-                                      if_((i < m) & (j < n), [&] { to.template vec<4>(plane, i, j / 4u) = v; });
-                                  });
+                                  store_sums<Sum>(WarpgroupProduct(at, sums, scratch_of_warp(scratch)), plane, to, m,
+                                                  n);
                               },
                               value(parts));
                       })
