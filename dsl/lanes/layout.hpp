@@ -53,8 +53,7 @@ public:
     Number operator()(std::integral auto... coordinate) const { return at({Number(coordinate)...}); }
     /// The same in a kernel, of u32 values, see layout_places.hpp.
     template <class... I>
-    requires(!(std::integral<I> && ...))
-    auto operator()(const I&... coordinate) const {
+    requires(!(std::integral<I> && ...)) auto operator()(const I&... coordinate) const {
         return place_on_device(*this, coordinate...);
     }
     /// Throws Error unless it is the number of modes.
@@ -119,8 +118,7 @@ struct SwizzledLayout {
 
     std::uint64_t operator()(std::integral auto... coordinate) const { return swizzle(layout(coordinate...)); }
     template <class... I>
-    requires(!(std::integral<I> && ...))
-    auto operator()(const I&... coordinate) const {
+    requires(!(std::integral<I> && ...)) auto operator()(const I&... coordinate) const {
         return place_on_device(*this, coordinate...);
     }
     std::string text() const { return swizzle.text() + " o " + layout.text(); }

@@ -2,11 +2,13 @@
 // Tiles: matrices in shared memory, copied and multiplied by blocks.
 #pragma once
 #include "stdlib/tile/block_product.hpp"
+#include "stdlib/tile/block_schedule.hpp"
 #include "stdlib/tile/cluster_product.hpp"
 #include "stdlib/tile/conflicts.hpp"
 #include "stdlib/tile/fma_tiles.hpp"
 #include "stdlib/tile/lane_rows.hpp"
 #include "stdlib/tile/online_softmax.hpp"
+#include "stdlib/tile/parts.hpp"
 #include "stdlib/tile/pipeline.hpp"
 #include "stdlib/tile/register_factor.hpp"
 #include "stdlib/tile/ring.hpp"

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "codegen/kernel/kernel_info.hpp"
+#include "dsl/threads/control.hpp"
 #include "stdlib/gemm/bound_epilogue.hpp"
 #include "stdlib/spec/given_parameters.hpp"
 
@@ -16,16 +16,38 @@ namespace ikat::stdlib {
 using U32 = Leaf<std::uint32_t>;
 using Axis = EpilogueIndex::Axis;
 
-/// An array among the kernel's parameters, of any type: its elements in f32.
+/// Elements of an array as the function has them, by their number in a group.
+class BoundEpilogue::Registers {
+public:
+    GivenNumber at(ir::Type type, std::size_t number) const {
+        if (type == ir::Type::I32) return {.i = value(i_[number])};
+        return {.f = value(f_[number])};
+    }
+    void set(ir::Type type, std::size_t number, const auto& element) {
+        if (type == ir::Type::I32)
+            i_[number] = cast<i32>(element);
+        else
+            f_[number] = cast<f32>(element);
+    }
+
+private:
+    Regs<f32, 8> f_;
+    Regs<i32, 8> i_;
+};
+
+/// An array among the kernel's parameters, of any type.
 class BoundEpilogue::Array {
 public:
     virtual ~Array() = default;
-    virtual Leaf<float> element(const U32& matrix, const U32& row, const U32& column) const = 0;
-    virtual Leaf<float> along(const U32& index) const = 0;
-    /// `count` elements from `column` on, a multiple of their number.
-    virtual std::vector<Leaf<float>> elements(const U32& matrix, const U32& row, const U32& column,
-                                              std::size_t count) const = 0;
-    virtual std::vector<Leaf<float>> along(const U32& index, std::size_t count) const = 0;
+    /// The element of the group's row.
+    virtual GivenNumber of_row(const EpilogueGroup& at) const = 0;
+    /// All `count` elements of a group, and then(e) behind each; `one` of them, at a column of C, or, if it is not
+    /// there, 0.
+    using Then = std::function<void(std::size_t)>;
+    virtual void load(const EpilogueGroup& at, std::size_t count, Registers& to, const Then& then) const = 0;
+    virtual void load_one(const EpilogueGroup& at, std::size_t one, const U32& column, Registers& to) const = 0;
+    virtual void load_one_if(const Leaf<bool>& is_there, const EpilogueGroup& at, std::size_t one, const U32& column,
+                             Registers& to) const = 0;
 
     template <class T>
     class Of;
@@ -35,48 +57,64 @@ public:
 template <class T>
 class BoundEpilogue::Array::Of : public Array {
 public:
-    Of(const EpilogueParameter& parameter, More& more) : is_aligned_(parameter.is_aligned) {
+    Of(const EpilogueParameter& parameter, More& more) : is_aligned_(parameter.is_aligned), read_(parameter.read) {
         if (parameter.is_by_place)
             matrices_.emplace(more.next<In<T, 3>>());
         else
             vector_.emplace(more.next<In<T>>());
     }
-    Leaf<float> element(const U32& matrix, const U32& row, const U32& column) const override {
-        return value(cast<f32>((*matrices_)[matrix, row, column]));
+    GivenNumber of_row(const EpilogueGroup& at) const override {
+        if (read_ == ir::Type::I32) return {.i = value(cast<i32>((*vector_)[at.row]))};
+        return {.f = value(cast<f32>((*vector_)[at.row]))};
     }
-    Leaf<float> along(const U32& index) const override { return value(cast<f32>((*vector_)[index])); }
-    std::vector<Leaf<float>> elements(const U32& matrix, const U32& row, const U32& column,
-                                      std::size_t count) const override {
-        return group((*matrices_)[matrix, row], column, count);
+    void load(const EpilogueGroup& at, std::size_t count, Registers& to, const Then& then) const override {
+        constexpr int most = 16 / sizeof(T);
+        if (is_aligned_ && most >= 8 && count >= 8)
+            load_vectors<std::min(most, 8)>(at, count, to, then);
+        else if (is_aligned_ && most >= 4 && count >= 4)
+            load_vectors<std::min(most, 4)>(at, count, to, then);
+        else
+            for (std::size_t k = 0; k < count; ++k) {
+                load_one(at, k, value(at.column + std::uint32_t(k)), to);
+                then(k);
+            }
     }
-    std::vector<Leaf<float>> along(const U32& index, std::size_t count) const override {
-        return group(*vector_, index, count);
+    void load_one(const EpilogueGroup& at, std::size_t one, const U32& column, Registers& to) const override {
+        if (vector_)
+            to.set(read_, one, (*vector_)[column]);
+        else
+            to.set(read_, one, (*matrices_)[at.matrix, at.row, column]);
+    }
+    void load_one_if(const Leaf<bool>& is_there, const EpilogueGroup& at, std::size_t one, const U32& column,
+                     Registers& to) const override {
+        if (vector_)
+            to.set(read_, one, vector_->load_if(is_there, column, T{}));
+        else
+            to.set(read_, one, matrices_->load_if(is_there, at.matrix, at.row, column, T{}));
     }
 
 private:
     template <int width>
-    static void append(std::vector<Leaf<float>>& out, const auto& row, const U32& first, std::size_t count) {
+    void load_vectors(const EpilogueGroup& at, std::size_t count, Registers& to, const Then& then) const {
         for (std::size_t k = 0; k < count; k += width) {
-            const auto lanes =
-                value(cast<f32>(row.template vec<width>((first + std::uint32_t(k)) / std::uint32_t(width))));
-            for (std::size_t lane = 0; lane < std::size_t(width); ++lane) out.push_back(lanes.lane(lane));
+            const auto first = value((at.column + std::uint32_t(k)) / std::uint32_t(width));
+            const auto put = [&](const auto& lanes) {
+                for (std::size_t lane = 0; lane < std::size_t(width); ++lane) {
+                    to.set(read_, k + lane, lanes.lane(lane));
+                    then(k + lane);
+                }
+            };
+            if (vector_)
+                put(value(vector_->template vec<width>(first)));
+            else
+                put(value(matrices_->template vec<width>(at.matrix, at.row, first)));
         }
-    }
-    std::vector<Leaf<float>> group(const auto& row, const U32& first, std::size_t count) const {
-        std::vector<Leaf<float>> out;
-        constexpr int most = 16 / sizeof(T);
-        if (is_aligned_ && most >= 8 && count >= 8)
-            append<std::min(most, 8)>(out, row, first, count);
-        else if (is_aligned_ && most >= 4 && count >= 4)
-            append<std::min(most, 4)>(out, row, first, count);
-        else
-            for (std::size_t k = 0; k < count; ++k) out.push_back(value(cast<f32>(row[first + std::uint32_t(k)])));
-        return out;
     }
 
     std::optional<In<T, 3>> matrices_{};
     std::optional<In<T>> vector_{};
     bool is_aligned_;
+    ir::Type read_;
 };
 
 namespace {
@@ -97,42 +135,69 @@ std::unique_ptr<BoundEpilogue::Array> BoundEpilogue::Array::make(const EpilogueP
     return out;
 }
 
-/// What the function reads, of one element or of one of a group.
-class BoundEpilogue::Source : public EpilogueSource {
+/// What a step reads of a group: arrays by row are read at once, others by load().
+class BoundEpilogue::Source {
 public:
-    Source(const BoundEpilogue& of, const U32& matrix, const U32& row, const U32& column, std::size_t count)
-        : of_(of), matrix_(matrix), row_(row), column_(column), count_(count) {}
-
-    EpiloguePlace place() const {
-        const U32 column = number_ == 0 ? column_ : value(column_ + std::uint32_t(number_));
-        return {matrix_, {row_, Axis::Row}, {column, Axis::Column}};
+    class Element;
+    Source(const BoundEpilogue& of, const EpilogueStep& step, const EpilogueGroup& at)
+        : of_(of), at_(at), of_row_(of.arrays_.size()), loaded_(of.arrays_.size()) {
+        for (std::size_t i = step.first; i < step.first + step.count; ++i) {
+            if (!of.arrays_[i]) continue;
+            if (parameter(i).is_by_row)
+                of_row_[i] = of.arrays_[i]->of_row(at);
+            else
+                loaded_[i] = std::make_unique<Registers>();
+            has_aligned_ |= loaded_[i] && parameter(i).is_aligned;
+        }
     }
-    void go_to(std::size_t number) { number_ = number; }
-
-    GivenNumber number(std::size_t argument) const override { return of_.numbers_[argument]; }
-    Leaf<float> along(std::size_t argument, Axis axis) const override {
-        const Array& array = *of_.arrays_[argument];
-        if (axis == Axis::Row) return once(argument, [&] { return std::vector{array.along(row_)}; })[0];
-        if (count_ == 1) return array.along(column_);
-        return once(argument, [&] { return array.along(column_, count_); })[number_];
+    /// Whether there are arrays whose elements are read together.
+    bool has_aligned() const { return has_aligned_; }
+    void load(std::size_t count, const Array::Then& then) const {
+        each([&](const Array& array, Registers& to) { array.load(at_, count, to, then); });
     }
-    Leaf<float> at_place(std::size_t argument) const override {
-        const Array& array = *of_.arrays_[argument];
-        if (count_ == 1) return array.element(matrix_, row_, column_);
-        return once(argument, [&] { return array.elements(matrix_, row_, column_, count_); })[number_];
+    void load_one(std::size_t one, const U32& column) const {
+        each([&](const Array& array, Registers& to) { array.load_one(at_, one, column, to); });
+    }
+    void load_one_if(const Leaf<bool>& is_there, std::size_t one, const U32& column) const {
+        each([&](const Array& array, Registers& to) { array.load_one_if(is_there, at_, one, column, to); });
     }
 
 private:
-    /// A group's elements are loaded together, where the first of them is read.
-    const std::vector<Leaf<float>>& once(std::size_t argument, auto&& load) const {
-        const auto found = loaded_.find(argument);
-        return found != loaded_.end() ? found->second : loaded_.emplace(argument, load()).first->second;
+    const EpilogueParameter& parameter(std::size_t argument) const { return of_.code_.parameters()[argument]; }
+    void each(auto&& f) const {
+        for (std::size_t i = 0; i < loaded_.size(); ++i)
+            if (loaded_[i]) f(*of_.arrays_[i], *loaded_[i]);
     }
 
     const BoundEpilogue& of_;
-    const U32 &matrix_, &row_, &column_;
-    std::size_t count_, number_ = 0;
-    mutable std::map<std::size_t, std::vector<Leaf<float>>> loaded_;
+    const EpilogueGroup& at_;
+    bool has_aligned_ = false;
+    std::vector<GivenNumber> of_row_;
+    std::vector<std::unique_ptr<Registers>> loaded_;
+};
+
+/// One of the group's elements.
+class BoundEpilogue::Source::Element : public EpilogueSource {
+public:
+    Element(const Source& of, std::size_t number) : of_(of), number_(number) {}
+
+    EpiloguePlace place() const {
+        const EpilogueGroup& at = of_.at_;
+        U32 column = number_ == 0 ? at.column : value(at.column + std::uint32_t(number_));
+        if (number_ > 0 && !of_.of_.code_.is_total()) column = value(min(column, at.columns - 1u));
+        return {at.matrix, {at.row, Axis::Row}, {column, Axis::Column}};
+    }
+    GivenNumber number(std::size_t argument) const override { return of_.of_.numbers_[argument]; }
+    GivenNumber along(std::size_t argument, Axis axis) const override {
+        return axis == Axis::Row ? of_.of_row_[argument] : at_place(argument);
+    }
+    GivenNumber at_place(std::size_t argument) const override {
+        return of_.loaded_[argument]->at(of_.parameter(argument).read, number_);
+    }
+
+private:
+    const Source& of_;
+    std::size_t number_;
 };
 
 BoundEpilogue::BoundEpilogue(const EpilogueCode& code, More& more) : code_(code) {
@@ -143,20 +208,66 @@ BoundEpilogue::BoundEpilogue(const EpilogueCode& code, More& more) : code_(code)
 }
 BoundEpilogue::~BoundEpilogue() = default;
 
-Leaf<float> BoundEpilogue::element(const U32& matrix, const U32& row, const U32& column, const Leaf<float>& sum) const {
-    return elements(matrix, row, column, {&sum, 1})[0];
+template <class Sum, class Result>
+void BoundEpilogue::apply(const EpilogueStep& step, const EpilogueGroup& at, std::span<Var<Sum>> sums,
+                          std::span<Var<Result>> results) const {
+    const Source source(*this, step, at);
+    const std::size_t count = sums.size();
+    const Array::Then call = [&](std::size_t e) {
+        const Source::Element element(source, e);
+        const auto sum = value(sums[e]);
+        const GivenNumber given = code_.sum() == ir::Type::F32 ? GivenNumber{.f = value(cast<f32>(sum))}
+                                                               : GivenNumber{.i = value(cast<i32>(sum))};
+        results[e] = step.function(given, element.place(), element).template as<Result>();
+    };
+    const auto all_at_once = [&] {
+        source.load(
+            count, step.is_short ? call : [](std::size_t) {});
+    };
+    const auto one_by_one = [&] {
+        for (std::size_t e = 0; e < count; ++e) {
+            const auto column = value(at.column + std::uint32_t(e));
+            const auto is_there = value(column < at.columns);
+            if (code_.is_total()) {
+                source.load_one_if(is_there, e, column);
+            } else {
+                source.load_one(e, value(min(column, at.columns - 1u)));
+                if (e > 0) sums[e] = select(is_there, sums[e], sums[e - 1]);
+            }
+            if (step.is_short) call(e);
+        }
+    };
+    if (source.has_aligned())
+        if_(at.column + std::uint32_t(count - 1) < at.columns, all_at_once).else_(one_by_one);
+    else
+        one_by_one();
+    for (std::size_t e = 0; !step.is_short && e < count; ++e) call(e);
 }
 
-std::vector<Leaf<float>> BoundEpilogue::elements(const U32& matrix, const U32& row, const U32& column,
-                                                 std::span<const Leaf<float>> sums) const {
-    Source source(*this, matrix, row, column, sums.size());
-    std::vector<Leaf<float>> out;
-    for (std::size_t k = 0; k < sums.size(); ++k) {
-        source.go_to(k);
-        out.push_back(code_.function()(sums[k], source.place(), source));
+template <class Sum, class Result>
+void BoundEpilogue::apply(const EpilogueGroup& at, std::span<Var<Sum>> sums, std::span<Var<Result>> results) const {
+    const std::span<const EpilogueStep> steps = code_.steps();
+    for (const EpilogueStep& step : steps.first(steps.size() - 1)) apply(step, at, sums, sums);
+    apply(steps.back(), at, sums, results);
+}
+template void BoundEpilogue::apply(const EpilogueGroup&, std::span<f32>, std::span<f32>) const;
+template void BoundEpilogue::apply(const EpilogueGroup&, std::span<i32>, std::span<f32>) const;
+template void BoundEpilogue::apply(const EpilogueGroup&, std::span<i32>, std::span<i32>) const;
+
+template <class Sum>
+Leaf<Sum> BoundEpilogue::of(const Leaf<Sum>& sum) const {
+    const auto zero = value(0u);
+    const EpilogueGroup nowhere{zero, zero, zero, zero};
+    Leaf<Sum> out = sum;
+    for (const EpilogueStep& step : code_.steps()) {
+        const Source source(*this, step, nowhere);
+        const Source::Element element(source, 0);
+        out = step.function(GivenNumber::of(out), element.place(), element).template as<Sum>();
     }
     return out;
 }
+template Leaf<float> BoundEpilogue::of(const Leaf<float>&) const;
+template Leaf<std::int32_t> BoundEpilogue::of(const Leaf<std::int32_t>&) const;
 
 // ---- the key
 
@@ -165,16 +276,16 @@ namespace {
 /// Notes how the function reads its arrays, and reads nothing.
 class Uses : public EpilogueSource {
 public:
-    explicit Uses(std::vector<EpilogueParameter>& parameters, const std::vector<GivenNumber>& numbers)
+    Uses(std::vector<EpilogueParameter>& parameters, const std::vector<GivenNumber>& numbers)
         : parameters_(parameters), numbers_(numbers) {}
     GivenNumber number(std::size_t argument) const override { return numbers_[argument]; }
-    Leaf<float> along(std::size_t argument, Axis axis) const override {
+    GivenNumber along(std::size_t argument, Axis axis) const override {
         (axis == Axis::Row ? parameters_[argument].is_by_row : parameters_[argument].is_by_column) = true;
-        return numbers_[argument].as<float>();
+        return numbers_[argument];
     }
-    Leaf<float> at_place(std::size_t argument) const override {
+    GivenNumber at_place(std::size_t argument) const override {
         parameters_[argument].is_by_place = true;
-        return numbers_[argument].as<float>();
+        return numbers_[argument];
     }
 
 private:
@@ -184,32 +295,28 @@ private:
 
 }  // namespace
 
+EpilogueCode::EpilogueCode(ir::Type sum, std::vector<EpilogueParameter> parameters, std::vector<EpilogueStep> steps)
+    : parameters_(std::move(parameters)), steps_(std::move(steps)), sum_(sum), result_(sum), is_total_(true) {}
+
 EpilogueCode::EpilogueCode(const Epilogue& given)
-    : name_(given.name), function_(std::make_shared<const EpilogueFunction>(given.function)) {
+    : name_(given.name),
+      steps_{{.function = given.function, .count = given.arguments.size()}},
+      sum_(given.sum),
+      result_(given.result) {
     const auto fail = [&](std::size_t number, std::string_view what, std::string hint) {
         throw Error(fmt::format("epilogue '{}': argument {} {}", name_, number + 1, what), std::move(hint));
     };
-    MoreParameters more;
     for (std::size_t i = 0; i < given.arguments.size(); ++i) {
         const GivenArgument& argument = given.arguments[i];
-        parameters_.push_back({.type = argument.type, .is_array = argument.array.has_value()});
-        if (argument.array && !with_element(argument.type, []<class T> {}))
+        const bool is_array = argument.array.has_value();
+        if (is_array && !with_element(argument.type, []<class T> {}))
             fail(i, fmt::format("has elements of {}", argument.array->type_name()), given_elements);
-        if (argument.array) parameters_[i].is_aligned = rows_are_aligned(*argument.array);
-        // In the place of an array's element, a number.
-        add_number(argument.array ? ir::Type::F32 : argument.type, parameters_[i].name(i), more);
+        parameters_.push_back({.name = "epilogue" + std::to_string(i), .type = argument.type, .is_array = is_array});
+        if (!is_array) continue;
+        parameters_[i].read = given.reads[i];
+        parameters_[i].is_aligned = rows_are_aligned(*argument.array);
     }
-    // The function by itself: what is wrong in it is told, and its text is what tells it from others.
-    const auto alone =
-        kernel("epilogue", params("sum", "matrix", "row", "column", "result", more),
-               [&](f32 sum, u32 matrix, u32 row, u32 column, Out<float> result, More rest) {
-                   std::vector<GivenNumber> numbers;
-                   for (const EpilogueParameter& parameter : parameters_)
-                       numbers.push_back(next_number(parameter.is_array ? ir::Type::F32 : parameter.type, rest));
-                   const EpiloguePlace at{value(matrix), {value(row), Axis::Row}, {value(column), Axis::Column}};
-                   result[0] = (*function_)(value(sum), at, Uses(parameters_, numbers));
-               });
-    digest_ = alone.handle().digest();
+    capture();
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         const EpilogueParameter& parameter = parameters_[i];
         if (!parameter.is_array) continue;
@@ -220,27 +327,51 @@ EpilogueCode::EpilogueCode(const Epilogue& given)
     }
 }
 
+/// The function by itself: what is wrong in it is told, and its text is what tells it from others.
+void EpilogueCode::capture() {
+    const auto type_of = [](const EpilogueParameter& is) { return is.is_array ? is.read : is.type; };
+    MoreParameters more;
+    add_number(sum_, "sum", more);
+    for (const EpilogueParameter& parameter : parameters_) add_number(type_of(parameter), parameter.name, more);
+    if (result_ == ir::Type::I32)
+        more.add<Out<std::int32_t>>("result");
+    else
+        more.add<Out<float>>("result");
+    const auto alone =
+        kernel("epilogue", params("matrix", "row", "column", more), [&](u32 matrix, u32 row, u32 column, More rest) {
+            const GivenNumber sum = next_number(sum_, rest);
+            std::vector<GivenNumber> numbers;  // in the place of an array's element, a number
+            for (const EpilogueParameter& parameter : parameters_)
+                numbers.push_back(next_number(type_of(parameter), rest));
+            const EpiloguePlace at{value(matrix), {value(row), Axis::Row}, {value(column), Axis::Column}};
+            const GivenNumber result = steps_[0].function(sum, at, Uses(parameters_, numbers));
+            if (result_ == ir::Type::I32)
+                rest.next<Out<std::int32_t>>()[0] = *result.i;
+            else
+                rest.next<Out<float>>()[0] = *result.f;
+        });
+    digest_ = alone.handle().digest();
+}
+
 MoreParameters EpilogueCode::more() const {
     MoreParameters out;
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-        const EpilogueParameter& parameter = parameters_[i];
-        const std::string name = parameter.name(i);
+    for (const EpilogueParameter& parameter : parameters_)
         if (parameter.is_array)
             with_element(parameter.type, [&]<class T> {
                 if (parameter.is_by_place)
-                    out.add<In<T, 3>>(name);
+                    out.add<In<T, 3>>(parameter.name);
                 else
-                    out.add<In<T>>(name);
+                    out.add<In<T>>(parameter.name);
             });
         else
-            add_number(parameter.type, name, out);
-    }
+            add_number(parameter.type, parameter.name, out);
     return out;
 }
 
 std::strong_ordering EpilogueCode::operator<=>(const EpilogueCode& other) const {
     if (const auto by_name = name_ <=> other.name_; by_name != 0) return by_name;
     if (const auto by_digest = digest_ <=> other.digest_; by_digest != 0) return by_digest;
+    if (const auto by_sum = sum_ <=> other.sum_; by_sum != 0) return by_sum;
     return parameters_ <=> other.parameters_;
 }
 

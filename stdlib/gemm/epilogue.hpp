@@ -10,12 +10,21 @@
 //                               bias, gate.view(m, n)));
 //
 // The function is called while the kernel is captured, for one element of C at a time: `sum` is alpha A B + beta C, an
-// f32, and `at` is where the element is. It gives the element in f32, which is rounded to the type of C. Behind these
-// two come the arguments of epilogue(): numbers, which are the kernel's parameters, and arrays of any type, whose
-// elements are read in f32:
+// f32, and `at` is where the element is. It gives the element in f32, which is converted to the type of C by cast.
+// Behind these two come the arguments of epilogue(): numbers, which are the kernel's parameters, and arrays of any
+// type, whose elements are read in f32:
 //
 //     x[at]           an element for each of C: a view (rows, columns), or (matrices, rows, columns)
 //     x[at.column]    an element for each column, or for each row, x[at.row]: a Buffer, or a slice of one
+//
+// Sums of integers are exact in i32 only. Where A and B are i8, epilogue<i32>() has a function of these:
+//
+//     epilogue<i32>("shifted", [](auto sum, auto at, auto bias) { return (sum + bias[at.column]) >> 4; }, bias)
+//
+// Then `sum` is an i32, elements of arrays of integers are read in i32, those of others and of a TensorView in f32, and
+// the function gives an i32, or an f32, of which cast takes the integer toward zero.
+//
+// On the device it is called for elements of C only; at the right edge maybe several times for the same one.
 //
 // A host number that the function captures is a constant of the kernel: each value makes a kernel of its own.
 #pragma once
@@ -50,24 +59,28 @@ struct EpiloguePlace {
 class EpilogueSource {
 public:
     virtual ~EpilogueSource() = default;
-    /// A number; the element of an array at the row or column of the place, or at the place itself, in f32.
+    /// A number; the element of an array at the row or column of the place, or at the place itself, in the type in
+    /// which it is read.
     virtual GivenNumber number(std::size_t argument) const = 0;
-    virtual Leaf<float> along(std::size_t argument, EpilogueIndex::Axis axis) const = 0;
-    virtual Leaf<float> at_place(std::size_t argument) const = 0;
+    virtual GivenNumber along(std::size_t argument, EpilogueIndex::Axis axis) const = 0;
+    virtual GivenNumber at_place(std::size_t argument) const = 0;
 };
 
-/// An array as the function sees it.
+/// An array as the function sees it: its elements are read in T, float or std::int32_t.
+template <class T>
 class EpilogueArray {
 public:
     EpilogueArray(const EpilogueSource& source, std::size_t number) : source_(&source), number_(number) {}
 
-    Leaf<float> operator[](const EpiloguePlace&) const { return source_->at_place(number_); }
-    Leaf<float> operator[](const EpilogueIndex& index) const { return source_->along(number_, index.axis()); }
+    Leaf<T> operator[](const EpiloguePlace&) const { return source_->at_place(number_).template as<T>(); }
+    Leaf<T> operator[](const EpilogueIndex& index) const {
+        return source_->along(number_, index.axis()).template as<T>();
+    }
     template <class I>
-    Leaf<float> operator[](const I&) const {
+    Leaf<T> operator[](const I&) const {
         static_assert(std::is_same_v<I, EpiloguePlace>,
                       "an array of an epilogue is read where the element is: x[at], x[at.row] or x[at.column]");
-        return source_->at_place(number_);
+        return source_->at_place(number_).template as<T>();
     }
 
 private:
@@ -75,46 +88,76 @@ private:
     std::size_t number_;
 };
 
-/// The function, called for one element.
+/// The function, called for one element: of a sum and with a result of the types that the epilogue has.
 using EpilogueFunction =
-    std::function<Leaf<float>(const Leaf<float>& sum, const EpiloguePlace& at, const EpilogueSource& source)>;
+    std::function<GivenNumber(const GivenNumber& sum, const EpiloguePlace& at, const EpilogueSource& source)>;
 
 /// What epilogue() makes. It refers to the buffers of its arrays.
 struct Epilogue {
     std::string name;
     std::vector<GivenArgument> arguments;
+    std::vector<ir::Type> reads;                           // of each argument that is an array: F32 or I32
+    ir::Type sum = ir::Type::F32, result = ir::Type::F32;  // or I32
     EpilogueFunction function;
 };
 
 namespace detail {
 
-template <class A>
+/// The type in which elements of an argument A are read by a function of sums of type Sum.
+template <class Sum, class A>
+constexpr auto epilogue_type() {
+    if constexpr (requires { requires std::is_integral_v<typename A::value_type>; })
+        return std::type_identity<Sum>{};
+    else
+        return std::type_identity<float>{};
+}
+template <class Sum, class A>
+using EpilogueRead = typename decltype(epilogue_type<Sum, A>())::type;
+
+template <class Sum, class A>
 auto epilogue_operand(const EpilogueSource& source, std::size_t number) {
     if constexpr (std::is_arithmetic_v<A>)
         return source.number(number).template as<A>();
     else
-        return EpilogueArray(source, number);
+        return EpilogueArray<EpilogueRead<Sum, A>>(source, number);
 }
 
-template <class F, class... A, std::size_t... number>
+/// What a function of sums gives.
+template <class Sum, class F, class... A>
+using EpilogueResult = DeviceTypeOf<decltype(std::declval<const F&>()(
+    std::declval<const Leaf<Sum>&>(), std::declval<const EpiloguePlace&>(),
+    epilogue_operand<Sum, A>(std::declval<const EpilogueSource&>(), 0)...))>;
+
+template <class Sum, class F, class... A, std::size_t... number>
 EpilogueFunction epilogue_function(F f, std::index_sequence<number...>) {
-    return [f](const Leaf<float>& sum, const EpiloguePlace& at, const EpilogueSource& source) {
+    return [f](const GivenNumber& sum, const EpiloguePlace& at, const EpilogueSource& source) {
+        using Result = EpilogueResult<Sum, F, A...>;
+        constexpr bool is_right = std::is_same_v<Result, float> || std::is_same_v<Result, Sum>;
+        static_assert(is_right, "epilogue: the function gives an f32, or, of epilogue<i32>, an i32: cast<f32>(...)");
         // Leaves can be copied, and a lambda that is given one by `auto` has it for itself.
-        auto result = f(sum, at, epilogue_operand<A>(source, number)...);
-        static_assert(std::is_same_v<DeviceTypeOf<decltype(result)>, float>,
-                      "epilogue: the function gives an f32: cast<f32>(...)");
-        return Leaf<float>(value(result));
+        if constexpr (is_right)
+            return GivenNumber::of(
+                Leaf<Result>(value(f(sum.as<Sum>(), at, epilogue_operand<Sum, A>(source, number)...))));
+        else
+            return (void)f, sum;
     };
 }
 
 }  // namespace detail
 
-/// An epilogue: a name, which becomes part of the kernel's, a function, and its arguments.
-template <class F, class... A>
+/// An epilogue: a name, which becomes part of the kernel's, a function, and its arguments. The sums are f32, or, of
+/// products of i8, i32.
+template <class Sums = f32, class F, class... A>
 Epilogue epilogue(std::string name, F f, const A&... arguments) {
+    using Sum = DeviceTypeOf<Sums>;
+    static_assert(std::is_same_v<Sum, float> || std::is_same_v<Sum, std::int32_t>,
+                  "sums are f32, or, of products of i8, i32: epilogue<i32>(...)");
     return {std::move(name),
             {detail::given_argument(arguments)...},
-            detail::epilogue_function<F, A...>(std::move(f), std::index_sequence_for<A...>{})};
+            {ir::type_of<detail::EpilogueRead<Sum, A>>...},
+            ir::type_of<Sum>,
+            ir::type_of<detail::EpilogueResult<Sum, F, A...>>,
+            detail::epilogue_function<Sum, F, A...>(std::move(f), std::index_sequence_for<A...>{})};
 }
 
 }  // namespace ikat::stdlib

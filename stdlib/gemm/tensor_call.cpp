@@ -27,6 +27,9 @@ GemmCall::GemmCall(const Queue& queue, const TensorView& A, const TensorView& B,
     check_sizes();
     if (options.epilogue) check_epilogue();
     check_memory();
+    if (options.epilogue) arguments_ = options.epilogue->arguments;
+    if (options.bias) arguments_.push_back({.type = options.bias->type, .array = options.bias});
+    if (residual_) arguments_.push_back({.type = residual_->type, .array = residual_});
     choose();
 }
 
@@ -124,6 +127,9 @@ void GemmCall::check_epilogue() {
     if (options_.activation != Activation::none || options_.bias || options_.residual)
         fail("an epilogue, and an activation, a bias or a residual", "the epilogue's function does all of it");
     kernel_.epilogue = EpilogueCode(*options_.epilogue);
+    if (kernel_.epilogue.sum() == ir::Type::I32 && element() != ir::Type::I32)
+        fail(fmt::format("an epilogue of i32 sums, and A has elements of {}", A_.type_name()),
+             "only products of i8 have such sums: epilogue(...) without <i32> is of f32");
     for (std::size_t i = 0; i < options_.epilogue->arguments.size(); ++i) {
         const auto& array = options_.epilogue->arguments[i].array;
         if (!array) continue;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "codegen/support/diagnostic.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
@@ -86,6 +87,7 @@ private:
     Location where_;
     const TensorView A_, B_, C_;  // matrices of rows of columns
     std::optional<TensorView> residual_{};
+    std::vector<GivenArgument> arguments_;  // of the epilogue
     const GemmOptions& options_;
     TensorKernel kernel_{};
     std::uint32_t parts_ = 1;

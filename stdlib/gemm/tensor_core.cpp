@@ -31,13 +31,12 @@ void GemmCall::launch(Step step, std::uint64_t blocks, std::uint32_t threads, au
 void GemmCall::add_epilogue(Arguments& to) const {
     add_factor(to, options_.alpha);
     add_factor(to, options_.beta);
-    if (options_.bias) to.add_array(*options_.bias);
-    if (residual_) to.add(*residual_);
-    for (std::size_t i = 0; i < kernel_.epilogue.parameters().size(); ++i) {
-        const GivenArgument& argument = options_.epilogue->arguments[i];
+    const EpilogueCode code = kernel_.code();
+    for (std::size_t i = 0; i < code.parameters().size(); ++i) {
+        const GivenArgument& argument = arguments_[i];
         if (!argument.array)
             to.add_number(argument.type, argument.bits);
-        else if (kernel_.epilogue.parameters()[i].is_by_place)
+        else if (code.parameters()[i].is_by_place)
             to.add(*argument.array);
         else
             to.add_array(*argument.array);

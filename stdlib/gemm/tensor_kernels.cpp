@@ -5,6 +5,50 @@
 
 namespace ikat::stdlib {
 
+/// sum + x, of argument number `number`. In kernels that add parts of k, ptxas takes up to five registers less for
+/// 1 * x than for x.
+template <class Sum>
+static EpilogueStep with_argument(std::size_t number, auto where) {
+    return {
+        .function =
+            [=](const GivenNumber& sum, const EpiloguePlace& at, const EpilogueSource& source) {
+                return GivenNumber::of(value(sum.as<Sum>() + Sum{1} * EpilogueArray<Sum>(source, number)[where(at)]));
+            },
+        .first = number,
+        .count = 1,
+        .is_short = true};
+}
+
+/// activation(sum + bias[at.column]) + residual[at], of sums of type Sum.
+template <class Sum>
+static std::vector<EpilogueStep> layer(Activation activation, bool has_bias, bool has_residual) {
+    std::vector<EpilogueStep> out;
+    if (has_bias) out.push_back(with_argument<Sum>(0, [](const EpiloguePlace& at) { return at.column; }));
+    out.push_back({.function = [activation](const GivenNumber& sum, const EpiloguePlace&, const EpilogueSource&) {
+        return GivenNumber::of(activated<Sum>(activation, sum.as<Sum>()));
+    }});
+    if (has_residual) out.push_back(with_argument<Sum>(has_bias, [](const EpiloguePlace& at) { return at; }));
+    return out;
+}
+
+EpilogueCode TensorKernel::code() const {
+    if (epilogue) return epilogue;
+    const bool is_of_integers = type == ir::Type::I8;
+    const ir::Type sum = is_of_integers ? ir::Type::I32 : ir::Type::F32, of_c = is_of_integers ? sum : type;
+    const EpilogueParameter array{.name = {}, .type = of_c, .is_array = true, .read = sum, .is_aligned = c_is_aligned};
+    std::vector<EpilogueParameter> parameters;
+    if (has_bias) {
+        parameters.push_back(array);
+        parameters.back().name = "bias", parameters.back().is_by_column = true;
+    }
+    if (has_residual) {
+        parameters.push_back(array);
+        parameters.back().name = "residual", parameters.back().is_by_place = true;
+    }
+    const auto steps = is_of_integers ? layer<std::int32_t> : layer<float>;
+    return {sum, std::move(parameters), steps(activation, has_bias, has_residual)};
+}
+
 std::string TensorKernel::name() const {
     const char* const letters[] = {"n", "t"};
     std::string out = "gemm_tensor_core_";

@@ -28,8 +28,7 @@ constexpr ClusterTile cluster_tile(TileSize size, std::size_t element_bytes) {
 
 /// One of the kernels.
 struct TensorKernel {
-    /// Its parameters; behind those with ... come alpha, beta, and, if there are, bias, residual and those of the
-    /// epilogue.
+    /// Its parameters; behind those with ... come alpha, beta, and those of the epilogue, such as bias and residual.
     enum class Step : std::uint8_t {
         Whole,        // A, B, C ...: a block for each tile of each matrix
         Persistent,   // A, B, C ...: any number of blocks, which take tile after tile
@@ -51,6 +50,8 @@ struct TensorKernel {
     bool has_bias = false, has_residual = false;
     EpilogueCode epilogue{};  // a caller's own; then there are none of the above
 
+    /// What becomes of alpha A B + beta C: the caller's own function, or activation(sum + bias) + residual.
+    EpilogueCode code() const;
     /// "gemm_tensor_core_bf16_nt_bias_gelu": n and t are for matrices by rows and by columns.
     std::string name() const;
     /// A new one, not yet captured.

@@ -6,9 +6,8 @@
 #include <array>
 #include <functional>
 
-#include "dsl/kernel/optional.hpp"
 #include "stdlib/gemm/tensor_kernels.hpp"
-#include "stdlib/tile/schedule.hpp"
+#include "stdlib/tile/block_schedule.hpp"
 #include "stdlib/tile/vectors.hpp"
 
 namespace ikat::stdlib {
@@ -20,63 +19,64 @@ using Step = TensorKernel::Step;
 template <class T>
 using Element = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;
 
-/// From sums to elements of C: activation(alpha * sum + beta * C + bias) + residual, or a caller's own function of
-/// alpha * sum + beta * C. Where beta is 0, C is not read.
+/// From sums to elements of C: what the epilogue makes of alpha * sum + beta * C. Where beta is 0, C is not read.
 template <class Out, class Sum>
 struct Finish {
     Leaf<Sum> alpha, beta;
-    Activation activation = Activation::none;
-    Optional<In<Out>> bias;
-    Optional<In<Out, 3>> residual;
-    const BoundEpilogue* own = nullptr;
+    const BoundEpilogue& epilogue;
 
     /// Elements (i, j), (i, j + 1) ... of matrix p of C from as many sums; j is a multiple of their number. If rows are
     /// aligned to 16 bytes, all of them at once, but not at the edge.
     template <std::size_t count>
     void store(const InOut<Out, 3>& c, bool is_aligned, const Word& plane, const Word& row, const Word& column,
                const LaneValues<Sum, LaneShape<count>>& sums) const {
-        const auto p = word(plane), i = word(row), j = word(column), n = value(c.extent(2));
-        const auto wide = value(j / std::uint32_t(count));
-        const auto at_once_or = [&](auto&& at_once, auto&& of_one) {
-            const auto one_by_one = [&] {
-                for (std::uint32_t e = 0; e < count; ++e) of_one(e, value(j + e), value(j + e < n));
-            };
-            if (is_aligned)
-                if_(j + std::uint32_t(count - 1) < n, at_once).else_(one_by_one);
-            else
-                one_by_one();
-        };
+        const EpilogueGroup at{word(plane), word(row), word(column), value(c.extent(2))};
+        const auto wide = value(at.column / std::uint32_t(count));
         Regs<Var<Sum>, count> v(alpha * sums);
-        const auto add = [&](const auto& factor, const auto& x, const auto&... index) {
-            at_once_or([&] { v += factor * cast<Var<Sum>>(x.template vec<int(count)>(index..., wide)); },
-                       [&](std::uint32_t e, const auto& at, const auto& is_there) {
-                           v[e] += factor * cast<Var<Sum>>(x.load_if(is_there, index..., at, Out{}));
-                       });
-        };
-        if_(beta != Sum{}, [&] { add(beta, c, p, i); });
-        if (own) {
-            at_once_or(
-                [&] {
-                    std::vector<Leaf<float>> all;
-                    for (std::size_t e = 0; e < count; ++e) all.push_back(value(cast<f32>(v[e])));
-                    const auto elements = own->elements(p, i, j, all);
-                    Lanes<int(count)> lanes;
-                    for (std::size_t e = 0; e < count; ++e) lanes.set(e, elements[e].recorded());
-                    c.template vec<int(count)>(p, i, wide) = cast<Var<Out>>(lanes);
-                },
-                [&](std::uint32_t e, const auto& at, const auto& is_there) {
-                    if_(is_there,
-                        [&] { c[p, i, at] = cast<Var<Out>>(own->element(p, i, at, value(cast<f32>(v[e])))); });
+        const auto add_c = [&] {
+            at_once_or<count>(
+                at, is_aligned,
+                [&] { v += beta * cast<Var<Sum>>(c.template vec<int(count)>(at.matrix, at.row, wide)); },
+                [&](std::uint32_t e, const auto& j, const auto& is_there) {
+                    v[e] += beta * cast<Var<Sum>>(c.load_if(is_there, at.matrix, at.row, j, Out{}));
                 });
-            return;
-        }
-        if (bias) add(Sum{1}, *bias);
-        for (auto& each : v) each = activated<Sum>(activation, value(each));
-        if (residual) add(Sum{1}, *residual, p, i);
-        at_once_or([&] { c.template vec<int(count)>(p, i, wide) = cast<Var<Out>>(v); },
-                   [&](std::uint32_t e, const auto& at, const auto& is_there) {
-                       c.store_if(is_there, p, i, at, cast<Var<Out>>(v[e]));
-                   });
+        };
+        if_(beta != Sum{}, add_c);
+        const auto put = [&](const auto& results) {
+            at_once_or<count>(
+                at, is_aligned, [&] { c.template vec<int(count)>(at.matrix, at.row, wide) = cast<Var<Out>>(results); },
+                [&](std::uint32_t e, const auto& j, const auto& is_there) {
+                    c.store_if(is_there, at.matrix, at.row, j, cast<Var<Out>>(results[e]));
+                });
+        };
+        const auto rest = [&] {
+            if (epilogue.code().result() == ir::type_of<Sum>) {
+                epilogue.apply<Sum, Sum>(at, {v.begin(), count}, {v.begin(), count});
+                put(v);
+            } else if constexpr (!std::is_same_v<Sum, float>) {
+                Regs<f32, count> results;
+                epilogue.apply<Sum, float>(at, {v.begin(), count}, {results.begin(), count});
+                put(results);
+            }
+        };
+        if (epilogue.code().is_total())
+            rest();
+        else
+            if_(at.column < at.columns, rest);
+    }
+
+private:
+    /// All elements of a group at once, or of_one(number, column, is_there) for each.
+    template <std::size_t count>
+    static void at_once_or(const EpilogueGroup& at, bool is_aligned, auto&& at_once, auto&& of_one) {
+        const auto one_by_one = [&] {
+            for (std::uint32_t e = 0; e < count; ++e)
+                of_one(e, value(at.column + e), value(at.column + e < at.columns));
+        };
+        if (is_aligned)
+            if_(at.column + std::uint32_t(count - 1) < at.columns, at_once).else_(one_by_one);
+        else
+            one_by_one();
     }
 };
 
@@ -87,7 +87,6 @@ using FinishOf = Finish<Element<T>, typename ProductOf<T>::C::element_type>;
 template <class T, class... P>
 KernelHandle with_epilogue(const TensorKernel& is, const std::array<const char*, sizeof...(P)>& names,
                            const std::type_identity_t<std::function<void(const P&..., const FinishOf<T>&)>>& body) {
-    using Out = Element<T>;
     using Sum = typename ProductOf<T>::C::element_type;
     const ClusterTile cluster = cluster_tile(is.tile, sizeof(T));
     const bool is_by_blocks = is.step == Step::Whole || is.step == Step::Persistent || is.step == Step::Stream;
@@ -96,22 +95,37 @@ KernelHandle with_epilogue(const TensorKernel& is, const std::array<const char*,
                                   : is.step == Step::Cluster ? cluster.threads
                                                              : 256;
     const std::uint32_t blocks = is.step == Step::Cluster ? cluster.blocks : 1;
-    ParameterNames<sizeof...(P) + 5> all{};
+    ParameterNames<sizeof...(P) + 3> all{};
     DeclaredName* const next = std::ranges::copy(names, all.names).out;
-    const MoreParameters more = is.epilogue.more();
-    const DeclaredName behind[] = {"alpha", "beta", only_if(is.has_bias, "bias"), only_if(is.has_residual, "residual"),
-                                   more};
+    const EpilogueCode code = is.code();
+    const MoreParameters more = code.more();
+    const DeclaredName behind[] = {"alpha", "beta", more};
     std::ranges::copy(behind, next);
     return kernel(is.name().c_str(), all,
-                  [=](P... given, Var<Sum> alpha, Var<Sum> beta, Optional<In<Out>> bias, Optional<In<Out, 3>> residual,
-                      More rest) {
-                      const BoundEpilogue own(is.epilogue, rest);
-                      body(given..., FinishOf<T>{value(alpha), value(beta), is.activation, bias, residual,
-                                                 is.epilogue ? &own : nullptr});
+                  [=](P... given, Var<Sum> alpha, Var<Sum> beta, More rest) {
+                      const BoundEpilogue epilogue(code, rest);
+                      body(given..., FinishOf<T>{value(alpha), value(beta), epilogue});
                   })
         .launch_bounds(threads, makes_tiles)
         .cluster(blocks)
         .handle();
+}
+
+/// The epilogue of a product: elements of C.
+template <class T>
+void store(const TensorKernel& is, const TileProduct auto& product, const auto& plane, const InOut<Element<T>, 3>& C,
+           const FinishOf<T>& epilogue) {
+    product.template each<16 / sizeof(Element<T>)>([&](const auto& i, const auto& j, const auto& v) {
+        if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, plane, i, j, v); });
+    });
+}
+/// The sums of a product of a part of k to a plane of them, which is as large as C, and aligned to whole vectors.
+template <class Sum>
+void store_sums(const TileProduct auto& product, const auto& plane, const Out<Sum, 3>& to, const auto& m,
+                const auto& n) {
+    product.template each<4>([&](const auto& i, const auto& j, const auto& v) {
+        if_((i < m) & (j < n), [&] { to.template vec<4>(plane, i, j / 4u) = v; });
+    });
 }
 
 /// The kernels of a tile by mma.sync.
@@ -128,13 +142,17 @@ struct ProductKernels {
     }
 
 private:
+    static TileGrid grid_of(const auto& m, const auto& n) { return {tiles_of(m, tile.m), tiles_of(n, tile.n)}; }
     static auto slices_of(const In<T, 3>& A) {
         return tiles_of(value(A.extent(a == MatrixOrder::Rows ? 2 : 1)), 128 / sizeof(T));
     }
-    static void store(const TensorKernel& is, const Product& product, const auto& plane, const InOut<Out, 3>& C,
-                      const auto& epilogue) {
-        product.template each<16 / sizeof(Out)>([&](const auto& i, const auto& j, const auto& v) {
-            if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, plane, i, j, v); });
+    /// f(work, product) for what a schedule has for the block.
+    static void each_product(const TileSchedule auto& schedule, const In<T, 3>& A, const In<T, 3>& B,
+                             const ProductAccess& access, auto&& f) {
+        schedule.each([&](const auto& work) {
+            const Product product(A.plane(work.at.plane), B.plane(work.at.plane), work.at.row * tile.m,
+                                  work.at.column * tile.n, access, work.part);
+            f(work, product);
         });
     }
 
@@ -142,19 +160,14 @@ private:
         return with_epilogue<T, In<T, 3>, In<T, 3>, InOut<Out, 3>>(
             is, {"A", "B", "C"},
             [=](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const auto& epilogue) {
-                const auto down = tiles_of(C.extent(1), tile.m), across = tiles_of(C.extent(2), tile.n);
-                const auto make = [&](const auto& number) {
-                    const auto at = grouped_raster(number, down, across);
-                    const Product product(A.plane(at.plane), B.plane(at.plane), at.row * tile.m, at.column * tile.n,
-                                          is.access);
-                    store(is, product, at.plane, C, epilogue);
+                const TileGrid grid = grid_of(C.extent(1), C.extent(2));
+                const auto finish = [&](const TileWork& work, const Product& product) {
+                    store<T>(is, product, work.at.plane, C, epilogue);
                 };
-                if (is.step == Step::Whole) return make(block_id().x);
-                const auto tiles = value(down * across * C.extent(0));
-                each_tile(tiles, [&](const auto& number) {
-                    make(number);
-                    sync_block();
-                });
+                if (is.step == Step::Whole)
+                    each_product(BlockPerTile(grid), A, B, is.access, finish);
+                else
+                    each_product(PersistentBlocks(grid, C.extent(0)), A, B, is.access, finish);
             });
     }
 
@@ -162,16 +175,11 @@ private:
         return kernel(is.name().c_str(), params("A", "B", "sums", "parts"),
                       [=](In<T, 3> A, In<T, 3> B, Sums sums, u32 parts) {
                           const auto m = sums.extent(1), n = sums.extent(2);
-                          const auto down = tiles_of(m, tile.m), across = tiles_of(n, tile.n);
-                          const auto at = grouped_raster(block_id().x, down, across);
-                          const auto plane = value(at.plane / parts), part = value(at.plane % parts);
-                          const auto slices = slices_of(A);
-                          const PartOfK of_k = part_of_k(slices, part, parts);
-                          const Product product(A.plane(plane), B.plane(plane), at.row * tile.m, at.column * tile.n,
-                                                is.access, of_k);
-                          product.template each<4>([&](const auto& i, const auto& j, const auto& v) {
-                              if_((i < m) & (j < n), [&] { sums.template vec<4>(at.plane, i, j / 4u) = v; });
-                          });
+                          const TileGrid grid = grid_of(m, n);
+                          each_product(SplitBlocks(grid, slices_of(A), parts), A, B, is.access,
+                                       [&](const auto& work, const auto& product) {
+                                           store_sums<Sum>(product, work.sums, sums, m, n);
+                                       });
                       })
             .launch_bounds(tile.threads(), 1)
             .handle();
@@ -183,20 +191,18 @@ private:
             [=](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const Sums& sums, const u32& streamed,
                 const auto& epilogue) {
                 const auto m = value(C.extent(1)), n = value(C.extent(2));
-                const auto down = tiles_of(m, tile.m), across = tiles_of(n, tile.n);
-                const auto tiles = value(down * across * C.extent(0)), slices = slices_of(A);
-                const auto worker = value(block_id().x), workers = value(grid_dim().x);
-                StreamK(streamed, slices, workers).each(worker, tiles, [&](const TileShare& share) {
-                    const auto at = grouped_raster(share.tile, down, across);
-                    const auto row = value(at.row * tile.m), column = value(at.column * tile.n);
-                    const Product product(A.plane(at.plane), B.plane(at.plane), row, column, is.access, share.part);
-                    if_(share.is_whole, [&] { store(is, product, at.plane, C, epilogue); }).else_([&] {
+                const TileGrid grid = grid_of(m, n);
+                const auto tiles = grid.tiles(C.extent(0)), slices = slices_of(A);
+                StreamBlocks(grid, tiles, streamed, slices).each([&](const auto& work) {
+                    const auto plane = work.at.plane;
+                    const auto row = value(work.at.row * tile.m), column = value(work.at.column * tile.n);
+                    const Product product(A.plane(plane), B.plane(plane), row, column, is.access, work.part);
+                    if_(work.is_whole, [&] { store<T>(is, product, plane, C, epilogue); }).else_([&] {
                         product.template each<4>([&](const auto& i, const auto& j, const auto& v) {
                             if_((i < m) & (j < n),
-                                [&] { sums.template vec<4>(share.number, i - row, (j - column) / 4u) = v; });
+                                [&] { sums.template vec<4>(work.sums, i - row, (j - column) / 4u) = v; });
                         });
                     });
-                    sync_block();
                 });
             });
     }
@@ -290,14 +296,9 @@ struct ClusterKernels {
     }
 
 private:
-    /// f(row, column, sums) for groups of the sums of C.
-    template <int count>
-    static void each(const WarpgroupPlace& at, const auto& sums, const auto& scratch, auto&& f) {
-        each_row<count>(sums, scratch.flat().slice((warp_id() - 4u) * warpgroup_scratch),
-                        [&](const auto& i, const auto& j, const auto& v) {
-                            const auto row = value(at.row + i), column = value(at.column + j);
-                            f(row, column, v);
-                        });
+    /// The sums of a warpgroup, which are exchanged by way of a part of `scratch`.
+    static auto scratch_of_warp(const auto& scratch) {
+        return scratch.flat().slice((warp_id() - 4u) * warpgroup_scratch);
     }
 
     static KernelHandle of_tiles(const TensorKernel& is) {
@@ -306,9 +307,7 @@ private:
             [=](const auto& A, const auto& B, const InOut<Out, 3>& C, const u32& k, const auto& epilogue) {
                 const Shared<Sum, 8 * warpgroup_scratch> scratch;
                 Product::run(A, B, C.extent(1), C.extent(2), k, C.extent(0), [&](const auto& at, const auto& sums) {
-                    each<16 / sizeof(Out)>(at, sums, scratch, [&](const auto& i, const auto& j, const auto& v) {
-                        if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, at.plane, i, j, v); });
-                    });
+                    store<T>(is, WarpgroupProduct(at, sums, scratch_of_warp(scratch)), at.plane, C, epilogue);
                 });
             });
     }
@@ -317,12 +316,13 @@ private:
         using Columns = SharedTile<Out, 2, 64, tile.n>;  // of C: rows of each warpgroup
         using MapC = TensorMap<Out, Box<1, 64, 128 / sizeof(Out)>, 128>;
         return kernel(is.name().c_str(), params("A", "B", "C", "m", "n", "k", "planes", "alpha"),
-                      [is](MapA A, MapB B, MapC C, u32 m, u32 n, u32 k, u32 planes, Var<Sum> alpha) {
+                      [code = is.code()](MapA A, MapB B, MapC C, u32 m, u32 n, u32 k, u32 planes, Var<Sum> alpha) {
                           const Columns columns;
+                          More none(nullptr);
+                          const BoundEpilogue epilogue(code, none);
                           Product::run(A, B, m, n, k, planes, [&](const auto& at, const auto& sums) {
-                              store_by_boxes(sums, at, columns, C, [&](const auto& v) {
-                                  return activated<Sum>(is.activation, value(alpha * v));
-                              });
+                              store_by_boxes(sums, at, columns, C,
+                                             [&](const auto& v) { return epilogue.of(value(alpha * v)); });
                           });
                           if_(warpgroup_id() != 0u, [&] { wait_for_boxes(); });
                       })
@@ -340,9 +340,8 @@ private:
                               A, B, m, n, k, planes,
                               [&](const WarpgroupPlace& at, const auto& sums) {
                                   const auto plane = value(at.plane * parts + at.part);
-                                  each<4>(at, sums, scratch, [&](const auto& i, const auto& j, const auto& v) {
-                                      if_((i < m) & (j < n), [&] { to.template vec<4>(plane, i, j / 4u) = v; });
-                                  });
+                                  store_sums<Sum>(WarpgroupProduct(at, sums, scratch_of_warp(scratch)), plane, to, m,
+                                                  n);
                               },
                               value(parts));
                       })

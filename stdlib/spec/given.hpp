@@ -18,6 +18,16 @@ struct GivenNumber {
     std::optional<Leaf<std::uint32_t>> u{};
     std::optional<Leaf<std::int32_t>> i{};
 
+    /// One of type T: float, std::uint32_t or std::int32_t.
+    template <class T>
+    static GivenNumber of(const Leaf<T>& number) {
+        if constexpr (std::is_same_v<T, float>)
+            return {.f = number};
+        else if constexpr (std::is_same_v<T, std::uint32_t>)
+            return {.u = number};
+        else
+            return {.i = number};
+    }
     template <class T>
     const Leaf<T>& as() const {
         if constexpr (std::is_same_v<T, float>)

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "stdlib/tile/matrix_order.hpp"
+#include "stdlib/tile/parts.hpp"
 #include "stdlib/tile/pipeline.hpp"
-#include "stdlib/tile/schedule.hpp"
 #include "stdlib/tile/tile_rows.hpp"
 #include "stdlib/tile/tile_source.hpp"
 #include "stdlib/tile/warp_tiles.hpp"
@@ -36,23 +36,44 @@ struct ProductAccess {
     auto operator<=>(const ProductAccess&) const = default;
 };
 
-/// A tile of C = A B by a block, on tensor cores of any device from sm_80 on. A and B are stored by rows or by columns.
+/// What a BlockProduct has of A and B in shared memory: the tiles A and B, with as many rows or columns of the matrix
+/// as the block needs and 128 bytes of k, and the sources of matrices for these.
 template <class T, TensorTile tile, MatrixOrder order_a, MatrixOrder order_b>
-class BlockProduct {
+struct BlockTiles {
     // Elements of 16 bits are transposed on the way to registers, others on the way to shared memory.
     static constexpr bool turns = sizeof(T) == 2;
     static constexpr Major major_a = order_a == MatrixOrder::Columns && turns ? Major::MN : Major::K;
     static constexpr Major major_b = order_b == MatrixOrder::Rows && turns ? Major::MN : Major::K;
     static constexpr bool transposes_a = order_a == MatrixOrder::Columns && !turns;
     static constexpr bool transposes_b = order_b == MatrixOrder::Rows && !turns;
-    static constexpr std::uint32_t threads = tile.threads();
     template <Major major, std::uint32_t extent>
     using Tile = std::conditional_t<major == Major::K, SharedTile<T, tile.stages, extent, 128 / sizeof(T)>,
                                     SharedTile<T, tile.stages, 128 / sizeof(T), extent>>;
     template <Major major, std::uint32_t extent>
-    using Source = TileSource<Tile<major, extent>, threads, major == Major::K ? Along::Columns : Along::Rows>;
+    using Source = TileSource<Tile<major, extent>, tile.threads(), major == Major::K ? Along::Columns : Along::Rows>;
+    using A = Tile<major_a, tile.m>;
+    using B = Tile<major_b, tile.n>;
+    using SourceA = Source<major_a, tile.m>;
+    using SourceB = Source<major_b, tile.n>;
+};
+
+/// A tile of C = A B by a block, on tensor cores of any device from sm_80 on. A and B are stored by rows or by columns,
+/// or come from sources of your own, for the tiles TileA and TileB: m x k and n x k, or, of 16-bit elements whose order
+/// is not along k, k x m and k x n.
+template <class T, TensorTile tile, MatrixOrder order_a, MatrixOrder order_b,
+          SourceFor<typename BlockTiles<T, tile, order_a, order_b>::A> SourceA_ =
+              typename BlockTiles<T, tile, order_a, order_b>::SourceA,
+          SourceFor<typename BlockTiles<T, tile, order_a, order_b>::B> SourceB_ =
+              typename BlockTiles<T, tile, order_a, order_b>::SourceB>
+class BlockProduct {
+    using Tiles = BlockTiles<T, tile, order_a, order_b>;
+    static constexpr std::uint32_t threads = tile.threads();
 
 public:
+    using TileA = typename Tiles::A;
+    using TileB = typename Tiles::B;
+    using SourceA = SourceA_;
+    using SourceB = SourceB_;
     using Sums = WarpTiles<ProductOf<T>, tile.warp_m, tile.warp_n>;
     using Sum = typename Sums::Sum;
 
@@ -62,20 +83,17 @@ public:
     BlockProduct(const In<T, 2>& A, const In<T, 2>& B, const Word& row, const Word& column, const ProductAccess& access,
                  const std::optional<PartOfK>& part = {}, const Where& where = Where::current())
         : row_(word(row)), column_(word(column)) {
-        require_linear_blocks();
-        require_threads(threads);
-        const Source<major_a, tile.m> from_a(A, row_, {transposes_a ? 0 : access.a, transposes_a}, where);
-        const Source<major_b, tile.n> from_b(B, column_, {transposes_b ? 0 : access.b, transposes_b}, where);
-        const LeftFactor<ProductOf<T>, Tile<major_a, tile.m>, major_a> left(a_, warp_row_);
-        const RightFactor<ProductOf<T>, Tile<major_b, tile.n>, major_b> right(b_, warp_column_);
-        pipeline<tile.stages>(
-            part ? part->count : from_a.count(),
-            [&](const auto& stage, const auto& slice) {
-                const auto number = part ? value(part->first + slice) : slice;
-                from_a.load(a_[stage], number);
-                from_b.load(b_[stage], number);
-            },
-            [&](const auto& stage) { sums_.accumulate(left, right, a_[stage], b_[stage]); });
+        require_block();
+        const SourceA from_a(A, row_, {Tiles::transposes_a ? 0 : access.a, Tiles::transposes_a}, where);
+        const SourceB from_b(B, column_, {Tiles::transposes_b ? 0 : access.b, Tiles::transposes_b}, where);
+        multiply(from_a, from_b, part);
+    }
+    /// The same of any sources: those of A of rows `row` and on, those of B of columns `column` and on.
+    BlockProduct(const SourceA& from_a, const SourceB& from_b, const Word& row, const Word& column,
+                 const std::optional<PartOfK>& part = {})
+        : row_(word(row)), column_(word(column)) {
+        require_block();
+        multiply(from_a, from_b, part);
     }
 
     /// Calls f(i, j, sums) for sums (i, j) to (i, j + count - 1), `count` lanes, of which each thread has some; count
@@ -83,7 +101,7 @@ public:
     template <std::uint32_t count>
     void each(auto&& f) const {
         constexpr std::uint32_t scratch = row_scratch<Sums>;
-        static_assert(threads / 32 * scratch * sizeof(Sum) <= tile.stages * Tile<major_a, tile.m>::stage_bytes,
+        static_assert(threads / 32 * scratch * sizeof(Sum) <= tile.stages * TileA::stage_bytes,
                       "BlockProduct: 16 rows of each warp's sums have room where A was");
         each_row<count>(sums_, a_.bytes().template as<Sum>().slice(warp_id() * scratch),
                         [&](const auto& i, const auto& j, const auto& sums) {
@@ -92,12 +110,29 @@ public:
     }
 
 private:
+    static void require_block() {
+        require_linear_blocks();
+        require_threads(threads);
+    }
+    void multiply(const SourceA& from_a, const SourceB& from_b, const std::optional<PartOfK>& part) {
+        const LeftFactor<ProductOf<T>, TileA, Tiles::major_a> left(a_, warp_row_);
+        const RightFactor<ProductOf<T>, TileB, Tiles::major_b> right(b_, warp_column_);
+        pipeline<tile.stages>(
+            part ? part->count : Leaf<std::uint32_t>(from_a.count()),
+            [&](const auto& stage, const auto& slice) {
+                const auto number = part ? value(part->first + slice) : slice;
+                from_a.load(a_[stage], number);
+                from_b.load(b_[stage], number);
+            },
+            [&](const auto& stage) { sums_.accumulate(left, right, a_[stage], b_[stage]); });
+    }
+
     static constexpr std::uint32_t across = tile.n / tile.warp_n;
     Leaf<std::uint32_t> row_, column_;
     Leaf<std::uint32_t> warp_row_ = value(warp_id() / across * tile.warp_m);
     Leaf<std::uint32_t> warp_column_ = value(warp_id() % across * tile.warp_n);
-    Tile<major_a, tile.m> a_;
-    Tile<major_b, tile.n> b_;
+    TileA a_;
+    TileB b_;
     Sums sums_{Sum{}};
 };
 

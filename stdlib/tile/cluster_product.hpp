@@ -12,6 +12,7 @@
 #pragma once
 #include "dsl/kernel/tensor_map.hpp"
 #include "stdlib/tile/block_product.hpp"
+#include "stdlib/tile/block_schedule.hpp"
 #include "stdlib/tile/ring.hpp"
 #include "stdlib/tile/warp_specialised.hpp"
 #include "stdlib/tile/warpgroup_tiles.hpp"
@@ -59,51 +60,39 @@ public:
     using MapA = Map<major_a, tile.m>;
     using MapB = Map<major_b, tile.n / tile.blocks>;
     using Sums = WarpgroupTiles<W, tile.m / 128>;
+    using Schedule = PersistentClusters<tile.blocks>;
 
     /// For each tile of m x n sums over k, for each of the planes, calls finish(place, sums) by each warpgroup, with
     /// WarpgroupPlace and Sums. The grid is any number of clusters. A and B are maps of planes as they are stored.
     /// With `parts`, at most as many as there are slices, for each tile of each part of k.
     static void run(const MapA& A, const MapB& B, const Word& m, const Word& n, const Word& all_k, const Word& planes,
                     auto&& finish, const std::optional<Leaf<std::uint32_t>>& parts = {}) {
-        ClusterProduct product(m, n, all_k, planes, parts);
-        warp_specialised<2>([&] { product.copy(A, B); }, [&](const auto& group) { product.multiply(group, finish); });
+        run(A, B, Schedule({tiles_of(m, tile.m), tiles_of(n, tile.n)}, tiles_of(all_k, k), planes, parts), finish);
+    }
+    /// The same for the tiles of a schedule, whose Work has the `number` of a part of k, too.
+    template <TileSchedule S>
+    static void run(const MapA& A, const MapB& B, const S& schedule, auto&& finish) {
+        require_linear_blocks();
+        ClusterProduct product;
+        warp_specialised<2>([&] { product.copy(A, B, schedule); },
+                            [&](const auto& group) { product.multiply(group, schedule, finish); });
     }
 
 private:
-    ClusterProduct(const Word& m, const Word& n, const Word& all_k, const Word& planes,
-                   const std::optional<Leaf<std::uint32_t>>& parts)
-        : slices_(tiles_of(all_k, k)),
-          down_(value((tiles_of(m, tile.m) + (tile.blocks - 1)) / tile.blocks)),
-          across_(tiles_of(n, tile.n)),
-          tiles_(parts ? value(down_ * across_ * word(planes) * *parts) : value(down_ * across_ * word(planes))),
-          rank_(value(cluster_rank() % tile.blocks)),
-          parts_(parts) {
-        require_linear_blocks();
-    }
-
-    /// Calls f(plane, row, column, part, slices) for each tile of this block.
-    void each_tile(auto&& f) const {
-        for (auto number : range(block_id().x / tile.blocks, tiles_, grid_dim().x / tile.blocks)) {
-            const auto at = grouped_raster(number, down_, across_);
-            const auto row = value((at.row * tile.blocks + rank_) * tile.m), column = value(at.column * tile.n);
-            if (parts_) {
-                const auto part = value(at.plane % *parts_), plane = value(at.plane / *parts_);
-                f(plane, row, column, part, part_of_k(slices_, part, *parts_));
-            } else {
-                f(at.plane, row, column, value(0u), PartOfK{value(0u), slices_});
-            }
-        }
-    }
+    ClusterProduct() = default;
 
     /// Copies slices of all tiles into the ring.
-    void copy(const MapA& A, const MapB& B) {
+    void copy(const MapA& A, const MapB& B, const auto& schedule) {
         RingPlace<tile.stages> at;
-        each_tile([&](const auto& plane, const auto& row, const auto& column, const auto&, const PartOfK& slices) {
+        schedule.each([&](const auto& work) {
+            const auto row = value(work.at.row * tile.m), column = value(work.at.column * tile.n);
+            const PartOfK& slices = work.part;
             for (auto slice : range(slices.first, slices.first + slices.count))
                 ring_.fill(at, std::uint32_t(Tile<major_a, tile.m>::stage_bytes + Tile<major_b, tile.n>::stage_bytes),
                            [&](const auto& stage, const auto& arrival) {
-                               load<major_a, tile.m, 1>(a_[stage], A, plane, row, slice * k, value(0u), arrival);
-                               load<major_b, tile.n, tile.blocks>(b_[stage], B, plane, column, slice * k, rank_,
+                               load<major_a, tile.m, 1>(a_[stage], A, work.at.plane, row, slice * k, value(0u),
+                                                        arrival);
+                               load<major_b, tile.n, tile.blocks>(b_[stage], B, work.at.plane, column, slice * k, rank_,
                                                                   arrival);
                            });
         });
@@ -133,14 +122,15 @@ private:
 
     /// Multiplies what is in the ring. One group of products is in flight while the next is begun; then the stage of
     /// the one before is free.
-    void multiply(const Leaf<std::uint32_t>& group, auto&& finish) {
+    void multiply(const Leaf<std::uint32_t>& group, const auto& schedule, auto&& finish) {
         const WarpgroupFactor<W, Tile<major_a, tile.m>, major_a> left(a_, group * (tile.m / 2));
         const WarpgroupFactor<W, Tile<major_b, tile.n>, major_b> right(b_, 0u);
         RingPlace<tile.stages> at;
-        each_tile([&](const auto& plane, const auto& row, const auto& column, const auto& part, const PartOfK& slices) {
+        schedule.each([&](const auto& work) {
+            const auto row = value(work.at.row * tile.m), column = value(work.at.column * tile.n);
             Sums sums(typename Sums::Sum{});
             u32 before = 0;
-            for (auto slice : range(slices.count)) {
+            for (auto slice : range(work.part.count)) {
                 ring_.wait(at);
                 const auto stage = at.stage();
                 wgmma_fence();
@@ -153,15 +143,37 @@ private:
             }
             wgmma_wait<0>();
             ring_.free(before);
-            finish(WarpgroupPlace{plane, value(row + group * (tile.m / 2)), column, group, part}, sums);
+            finish(WarpgroupPlace{work.at.plane, value(row + group * (tile.m / 2)), column, group, work.number}, sums);
         });
     }
 
-    Leaf<std::uint32_t> slices_, down_, across_, tiles_, rank_;
-    std::optional<Leaf<std::uint32_t>> parts_;
+    Leaf<std::uint32_t> rank_ = value(cluster_rank() % tile.blocks);
     Tile<major_a, tile.m> a_;
     Tile<major_b, tile.n> b_;
     Ring<tile.stages> ring_{8, tile.blocks};  // freed by the warps of two warpgroups
+};
+
+/// The sums of a warpgroup as a TileProduct: its `scratch`, of warpgroup_scratch sums, is the warp's own.
+template <class Tiles, class Scratch>
+class WarpgroupProduct {
+public:
+    using Sum = typename Tiles::Sum;
+    WarpgroupProduct(const WarpgroupPlace& at, const Tiles& sums, const Scratch& scratch)
+        : at_(at), sums_(sums), scratch_(scratch) {}
+
+    /// Calls f(i, j, sums) for groups of `count` sums, 4 or 8.
+    template <std::uint32_t count>
+    void each(auto&& f) const {
+        each_row<count>(sums_, scratch_, [&](const auto& i, const auto& j, const auto& v) {
+            const auto row = value(at_.row + i), column = value(at_.column + j);
+            f(row, column, v);
+        });
+    }
+
+private:
+    const WarpgroupPlace& at_;
+    const Tiles& sums_;
+    const Scratch& scratch_;
 };
 
 /// The sums of a warpgroup, with f(v) for each, to the tensor that a map is of, by way of a SharedTile with a stage of

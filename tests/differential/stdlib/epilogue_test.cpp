@@ -147,6 +147,89 @@ TEST_CASE("epilogues: elementary functions, in every order of the warps, without
     CHECK(worst < 1e-6);
 }
 
+namespace {
+
+/// Sums of i8 that no f32 has: C = sum + bias[column] + residual[at] in i32, and, of another function,
+/// sum * scale[column] in f32, toward zero.
+void check_integers(const Device& device, const Extents& of, GemmOptions options) {
+    const auto [m, n, k, matrices, gap] = of;
+    INFO("m " << m << ", n " << n << ", k " << k << ", gap " << gap << ", schedule " << int(options.schedule)
+              << ", path " << int(options.path));
+    options.b = Columns;
+    std::vector<std::int8_t> a, b;
+    std::vector<std::int32_t> bias, residual;
+    std::vector<float> scale;
+    for (std::uint32_t i = 0; i < m * k; ++i) a.push_back(std::int8_t(127 - i % 3));
+    for (std::uint32_t i = 0; i < n * k; ++i) b.push_back(std::int8_t(127 - i % 5));
+    for (std::uint32_t j = 0; j < n; ++j) bias.push_back(0x1000001 + int(j)), scale.push_back(-0.5f - float(j % 3));
+    const std::uint32_t pitch = n + gap;
+    for (std::uint32_t i = 0; i < m * pitch; ++i) residual.push_back(int(i * 0x10003));
+    const auto A = device.upload(a, "A"), B = device.upload(b, "B");
+    const auto biases = device.upload(bias), residuals = device.upload(residual);
+    const auto scales = device.upload(scale);
+    auto sums = device.buffer<std::int32_t>(m * pitch, "sums"), scaled = device.buffer<std::int32_t>(m * n, "scaled");
+    gemm_tensor_core(
+        device, A.view(m, k), B.view(n, k), sums.view(m, n).pitched(pitch),
+        epilogue<i32>(
+            "exact", [](auto sum, auto at, auto bias, auto residual) { return sum + bias[at.column] + residual[at]; },
+            biases, residuals.view(m, n).pitched(pitch)),
+        options);
+    gemm_tensor_core(
+        device, A.view(m, k), B.view(n, k), scaled.view(m, n),
+        epilogue<i32>(
+            "scaled", [](auto sum, auto at, auto scale) { return cast<f32>(sum) * scale[at.column]; }, scales),
+        options);
+    const auto got = sums.download(), of_scales = scaled.download();
+    std::size_t wrong = 0, wrong_scaled = 0;
+    for (std::uint32_t i = 0; i < m; ++i)
+        for (std::uint32_t j = 0; j < n; ++j) {
+            std::int32_t sum = 0;
+            for (std::uint32_t l = 0; l < k; ++l) sum += int(a[i * k + l]) * int(b[j * k + l]);
+            const std::uint32_t all =
+                std::uint32_t(sum) + std::uint32_t(bias[j]) + std::uint32_t(residual[i * pitch + j]);
+            wrong += got[i * pitch + j] != std::int32_t(all);
+            wrong_scaled += of_scales[i * n + j] != std::int32_t(float(sum) * scale[j]);
+        }
+    CHECK(wrong == 0);
+    CHECK(wrong_scaled == 0);
+}
+
+}  // namespace
+
+TEST_CASE("epilogues: sums of integers are exact") {
+    const Device device = test::open_device({.target = "sm_80"});
+    const GemmOptions ways[] = {{.tile = TileSize::small},
+                                {.tile = TileSize::small, .schedule = GemmSchedule::persistent},
+                                {.tile = TileSize::small, .schedule = GemmSchedule::split, .parts = 2},
+                                {.tile = TileSize::small, .schedule = GemmSchedule::stream_k}};
+    for (std::size_t way = 0; way < std::size(ways); ++way) {
+        check_integers(device, {65, 72, 1120}, ways[way]);
+        check_integers(device, {9, 13, 1099, 1, 2}, ways[way]);
+    }
+    check_integers(test::open_device({.target = "sm_90a"}), {130, 136, 1120}, {.path = GemmPath::wgmma});
+}
+
+TEST_CASE("epilogues: the function is called for elements of C only") {
+    // What is beyond C could be anything: here the inverse of 0, and rows of a table that are not there.
+    const Device device = test::open_device({.target = "sm_80", .threads = 1, .check = "nan"});
+    for (const std::uint32_t n : {61u, 64u, 68u}) {
+        const std::uint32_t m = 63, k = 40;
+        const auto ones = [&](std::uint32_t count) { return device.upload(std::vector<float>(count, 1)); };
+        const auto A = ones(m * k), B = ones(k * n), divisor = ones(m * n), of_column = ones(n);
+        auto C = device.buffer<float>(m * n, "C");
+        gemm_tensor_core(device, A.view(m, k), B.view(k, n), C.view(m, n),
+                         epilogue(
+                             "divided",
+                             [n](auto sum, auto at, auto divisor, auto of_column) {
+                                 check(at.column < n, "a column of C");
+                                 return 1 / sum / divisor[at] / of_column[at.column];
+                             },
+                             divisor.view(m, n), of_column),
+                         {.tile = TileSize::small});
+        CHECK(C.download() == std::vector<float>(m * n, 1.0f / 40));
+    }
+}
+
 TEST_CASE("epilogues: what a kernel is made by") {
     const auto code = [](const Epilogue& e) { return EpilogueCode(e); };
     const auto by = [](float factor) { return epilogue("by", [factor](auto sum, auto) { return sum * factor; }); };
@@ -194,6 +277,12 @@ TEST_CASE("epilogues: mistakes") {
                Catch::Contains("argument 1 is read in two ways"));
     CHECK_THAT(said(biased(A), {.activation = Activation::relu}),
                Catch::Contains("an epilogue, and an activation, a bias or a residual"));
+    auto halves = device.buffer<half>(64 * 64), to_halves = device.buffer<half>(64 * 64);
+    CHECK_THAT(tests::message_of([&] {
+                   gemm_tensor_core(device, halves.view(64, 64), halves.view(64, 64), to_halves.view(64, 64),
+                                    epilogue<i32>("twice", [](auto sum, auto) { return sum * 2; }));
+               }),
+               Catch::Contains("an epilogue of i32 sums, and A has elements of f16"));
     CHECK_THAT(said(biased(C)), Catch::Contains("C") && Catch::Contains("argument 1 of the epilogue"));
     CHECK_THAT(said(epilogue("unassigned",
                              [](auto sum, auto) {

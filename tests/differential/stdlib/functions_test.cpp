@@ -88,9 +88,9 @@ public:
             const auto said = words.find(std::string(array.name));
             for (std::size_t i = 0; i < count; ++i)
                 append(numbers, array.type,
-                       said != words.end() ? said->second.at(i)
-                       : array.is_written()  ? -77
-                                           : choices[random() % choices.size()]);
+                       said != words.end()  ? said->second.at(i)
+                       : array.is_written() ? -77
+                                            : choices[random() % choices.size()]);
             const Shape pitches = function->pitches(array, shape, settings);
             if (!pitches.empty()) numbers.bytes = spread(numbers.bytes, shape, pitches, ir::info(array.type).bytes);
             buffers.push_back(device.upload(numbers.bytes, array.name));

@@ -173,6 +173,55 @@ TEST_CASE("docs/tiles.md: workers with equally many slices") {
     CHECK(wrong == 0);
 }
 
+struct GatheredRows {                                              // rows[first], rows[first + 1] ... of x
+    const In<half, 2>& x;
+    const In<std::uint32_t>& rows;
+    Leaf<std::uint32_t> first;
+
+    Leaf<std::uint32_t> count() const { return tiles_of(x.extent(1), 64); }
+    template <class Tile>
+    void load(const TileStage<Tile>& to, const Word& slice) const {
+        for (std::uint32_t begin = 0; begin < 64 * 8; begin += 128) {           // 64 rows of eight pieces, 128 threads
+            u32 row = (begin + thread_id().x) / 8, column = thread_id().x % 8 * 8, k = word(slice) * 64 + column;
+            copy_async_if<16>(k < x.extent(1), to[row, column], x[rows[first + row], min(k, x.extent(1) - 8)]);
+        }
+    }
+};
+
+const auto gathered = kernel("gathered", params("A", "rows", "B", "C"),
+                             [](In<half, 2> A, In<std::uint32_t> rows, In<half, 2> B, Out<float, 2> C) {
+    using Product = BlockProduct<half, square, MatrixOrder::Rows, MatrixOrder::Columns, GatheredRows>;
+    const TileGrid grid{tiles_of(C.extent(0), 64), tiles_of(C.extent(1), 64)};
+    PersistentBlocks(grid, 1).each([&](const auto& work) {
+        const auto row = value(work.at.row * 64), column = value(work.at.column * 64);
+        const Product product({A, rows, row}, Product::SourceB(B, column, {.bytes = 16}), row, column, work.part);
+        product.each<4>([&](const auto& i, const auto& j, const auto& v) { C.vec<4>(i, j / 4) = v; });
+    });
+}).launch_bounds(128);
+
+TEST_CASE("docs/tiles.md: a source of one's own") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t m = 64, n = 128, k = 72, stored = 20;
+    std::vector<half> a(stored * k), b(n * k);
+    std::vector<std::uint32_t> rows(m);
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = half(float(i % 7) - 3);
+    for (std::size_t i = 0; i < b.size(); ++i) b[i] = half(float(i % 5) - 2);
+    for (std::size_t i = 0; i < m; ++i) rows[i] = std::uint32_t(i * 7 % stored);
+    const auto A = device.upload(a, "A"), B = device.upload(b, "B");
+    const auto numbers = device.upload(rows, "rows");
+    auto C = device.buffer<float>(m * n, "C");
+    device.launch(gathered, Grid{{2}, {128}}, A.view(stored, k), numbers, B.view(n, k), C.view(m, n));
+    const auto got = C.download();
+    std::size_t wrong = 0;
+    for (std::uint32_t i = 0; i < m; ++i)
+        for (std::uint32_t j = 0; j < n; ++j) {
+            float sum = 0;
+            for (std::uint32_t e = 0; e < k; ++e) sum += float(a[rows[i] * k + e]) * float(b[j * k + e]);
+            wrong += got[i * n + j] != sum;
+        }
+    CHECK(wrong == 0);
+}
+
 TEST_CASE("docs/tiles.md: gemm_tensor_core") {
     const Device device = Device::open({.device = "emulator"});
     const Stream stream = device.stream();
@@ -192,6 +241,15 @@ TEST_CASE("docs/tiles.md: gemm_tensor_core") {
                               [](auto sum, auto at, auto bias, auto gate) { return silu(sum + bias[at.column]) * gate[at]; },
                               bias, gate.view(m, n)));
     CHECK(std::abs(float(C.download()[7])) < 1e-6f);
+    {
+        const auto A = device.upload(std::vector<std::int8_t>(m * k, 3), "A");
+        const auto B = device.upload(std::vector<std::int8_t>(n * k, 2), "B");
+        const auto bias = device.upload(std::vector<std::int32_t>(n, 32), "bias");
+        auto C = device.buffer<std::int32_t>(m * n, "C");
+        gemm_tensor_core(device, A.view(m, k), B.view(k, n), C.view(m, n),                   // C = (A B + bias) / 16
+                         epilogue<i32>("shifted", [](auto sum, auto at, auto bias) { return (sum + bias[at.column]) >> 4; }, bias));
+        CHECK(C.download()[7] == (128 * 6 + 32) / 16);
+    }
     const GemmOptions halves{.parts = 2};
     const auto bytes = gemm_workspace(stream, A.view(m, k), B.view(k, n), C.view(m, n), halves);
     auto workspace = device.buffer<std::uint8_t>(bytes);
