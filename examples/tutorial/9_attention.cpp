@@ -8,7 +8,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <vector>
 
 using namespace ikat;
@@ -56,12 +55,8 @@ const auto causal_attention =
                        Scores scores(0.0f);
                        scores.accumulate(queries, keys, k[stage]);
                        if_(key == first, [&] {  // the last tile: the others are seen by all queries
-                           for (std::uint32_t r = 0; r < 2; ++r) {
-                               u32 query = my_row + lane_id() / 4 + 8 * r, column = lane_id() % 4 * 2;
-                               OnlineSoftmax<rows>::each_of_row(scores, r, [&](auto& score, std::uint32_t c) {
-                                   score = select(column + c <= query, score, -std::numeric_limits<float>::infinity());
-                               });
-                           }
+                           mask(scores,
+                                [&](const auto& query, const auto& column) { return column <= my_row + query; });
                        });
                        softmax.take(scores, float(std::log2(std::exp(1.0)) / std::sqrt(double(dim))), sums);
                        sums.accumulate(RegisterFactor<M, rows, extent>(scores), values, v[stage]);

@@ -256,11 +256,9 @@ constexpr Recipe conv2d_recipe{
     .extents = add_extents,
     .run = run_convolution,
     .document =
-        "x is batch x channels x height x width, w is filters x (channels / groups) x kernel_h x kernel_w, y\n"
-        "is batch x filters x out_h x out_w, row-major, with fewer than 2^32 elements each. Outside the image\n"
-        "x is 0, for pad_h lines and pad_w columns on each side. out_h = (height + 2 pad_h - dilation_h\n"
-        "(kernel_h - 1) - 1) / stride_h + 1, out_w likewise. groups divides channels and filters. A thread\n"
-        "per element, summed in f32 and rounded once.",
+        "Row-major, with fewer than 2^32 elements each; w has channels / groups. Outside the image x is 0, for\n"
+        "pad_h lines and pad_w columns on each side. out_h = (height + 2 pad_h - dilation_h (kernel_h - 1) - 1)\n"
+        "/ stride_h + 1. A thread per element, summed in f32 and rounded once.",
     .sizes = {{"x", "batch channels height width"},
               {"w", "channels /groups filters kernel_h kernel_w"},
               {"y", "batch filters out_h out_w"}},

@@ -13,7 +13,7 @@
 #include "dsl/kernel/tensor_map.hpp"
 #include "stdlib/tile/block_product.hpp"
 #include "stdlib/tile/block_schedule.hpp"
-#include "stdlib/tile/ring.hpp"
+#include "stdlib/tile/ring_pipeline.hpp"
 #include "stdlib/tile/warp_specialised.hpp"
 #include "stdlib/tile/warpgroup_tiles.hpp"
 
@@ -129,20 +129,8 @@ private:
         schedule.each([&](const auto& work) {
             const auto row = value(work.at.row * tile.m), column = value(work.at.column * tile.n);
             Sums sums(typename Sums::Sum{});
-            u32 before = 0;
-            for (auto slice : range(work.part.count)) {
-                ring_.wait(at);
-                const auto stage = at.stage();
-                wgmma_fence();
-                sums.begin(left, right, a_[stage], b_[stage]);
-                wgmma_commit();
-                wgmma_wait<1>();
-                if_(slice != 0u, [&] { ring_.free(before); });
-                before = stage;
-                at.next();
-            }
-            wgmma_wait<0>();
-            ring_.free(before);
+            pipeline_products(ring_, at, work.part.count,
+                              [&](const auto& stage, const auto&) { sums.begin(left, right, a_[stage], b_[stage]); });
             finish(WarpgroupPlace{work.at.plane, value(row + group * (tile.m / 2)), column, group, work.number}, sums);
         });
     }

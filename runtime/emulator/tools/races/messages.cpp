@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "codegen/ptx/text/words.hpp"
 #include "runtime/emulator/core/checks/wording.hpp"
 #include "runtime/emulator/machine/messages.hpp"
 #include "runtime/emulator/tools/races/races.hpp"
@@ -36,8 +37,8 @@ bool have_barrier_between(const LaunchState& state, std::uint32_t a, std::uint32
     for (std::uint32_t op = std::min(a, b) + 1; op < std::max(a, b); ++op) {
         const ptx::Instruction* const each = instruction_of(state, op);
         const bool is_barrier = each && (each->opcode == ptx::Opcode::Bar || each->opcode == ptx::Opcode::Barrier);
-        if (is_barrier && text_of(state.module, *each).find(".sync") != std::string::npos &&
-            text_of(state.module, *each).find(".warp") == std::string::npos)
+        if (is_barrier && ptx::has(state.module, *each, ptx::Modifier::Sync) &&
+            !ptx::has(state.module, *each, ptx::Modifier::Warp))
             return true;
     }
     return false;
