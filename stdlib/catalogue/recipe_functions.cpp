@@ -34,7 +34,7 @@ void run_recipe(const Recipe& recipe, const Queue& queue, std::span<const Mutabl
                 const FunctionSettings& settings) {
     if (recipe.run) return recipe.run(queue, arrays, settings);
     std::vector<FunctionOperand> numbers;
-    for (const FunctionSetting& each : recipe.all_settings()) numbers.emplace_back(settings.required(each.name));
+    for (const FunctionSetting& each : recipe.settings.all()) numbers.emplace_back(settings.required(each.name));
     run_rows({queue, recipe, {arrays.begin(), arrays.end()}}, numbers);
 }
 
@@ -67,7 +67,7 @@ private:
                             .form = name,
                             .summary = recipe.variants().back().summary,
                             .document = "TYPE is f32, f16 or bf16, the same in all arrays that have it.",
-                            .settings = recipe.all_settings(),
+                            .settings = recipe.settings.all(),
                             .sizes = {}});
         NamedFunction out{.name = std::string(name), .family = &families.back()};
         out.formula = recipe.variants().size() == 1 ? std::string(families.back().summary) : list_of_kernels(recipe);

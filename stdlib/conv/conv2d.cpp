@@ -205,6 +205,13 @@ static void check_convolution(const Call& a) {
                "they follow from the image, the kernel, stride, padding and dilation");
 }
 
+static constexpr SettingList settings_of_options{{"stride_h", "1 if it is not set"},
+                                                 {"stride_w", "1 if it is not set"},
+                                                 {"pad_h", "lines of zeros on each side; none if it is not set"},
+                                                 {"pad_w", "columns of zeros on each side; none if it is not set"},
+                                                 {"dilation_h", "1 if it is not set"},
+                                                 {"dilation_w", "1 if it is not set"},
+                                                 {"groups", "of the channels; 1 if it is not set"}};
 static ConvolutionOptions options_of(const FunctionSettings& settings) {
     const auto count = [&](std::string_view name, std::uint32_t otherwise) {
         return settings.count(name).value_or(otherwise);
@@ -246,13 +253,7 @@ constexpr Recipe conv2d_recipe{
     .operands = {{"x", "batch channels height width"},
                  {"w", "filters depth kernel_h kernel_w"},
                  {"y", "batch filters out_h out_w", Access::Out, ir::Type::Void, false, true}},
-    .settings = {{"stride_h", "1 if it is not set"},
-                 {"stride_w", "1 if it is not set"},
-                 {"pad_h", "lines of zeros on each side; none if it is not set"},
-                 {"pad_w", "columns of zeros on each side; none if it is not set"},
-                 {"dilation_h", "1 if it is not set"},
-                 {"dilation_w", "1 if it is not set"},
-                 {"groups", "of the channels; 1 if it is not set"}},
+    .settings = settings_of_options,
     .extents = add_extents,
     .run = run_convolution,
     .document =

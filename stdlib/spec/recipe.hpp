@@ -126,6 +126,21 @@ struct Variant {
 struct FunctionSetting {
     std::string_view name{}, meaning{};
 };
+/// Those of a function, at most seven.
+class SettingList {
+public:
+    constexpr SettingList() = default;
+    /// Those without a name are left out.
+    constexpr SettingList(std::initializer_list<FunctionSetting> list) {
+        for (const FunctionSetting& each : list)
+            if (!each.name.empty()) list_[count_++] = each;
+    }
+    constexpr std::span<const FunctionSetting> all() const { return {list_.data(), count_}; }
+
+private:
+    std::array<FunctionSetting, 7> list_{};
+    std::size_t count_ = 0;
+};
 
 /// A family of kernels, and the function that launches one of them.
 struct Recipe {
@@ -135,7 +150,7 @@ struct Recipe {
     /// The arrays that the function takes, in its order.
     Operands operands{};
     /// What the function takes beside its arrays, in its order.
-    FunctionSetting settings[7]{};
+    SettingList settings{};
     /// Adds the extents of outputs that are computed from others; 0 for what does not fit.
     void (*extents)(NamedExtents& extents, const FunctionSettings& settings) = nullptr;
     /// The function, for tools: with the arrays of `operands`, and its settings. Null: run_rows with these numbers.
@@ -167,11 +182,6 @@ struct Recipe {
         std::size_t count = 0;
         while (count < std::size(kernels) && kernels[count].grid) ++count;
         return {kernels, count};
-    }
-    constexpr std::span<const FunctionSetting> all_settings() const {
-        std::size_t count = 0;
-        while (count < std::size(settings) && !settings[count].name.empty()) ++count;
-        return {settings, count};
     }
     /// The first kernel for that many columns.
     const Variant& kernel_for(std::uint32_t columns) const;
