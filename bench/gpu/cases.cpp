@@ -21,7 +21,7 @@ namespace ikat::bench {
 const std::string_view forms =
     R"(  gemm_tensor_core TYPE PATH ORDERS M N K [tile TILE] [schedule SCHEDULE] [parts PARTS]
                                             TYPE: f16 bf16 tf32 i8; PATH: chosen mma_sync wgmma; ORDERS: nn nt tn tt;
-                                            TILE: small medium large; SCHEDULE: block_per_tile persistent split stream_k
+                                            TILE: small medium large; SCHEDULE: block_per_tile persistent split_k stream_k
   gemm M N K
   gemv TYPE ROWS COLUMNS                    TYPE: f32 f16 bf16
   flash_attention TYPE PATH MASK HEAD_DIM SEQUENCES HEADS KV_HEADS QUERIES KEYS
@@ -100,7 +100,7 @@ void read_tiles(Words& words, stdlib::GemmOptions& options) {
             case 0: options.tile = stdlib::TileSize(1 + words.one_of("the tile", {"small", "medium", "large"})); break;
             case 1:
                 options.schedule = stdlib::GemmSchedule(
-                    1 + words.one_of("the schedule", {"block_per_tile", "persistent", "split", "stream_k"}));
+                    1 + words.one_of("the schedule", {"block_per_tile", "persistent", "split_k", "stream_k"}));
                 break;
             default: options.parts = words.number("parts");
         }

@@ -237,7 +237,7 @@ std::vector<Diagnostic> divergent_operations(const Function& fn, const Dominator
                 {.where = fn[inst].where,
                  .message = "@" + fn.name + ", ^" + std::to_string(index(block)) + ": only some threads of a " +
                             std::string(extent_names[std::size_t(needed(inst))]) + " can come to " + print(fn, inst),
-                 .hint = "it is for all of them: it stands where all come, or behind a branch that they take "
+                 .hint = "it is for all of them: put it where all threads come, or after a branch that they take "
                          "together",
                  .notes = {{fn[cause].terminator.where, "they part in ^" + std::to_string(index(cause)) + ": " +
                                                             print(fn, fn[cause].terminator)}}});

@@ -97,7 +97,7 @@ private:
         if (begun == now_->begun.end() || now_->waited) return;
         diagnostics_.push_back({.where = node.where,
                                 .message = "copy_wait<N>() waits for groups of copies, and none has been committed",
-                                .hint = "call copy_commit() behind the copies of a group, or wait for all copies with "
+                                .hint = "call copy_commit() after the copies of a group, or wait for all copies with "
                                         "copy_wait()",
                                 .notes = {{kernel_[*begun].where, "a copy begins here"}}});
     }

@@ -111,7 +111,7 @@ public:
     /// Behind everything are the zeros that fill a word.
     void finish() const {
         if (left_.size() >= sizeof(std::uint64_t) || left_.find_first_not_of('\0') != left_.npos)
-            throw Malformed{"there is something behind its end"};
+            throw Malformed{"there is something after its end"};
     }
 
 private:
@@ -128,7 +128,7 @@ private:
             if (byte < 0x80) break;
         }
         number = T(out);
-        if (number != out) throw Malformed{fmt::format("it has {} where a smaller number stands", out)};
+        if (number != out) throw Malformed{fmt::format("it has {} where a smaller number is expected", out)};
     }
     void read(std::string& text) {
         std::uint64_t size = 0;
@@ -250,7 +250,7 @@ std::string bytes_of(std::string_view body) {
             const auto [end, error] =
                 std::from_chars(digits, rest.data() + rest.size(), word, is_hexadecimal ? 16 : 10);
             if (error != std::errc{})
-                throw Malformed{fmt::format("it has '{}' where a word stands", rest.substr(0, 8))};
+                throw Malformed{fmt::format("it has '{}' where a word is expected", rest.substr(0, 8))};
             for (unsigned i = 0; i < sizeof word; ++i) out += char(word >> 8 * i);
             at += std::size_t(end - rest.data());
         }

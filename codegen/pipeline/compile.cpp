@@ -132,7 +132,7 @@ Compiled compile(ir::Module module, const CompileOptions& options) {
     const auto kernels = std::ranges::count_if(module.functions, &ir::Function::is_entry);
     if (kernels != 1) throw Error("a module has one kernel, not " + std::to_string(kernels), "compile each by itself");
     if (!module.functions.back().is_entry)
-        throw Error("@" + module.functions.back().name + " stands behind the kernel", "functions come before it");
+        throw Error("@" + module.functions.back().name + " comes after the kernel", "functions come before it");
     Compiled out;
     out.info = info_of(module.functions.back());
     Work work{.module = std::move(module)};

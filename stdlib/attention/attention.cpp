@@ -146,8 +146,8 @@ void Attention::check_sizes() const {
 void Attention::check_numbers() const {
     SizeCheck{"flash_attention", where_}.enumerator("path", std::size_t(options_.path), 3);
     AttentionCall::check_numbers(options_.scale, options_.soft_cap);
-    if (options_.causal && options_.behind && *options_.behind > 0)
-        fail(fmt::format("causal, and a window to {} keys behind", *options_.behind), "causal is a window to 0 behind");
+    if (options_.causal && options_.window_right && *options_.window_right > 0)
+        fail(fmt::format("causal, and a window_right of {}", *options_.window_right), "causal is a window_right of 0");
 }
 
 std::string Attention::problem_of_wgmma() const {
@@ -185,8 +185,8 @@ void Attention::choose_path() {
 template <class Kernel>
 Kernel Attention::of_options() const {
     Kernel out{.type = Q_.type, .head_dim = std::uint32_t(head_dim())};
-    out.has_before = options_.before.has_value();
-    out.has_behind = options_.causal || options_.behind;
+    out.has_before = options_.window_left.has_value();
+    out.has_behind = options_.causal || options_.window_right;
     out.has_cap = numbers_.has_cap, out.has_wide_cap = numbers_.has_wide_cap;
     out.has_bias = options_.bias.has_value();
     out.has_offsets = options_.query_offsets.has_value();
@@ -226,8 +226,8 @@ void Attention::add_scoring(Arguments& to) const {
     const auto limit = [](std::int64_t n) { return std::int32_t(std::clamp<std::int64_t>(n, -(1 << 29), 1 << 29)); };
     const std::int64_t shift = options_.query_offsets ? 0 : std::int64_t(keys()) - std::int64_t(queries());
     to.add_numbers(std::uint32_t(heads() / kv_heads()), numbers_.factor, numbers_.cap,
-                   limit(shift - (options_.before ? std::int64_t(*options_.before) : 1 << 30)),
-                   limit(shift + (options_.causal ? 0 : std::int64_t(options_.behind.value_or(0)))),
+                   limit(shift - (options_.window_left ? std::int64_t(*options_.window_left) : 1 << 30)),
+                   limit(shift + (options_.causal ? 0 : std::int64_t(options_.window_right.value_or(0)))),
                    std::uint32_t(options_.query_offsets ? sequences_by_offsets() : 0));
     if (options_.bias) to.add_view(*bias_, 4);
     if (options_.query_offsets) to.add_array(*options_.query_offsets), to.add_array(*options_.key_offsets);

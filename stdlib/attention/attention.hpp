@@ -32,10 +32,10 @@ enum class AttentionPath : std::uint8_t { chosen, mma_sync, wgmma };
 
 /// What attention sees and adds, and how it is computed: what is not said is chosen.
 struct AttentionOptions {
-    /// The last query belongs to the last key: query i is at key p = i + keys - queries, and, causal, sees none behind
-    /// it. A window: it sees keys p - before to p + behind.
+    /// The last query belongs to the last key: query i is at key p = i + keys - queries, and, causal, sees none after
+    /// it. A window: it sees keys p - window_left to p + window_right.
     bool causal = false;
-    std::optional<std::uint32_t> before{}, behind{};
+    std::optional<std::uint32_t> window_left{}, window_right{};
     /// What scores are multiplied with, a positive number; 1 / sqrt(head_dim) if it is not given.
     std::optional<float> scale{};
     /// Scores become soft_cap * tanh(score / soft_cap), of caps up to 64 within 2^-21 soft_cap, of others within 2^-19
@@ -51,12 +51,12 @@ struct AttentionOptions {
     /// Where the logarithm of the sum of exp(score) of each query goes: queries, heads of them or sequences of heads,
     /// of float; -infinity where it sees no keys.
     std::optional<MutableTensorView> log_sum{};
-    /// Sequences of different lengths, one behind the other: Q, K, V and O are (heads, rows, elements) of all of them,
+    /// Sequences of different lengths, one after the other: Q, K, V and O are (heads, rows, elements) of all of them,
     /// log_sum is (heads, rows). Sequence s has the queries of rows query_offsets[s] to query_offsets[s + 1] - 1, and
     /// likewise keys: std::uint32_t, one more than there are sequences, in ascending order up to the number of rows at
     /// most, which is not checked: what they give beyond Q, K and V is an access out of bounds, which the emulator
     /// reports. Both or neither. The bias is (1, heads, rows, columns) then: a row for each query, whose elements are
-    /// for the keys of its sequence; keys behind the last column have none. O has the bits of calls for each sequence,
+    /// for the keys of its sequence; keys after the last column have none. O has the bits of calls for each sequence,
     /// by the same path with as many queries of a block.
     std::optional<TensorView> query_offsets{}, key_offsets{};
     /// wgmma needs a device that is opened for sm_90a, elements of 16 bits, rows of Q, K, V and O that begin at
@@ -71,7 +71,7 @@ struct AttentionOptions {
 /// O = softmax(scale * Q K^T) V for each head of each sequence. Q, K, V and O are views of sequences of heads of rows,
 /// heads of rows, or rows; sequences, heads and rows may be any number of elements apart. A row has 64, 80, 96, 128 or
 /// 256 elements. Q and O have the same extents, K and V, too; Q has as many heads as they, or a multiple: then several
-/// heads, one behind the other, share one of K and V. Numbers of queries and keys, also 0, are free. O is 0 where a
+/// heads, one after the other, share one of K and V. Numbers of queries and keys, also 0, are free. O is 0 where a
 /// query sees no keys.
 ///
 /// What K has where a query does not see a key does not matter. V is multiplied with 0 there, which makes NaN of NaN

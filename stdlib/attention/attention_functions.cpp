@@ -14,8 +14,8 @@ constexpr std::string_view attention_paths[] = {"chosen", "mma_sync", "wgmma"};
 constexpr NamedFunction::Setting attention_settings[] = {
     {"scale", "of scores, a positive number; 1 / sqrt(head_dim) if it is not set"},
     {"soft_cap", "scores become soft_cap tanh(score / soft_cap); none if it is not set, 0 or inf"},
-    {"before", "how many keys before its own a query sees; all if it is not set"},
-    {"behind", "... and behind its own; all if it is not set"},
+    {"window_left", "how many keys before its own a query sees; all if it is not set"},
+    {"window_right", "... and after its own; all if it is not set"},
     {"path", "mma_sync, or wgmma, for sm_90a; chosen if it is not set"},
     {"queries_of_block", "64, 128, or by wgmma 192; chosen if it is not set"},
 };
@@ -30,9 +30,9 @@ constexpr NamedFunction::Family attention_family{
     .document =
         "TYPE is f16, bf16, or f32, without tensor cores. A head has 64, 80, 96, 128 or 256 elements. Several\n"
         "heads of Q may share one of K and V: kv_heads divides heads. _heads_in_rows: those of a query, or a key,\n"
-        "follow each other in a row. The last query belongs to the last key; _causal, a query sees no key behind\n"
+        "follow each other in a row. The last query belongs to the last key; _causal, a query sees no key after\n"
         "its own. _bias is added to scores; one sequence or head of it is for all. _offsets: sequences of\n"
-        "different lengths, one behind the other; where each begins among the queries and keys, and where the last\n"
+        "different lengths, one after the other; where each begins among the queries and keys, and where the last\n"
         "ends; a bias then has a row for each query, for the keys of its sequence. _log_sum is the logarithm of the "
         "sum of exp(score) of each query, in f32.",
     .settings = attention_settings,
@@ -51,8 +51,9 @@ struct AttentionName {
 
 void run_attention(const AttentionName& is, const Queue& queue, std::span<const MutableTensorView> arrays,
                    const FunctionSettings& settings) {
-    AttentionOptions options{
-        .causal = is.is_causal, .before = settings.count("before"), .behind = settings.count("behind")};
+    AttentionOptions options{.causal = is.is_causal,
+                             .window_left = settings.count("window_left"),
+                             .window_right = settings.count("window_right")};
     options.scale = settings.number("scale");
     options.soft_cap = settings.number("soft_cap").value_or(0);
     options.path = AttentionPath(settings.one_of("path", attention_paths));

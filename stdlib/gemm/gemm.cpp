@@ -72,7 +72,7 @@ constexpr Recipe gemm_recipe{
     .document =
         "A is m x k, B is k x n, C is m x n, row-major, with fewer than 2^32 elements each. Any sizes; k = 0\n"
         "gives zeros. Blocks of 256 threads cover tiles of C: of gemm_tiled 64 x 64 each, and the grid is\n"
-        "n / 64 by m / 64, rounded up, beyond 65535 in y it goes on in z; of gemm_tiled_large 128 x 128,\n"
+        "n / 64 by m / 64, rounded up, beyond 65535 in y it continues in z; of gemm_tiled_large 128 x 128,\n"
         "and the grid is their number. Both give the same bits.",
     .sizes = {{"A", "m k"}, {"B", "k n"}, {"C", "m n"}},
     .reference = reference::gemm,

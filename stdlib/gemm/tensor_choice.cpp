@@ -46,9 +46,9 @@ void GemmCall::choose() {
     const bool is_wide = ir::info(A_.type).bytes == 2 && cluster_tiles(TileSize::large) >= busy * 3 / 8;
     if (options_.path == GemmPath::wgmma && !problem.empty())
         fail("wgmma: " + problem, "GemmPath::mma_sync multiplies any matrices on any device from sm_80 on");
-    if (options_.parts > 1 && options_.schedule != GemmSchedule::chosen && options_.schedule != GemmSchedule::split)
+    if (options_.parts > 1 && options_.schedule != GemmSchedule::chosen && options_.schedule != GemmSchedule::split_k)
         fail(fmt::format("{} parts, and a schedule that does not divide k into parts", options_.parts),
-             "parts are of GemmSchedule::split");
+             "parts are of GemmSchedule::split_k");
     const bool is_by_wgmma =
         options_.path == GemmPath::wgmma ||
         (options_.path == GemmPath::chosen && problem.empty() && n() >= 128 && (m() > 128 || (m() > 64 && is_wide)));
@@ -93,7 +93,7 @@ void GemmCall::choose_schedule() {
     const runtime::DeviceProperties& device = queue_.device().properties();
     const std::uint64_t all = tiles(kernel_.tile), busy = std::max(device.multiprocessors, 1u);
     GemmSchedule schedule = options_.schedule;
-    if (schedule == chosen || schedule == split) choose_parts(all, busy);
+    if (schedule == chosen || schedule == split_k) choose_parts(all, busy);
     if (schedule == chosen && options_.parts == 0 && is_stream_better(all, busy)) schedule = stream_k;
     if (schedule != persistent && schedule != stream_k) return;
 
@@ -129,7 +129,7 @@ std::string GemmCall::problem_of_wgmma() const {
     if (options_.tile == TileSize::small || (options_.tile == TileSize::large && !is_wide))
         return "there is no tile of this size";
     if (options_.schedule == GemmSchedule::block_per_tile || options_.schedule == GemmSchedule::stream_k)
-        return "clusters of blocks take tile after tile: GemmSchedule::persistent, or split";
+        return "clusters of blocks take tile after tile: GemmSchedule::persistent, or split_k";
     return {};
 }
 

@@ -25,7 +25,7 @@ enum class GemmSchedule : std::uint8_t {
     chosen,
     block_per_tile,  // by mma.sync
     persistent,      // as many blocks as the device runs at once take tile after tile
-    split,           // k is divided into parts, whose sums are added by a second kernel
+    split_k,         // k is divided into parts, whose sums are added by a second kernel
     stream_k,  // by mma.sync: as many blocks as the device runs at once have equally many slices of k of the tiles
                // that do not fill it; the sums of a tile are added by a second kernel, in the order of k
 };
@@ -45,7 +45,7 @@ struct GemmOptions {
     TileSize tile = TileSize::chosen;
     GemmSchedule schedule = GemmSchedule::chosen;
     /// Into how many parts k is divided, whose sums are added by a second kernel, always in the same order. 0: as many
-    /// as the device needs to be busy. More than 1 asks for GemmSchedule::split.
+    /// as the device needs to be busy. More than 1 asks for GemmSchedule::split_k.
     std::uint32_t parts = 0;
     /// Where k is divided: gemm_workspace() bytes. Without it, a function called with a device allocates its own.
     WorkspaceSlice workspace{};

@@ -13,7 +13,7 @@ namespace {
 using Family = NamedFunction::Family;
 
 constexpr std::string_view paths[] = {"chosen", "mma_sync", "wgmma"};
-constexpr std::string_view schedules[] = {"chosen", "block_per_tile", "persistent", "split", "stream_k"};
+constexpr std::string_view schedules[] = {"chosen", "block_per_tile", "persistent", "split_k", "stream_k"};
 constexpr std::string_view tiles[] = {"chosen", "small", "medium", "large"};
 
 constexpr NamedFunction::Setting gemm_settings[] = {
@@ -21,7 +21,7 @@ constexpr NamedFunction::Setting gemm_settings[] = {
     {"beta", "a number, 0 if it is not set: then C is not read"},
     {"path", "mma_sync, or wgmma, for sm_90a; chosen if it is not set"},
     {"tile", "of a block: small, medium or large; chosen if it is not set"},
-    {"schedule", "of tiles: block_per_tile, persistent, split or stream_k; chosen if it is not set"},
+    {"schedule", "of tiles: block_per_tile, persistent, split_k or stream_k; chosen if it is not set"},
     {"parts", "into how many parts k is divided; chosen if it is not set"},
 };
 constexpr NamedFunction::Size gemm_sizes[] = {{"m", 4096}, {"n", 4096}, {"k", 4096}, {"planes", 0}};

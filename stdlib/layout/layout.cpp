@@ -233,7 +233,7 @@ TensorView rows_of(const Queue& queue, std::string_view name, const TensorView& 
         if (view.extents[d - 1] != 1 && view.strides[d - 1] != out.extents[d])
             throw Error(Diagnostic{.where = queue.where(),
                                    .message = fmt::format("kv_scatter: the elements of a row of '{}' have gaps", name),
-                                   .hint = "what is behind the first dimension follows each other"});
+                                   .hint = "all dimensions but the first are without gaps"});
         out.extents[d - 1] *= out.extents[d];
         out.strides[d - 1] = 1;
         out.rank = d;

@@ -53,7 +53,7 @@ GivenArgument given_argument(const A& given) {
     if constexpr (std::is_same_v<A, float> || std::is_same_v<A, std::uint32_t> || std::is_same_v<A, std::int32_t>)
         return {.type = ir::type_of<A>, .bits = std::bit_cast<std::uint32_t>(given)};
     else if constexpr (std::is_arithmetic_v<A>) {
-        static_assert(!std::is_arithmetic_v<A>, "numbers behind the function are float, std::uint32_t or std::int32_t");
+        static_assert(!std::is_arithmetic_v<A>, "numbers after the function are float, std::uint32_t or std::int32_t");
         return {};
     } else {
         const runtime::TensorView array(given);

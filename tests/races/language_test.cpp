@@ -146,7 +146,7 @@ TEST_CASE("races in kernels of the language") {
              sync_block();
              y[i] = x[i];
          },
-         "a race: the write of what goes on behind an instruction", 1, "sm_90"},
+         "a race: a write by an operation in flight", 1, "sm_90"},
         {"the last block sums what all have stored",
          [](bool is_right, const Words& x, const Words& y) {
              Shared<std::uint32_t, 1> last;

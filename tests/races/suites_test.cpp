@@ -79,7 +79,7 @@ $copy: ld.global.u32 %r12, [%d5]; <|add.u32 %r12, %r12, %r1;> st.shared.u32 [%r1
     cp.async.ca.shared.global [%r4+512], [%d1+512], 4; cp.async.commit_group; cp.async.wait_group 1; bar.sync 0;
     ld.shared.u32 %r10, [%r6]; cp.async.wait_group 0; <bar.sync 0;|> ld.shared.u32 %r11, [%r6+512];
     add.u32 %r10, %r10, %r11; st.global.u32 [%d1+1024], %r10;)",
-     128, "a race: the write of what goes on behind an instruction"},
+     128, "a race: a write by an operation in flight"},
     between(
         "GPUVerify async_work_group_copy: blocks copy to a place of each, and to one of all", 2, 32,
         R"(st.shared.u32 [%r4], %r21; fence.proxy.async; bar.sync 0; mul.lo.u32 %r10, %r20, <128|0>; cvt.u64.u32 %d5, %r10;
@@ -168,7 +168,7 @@ $fill: and.b32 %r11, %r10, <1|0>; shl.b32 %r11, %r11, 10; add.u32 %r11, %r11, %r
 $consume: and.b32 %r12, %r10, 1; $wait bar, %r12; mbarrier.arrive.shared.b64 _, [empty]; and.b32 %r11, %r10, <1|0>;
     shl.b32 %r11, %r11, 10; add.u32 %r11, %r11, %r4; ld.shared.u32 %r13, [%r11-128]; st.global.u32 [%d1+1024], %r13;
     add.u32 %r10, %r10, 1; setp.lt.u32 %p5, %r10, 4; @%p5 bra $consume;)",
-     64, "a race: a load and the write of what goes on behind an instruction"},
+     64, "a race: a load and a write by an operation in flight"},
     {"compute-sanitizer cp.async.bulk: the next tile is copied to another stage while this one is read, and to the "
      "same",
      R"(@%p1 mbarrier.inval.shared.b64 [bar]; @%p1 mbarrier.init.shared.b64 [bar], 1;
@@ -181,7 +181,7 @@ $round: and.b32 %r11, %r10, 1; $wait bar, %r11; bar.sync 0; and.b32 %r11, %r10, 
     cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r12], [%d2], 256, [bar];
 $asked: shl.b32 %r11, %r11, 10; add.u32 %r11, %r11, %r6; ld.shared.u32 %r13, [%r11]; st.global.u32 [%d1+1024], %r13;
     @%p3 bra $round;)",
-     64, "a race: a load and the write of what goes on behind an instruction", "copy-not-awaited"},
+     64, "a race: a load and a write by an operation in flight", "copy-not-awaited"},
     // Of clusters, racecheck looks at the entry and the exit of blocks. Here these are of another check.
     in_cluster("compute-sanitizer cluster: bins of another block are counted in before it has cleared them", 2, 64,
                "barrier.cluster.arrive.relaxed; barrier.cluster.wait; " BINS "<" CLUSTER

@@ -97,7 +97,7 @@ Options parse(std::span<const std::string> words) {
         std::string value = equals == word.npos ? "" : word.substr(equals + 1);
         const bool is_glued = word.size() == 3 && word.starts_with("-O");
         if (option.kind == Kind::Value && equals == word.npos && !is_glued) {
-            if (++i == words.size()) throw Error("'" + word + "' has no value", "give it behind a space or '='");
+            if (++i == words.size()) throw Error("'" + word + "' has no value", "give it after a space or '='");
             value = words[i];
         }
         if (option.name == "gpu-name") out.target = value;

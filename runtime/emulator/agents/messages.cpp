@@ -157,7 +157,7 @@ bool BulkCopies::describe(Diagnostic& diagnostic, const Fault& fault, std::strin
             case FaultCode::BulkMap: return fmt::format("a tensor map at 0x{:x}: {}", fault.address, block_.finding);
             case FaultCode::BulkPlace: return block_.finding;
             case FaultCode::BulkTail:
-                return fmt::format("a store of a box also changes {} {}, behind a row of the tensor",
+                return fmt::format("a store of a box also changes {} {}, after a row of the tensor",
                                    plural(fault.bytes, "byte"), at());
             case FaultCode::MapChange: return fmt::format("a change of the tensor map {}: {}", at(), block_.finding);
             case FaultCode::BulkBarrier:

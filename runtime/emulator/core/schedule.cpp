@@ -32,10 +32,10 @@ constexpr Part schedule_parts[] = {
     {"descending", "the last warp goes first", [](Schedule& s) { s.turns = Schedule::Turns::Descending; }},
     {"priorities", "warps take turns by random priorities, two of which fall on the way",
      [](Schedule& s) { s.turns = Schedule::Turns::Priorities; }},
-    {"early", "copies and products are over at once", [](Schedule& s) { s.arrivals = Schedule::Arrivals::Early; }},
-    {"late", "they go on as long as they may", [](Schedule& s) { s.arrivals = Schedule::Arrivals::Late; }},
+    {"early", "copies and products complete at once", [](Schedule& s) { s.arrivals = Schedule::Arrivals::Early; }},
+    {"late", "they complete as late as they may", [](Schedule& s) { s.arrivals = Schedule::Arrivals::Late; }},
     {"missed-waits", "try_wait answers no before each yes", [](Schedule& s) { s.missed_waits = true; }},
-    {"starved-block", "a block of a cluster runs only when the others cannot go on",
+    {"starved-block", "a block of a cluster runs only when the others cannot continue",
      [](Schedule& s) { s.starved_block = true; }},
     {"any-blocks", "blocks start in any order, and several at a time", [](Schedule& s) { s.any_blocks = true; }},
 };

@@ -22,7 +22,7 @@ struct Schedule {
     bool moved_shared = true;    // ... dynamic shared memory is moved on by its alignment
     bool any_leader = true;      // ... elect takes any lane
     bool missed_waits = false;   // try_wait answers no before each yes
-    bool starved_block = false;  // a block of each cluster runs only when the others cannot go on
+    bool starved_block = false;  // a block of each cluster runs only when the others cannot continue
     bool any_blocks = false;     // blocks start in any order, and some at a time
 
     /// Nothing but the order of a seed.

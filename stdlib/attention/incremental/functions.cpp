@@ -12,7 +12,7 @@ namespace {
 constexpr NamedFunction::Setting incremental_settings[] = {
     {"scale", "of scores, a positive number; 1 / sqrt(head_dim) if it is not set"},
     {"soft_cap", "scores become soft_cap tanh(score / soft_cap); none if it is not set, 0 or inf"},
-    {"before", "how many keys before its own a query sees; all if it is not set"},
+    {"window_left", "how many keys before its own a query sees; all if it is not set"},
     {"parts", "into how many parts keys are divided; chosen if it is not set"},
 };
 constexpr NamedFunction::Size incremental_sizes[] = {{"sequences", 8}, {"heads", 32},     {"kv_heads", 8},
@@ -28,7 +28,7 @@ constexpr NamedFunction::Family incremental_family{
         "of K and V: kv_heads divides heads. _heads_in_rows: those of a query, or a key, follow each other in a\n"
         "row. _lengths: how many keys each sequence has; without, all have as many as there is room for. _pages: K\n"
         "and V are pages of a power of two of rows, 16 or more, and key j of a sequence is row j % page_rows of\n"
-        "page pages[j / page_rows]. The last query belongs to the last key; _causal, a query sees no key behind\n"
+        "page pages[j / page_rows]. The last query belongs to the last key; _causal, a query sees no key after\n"
         "its own. _log_sum is the logarithm of the sum of exp(score) of each query, in f32.",
     .settings = incremental_settings,
     .sizes = incremental_sizes};
@@ -46,7 +46,7 @@ struct IncrementalName {
 
 void run_incremental(const IncrementalName& is, const Queue& queue, std::span<const MutableTensorView> arrays,
                      const FunctionSettings& settings) {
-    IncrementalOptions options{.causal = is.is_causal, .before = settings.count("before")};
+    IncrementalOptions options{.causal = is.is_causal, .window_left = settings.count("window_left")};
     options.scale = settings.number("scale");
     options.soft_cap = settings.number("soft_cap").value_or(0);
     options.parts = settings.count("parts").value_or(0);

@@ -116,7 +116,7 @@ void Incremental::choose() {
     kernel_.has_lengths = options_.lengths.has_value();
     kernel_.has_pages = options_.pages.has_value();
     kernel_.is_causal = options_.causal && queries() > 1;
-    kernel_.has_before = options_.before.has_value();
+    kernel_.has_before = options_.window_left.has_value();
     kernel_.has_cap = numbers_.has_cap, kernel_.has_wide_cap = numbers_.has_wide_cap;
     kernel_.q_access = access_of(Q_), kernel_.k_access = access_of(K_), kernel_.v_access = access_of(V_);
     kernel_.own = own_;
@@ -166,7 +166,7 @@ void Incremental::run() const {
         first.add_view(O_, 4);
     first.add_numbers(std::uint32_t(keys()), std::uint32_t(group()), parts_,
                       std::uint32_t(options_.pages ? std::countr_zero(K_.extents[2]) : 0), numbers_.factor,
-                      numbers_.cap, std::min(options_.before.value_or(0), 1u << 29));
+                      numbers_.cap, std::min(options_.window_left.value_or(0), 1u << 29));
     if (options_.lengths) first.add_array(*options_.lengths);
     if (options_.pages) first.add_view(*pages_, 2);
     if (kernel_.has_log_sum) first.add_view(*log_sum_, 3);

@@ -24,13 +24,13 @@ struct IncrementalOptions {
     std::optional<TensorView> lengths{};
     /// K and V are (pages, kv_heads, rows, head_dim), and key j of sequence s is row j % rows of page
     /// pages(s, j / rows): std::uint32_t, sequences by the most pages that one has. A page has a power of two of rows,
-    /// 16 or more. Entries behind a sequence's length are not read. Others are not checked: one that is not below the
+    /// 16 or more. Entries after a sequence's length are not read. Others are not checked: one that is not below the
     /// number of pages reads outside of K and V, which the emulator reports.
     std::optional<TensorView> pages{};
     /// The last query belongs to the last key: query i is at key p = i + length - queries, and, causal, sees none
-    /// behind it. A window: it sees keys from p - before on.
+    /// after it. A window: it sees keys from p - window_left on.
     bool causal = false;
-    std::optional<std::uint32_t> before{};
+    std::optional<std::uint32_t> window_left{};
     /// See AttentionOptions.
     std::optional<float> scale{};
     float soft_cap = 0;
@@ -49,7 +49,7 @@ struct IncrementalOptions {
 /// and V (sequences, kv_heads, keys, head_dim), or pages. Rows have 64, 80, 96, 128 or 256 elements, and may begin at
 /// any element and be any number of elements apart: those of K and V that all begin at multiples of 16 bytes are copied
 /// by as many at once, others by 8 or 4, or, slowest, by elements of 2. heads is a multiple of kv_heads: several heads,
-/// one behind the other, share one of K and V, which is read once for up to 16 queries of theirs. What is behind a
+/// one after the other, share one of K and V, which is read once for up to 16 queries of theirs. What is after a
 /// sequence's length, or before its window, is not read. O is 0, and log_sum -infinity, where a query sees no keys.
 /// A NaN or an infinity in V, from the first key that the first query sees to the last one of the sequence, is
 /// multiplied with 0 where a query does not see it, and makes that query's O NaN, too.

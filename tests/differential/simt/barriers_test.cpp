@@ -164,7 +164,7 @@ TEST_CASE("what is missing before a bulk copy has the language's name") {
     auto y = device.buffer<float>(tile, "y");
     CHECK_THROWS_WITH(device.launch(unfenced_bulk, runtime::Grid{{1}, {tile}}, y),
                       Catch::Matchers::Contains("has written without fence_async() before it") &&
-                          Catch::Matchers::Contains("execute fence_async() behind its stores") &&
+                          Catch::Matchers::Contains("execute fence_async() after its stores") &&
                           Catch::Matchers::Contains("of 'shared0' in shared memory"));
 }
 

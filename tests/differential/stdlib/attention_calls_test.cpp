@@ -79,7 +79,7 @@ TEST_CASE("attention: calls that do not fit together") {
     CHECK_THAT(run(q, k, k, o, {.scale = -1.0f}), Contains("a scale of -1"));
     CHECK_THAT(run(q, k, k, o, {.scale = NAN}), Contains("a scale of nan"));
     CHECK_THAT(run(q, k, k, o, {.soft_cap = -1}), Contains("a soft cap of -1"));
-    CHECK_THAT(run(q, k, k, o, {.causal = true, .behind = 2}), Contains("causal, and a window to 2 keys behind"));
+    CHECK_THAT(run(q, k, k, o, {.causal = true, .window_right = 2}), Contains("causal, and a window_right of 2"));
     CHECK_THAT(run(q, k, k, o, {.queries_of_block = 32}), Contains("32 queries of a block"));
     const AttentionPath wgmma = AttentionPath::wgmma;
     CHECK_THAT(message(test::open_device({.target = "sm_80"}), q, k, k, o, {.path = wgmma}),

@@ -106,9 +106,9 @@ struct Problem {
     bool sees(std::uint32_t i, std::uint32_t j) const {
         const std::int64_t own = std::int64_t(i) + shape.keys - shape.queries, key = j;
         const AttentionOptions& options = extra.options;
-        if ((options.causal && key > own) || (options.behind && key > own + std::int64_t(*options.behind)))
+        if ((options.causal && key > own) || (options.window_right && key > own + std::int64_t(*options.window_right)))
             return false;
-        return !options.before || key >= own - std::int64_t(*options.before);
+        return !options.window_left || key >= own - std::int64_t(*options.window_left);
     }
 
     /// The row of O and, last, the logarithm of the sum of a query.

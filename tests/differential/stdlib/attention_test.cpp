@@ -73,11 +73,11 @@ void check_extra(const Extra& extra, std::initializer_list<Shape> more = {}, std
 
 TEMPLATE_TEST_CASE("attention: windows", "", half, bfloat16, float) {
     const Shape large{.queries = 150, .keys = 300, .block = 128};
-    check_extra<TestType>({.options = {.before = 10}}, {large});
-    check_extra<TestType>({.options = {.causal = true, .before = 0}}, {large});
-    check_extra<TestType>({.options = {.before = 70, .behind = 3}}, {large});
-    check_extra<TestType>({.options = {.behind = 100}}, {large});
-    check_extra<TestType>({.options = {.before = ~0u, .behind = ~0u}}, {large});
+    check_extra<TestType>({.options = {.window_left = 10}}, {large});
+    check_extra<TestType>({.options = {.causal = true, .window_left = 0}}, {large});
+    check_extra<TestType>({.options = {.window_left = 70, .window_right = 3}}, {large});
+    check_extra<TestType>({.options = {.window_right = 100}}, {large});
+    check_extra<TestType>({.options = {.window_left = ~0u, .window_right = ~0u}}, {large});
 }
 
 TEMPLATE_TEST_CASE("attention: scales and caps", "", half, bfloat16, float) {
@@ -156,7 +156,7 @@ TEST_CASE("attention: wgmma with blocks of all sizes, which take one tile of que
                     problem.compare(device, rows, {.path = AttentionPath::wgmma, .queries_of_block = block});
     };
     check(64, {.options = {.causal = true}, .log_sum = true}, {64, 128, 192});
-    check(64, {.options = {.before = 40, .behind = 150}}, {192});
+    check(64, {.options = {.window_left = 40, .window_right = 150}}, {192});
     check(128, {.options = {.causal = true}}, {64, 128});
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("attention: several tiles of queries for each block that the device ru
 
 TEST_CASE("attention: tiles of keys that no query of a block sees are not read") {
     const auto path = GENERATE(AttentionPath::mma_sync, AttentionPath::wgmma);
-    Problem<half> problem({.queries = 64, .keys = 512}, 64, {.options = {.causal = true, .before = 10}});
+    Problem<half> problem({.queries = 64, .keys = 512}, 64, {.options = {.causal = true, .window_left = 10}});
     const auto rows = problem.rows();
     for (auto* of : {&problem.K, &problem.V})
         std::fill_n(of->stored.begin(), 384 * 64, half(NAN));  // the first query sees keys from 438 on
@@ -219,7 +219,7 @@ TEST_CASE("attention: a NaN or an infinity in V reaches the blocks of queries th
                 }
             }
     };
-    const AttentionOptions causal{.causal = true}, window{.before = 20, .behind = 5};
+    const AttentionOptions causal{.causal = true}, window{.window_left = 20, .window_right = 5};
     for (const AttentionOptions& options : {causal, window}) {
         check(half{}, 64, AttentionPath::mma_sync, 64, 64, options);
         check(half{}, 64, AttentionPath::mma_sync, 128, 64, options);

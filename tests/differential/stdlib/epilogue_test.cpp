@@ -87,7 +87,7 @@ TEMPLATE_TEST_CASE("epilogues: in each way of dividing a product", "", half, bfl
     const Device device = test::open_device({.target = "sm_80"});
     const GemmOptions ways[] = {{.tile = TileSize::small},
                                 {.alpha = 2, .beta = 3, .tile = TileSize::small, .schedule = GemmSchedule::persistent},
-                                {.alpha = -1, .tile = TileSize::small, .schedule = GemmSchedule::split, .parts = 2},
+                                {.alpha = -1, .tile = TileSize::small, .schedule = GemmSchedule::split_k, .parts = 2},
                                 {.beta = 1, .tile = TileSize::small, .schedule = GemmSchedule::stream_k}};
     for (std::size_t i = 0; i < std::size(extents); ++i)
         for (std::size_t way = 0; way < std::size(ways); ++way)
@@ -105,7 +105,7 @@ TEMPLATE_TEST_CASE("epilogues: by wgmma", "", half, bfloat16) {
     check_gated<TestType, TestType>(device, {130, 136, 64}, by);
     check_gated<TestType, float>(device, {65, 72, 72, 2}, by, true);
     GemmOptions parts = by;
-    parts.schedule = GemmSchedule::split, parts.parts = 2, parts.beta = 2;
+    parts.schedule = GemmSchedule::split_k, parts.parts = 2, parts.beta = 2;
     check_gated<TestType, TestType>(device, {130, 136, 128}, parts);
 }
 
@@ -200,7 +200,7 @@ TEST_CASE("epilogues: sums of integers are exact") {
     const Device device = test::open_device({.target = "sm_80"});
     const GemmOptions ways[] = {{.tile = TileSize::small},
                                 {.tile = TileSize::small, .schedule = GemmSchedule::persistent},
-                                {.tile = TileSize::small, .schedule = GemmSchedule::split, .parts = 2},
+                                {.tile = TileSize::small, .schedule = GemmSchedule::split_k, .parts = 2},
                                 {.tile = TileSize::small, .schedule = GemmSchedule::stream_k}};
     for (std::size_t way = 0; way < std::size(ways); ++way) {
         check_integers(device, {65, 72, 1120}, ways[way]);

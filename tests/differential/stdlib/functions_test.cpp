@@ -307,7 +307,7 @@ TEST_CASE("functions: settings") {
     CHECK(product["C"] == std::vector<double>(24, -2 * 130 + 3 * -77));
 
     stdlib::FunctionSettings window;
-    window.set("before", "3"), window.set("behind", "1");
+    window.set("window_left", "3"), window.set("window_right", "1");
     const Called attention("flash_attention_log_sum_f16", {{"queries", 1}, {"keys", 9}, {"head_dim", 64}},
                            std::array{0.0}, window);
     CHECK(std::abs(attention["log_sum"][0] - std::log(4)) < 0x1p-15);

@@ -217,7 +217,7 @@ struct Problem {
                 .view(is.sequences(), is.heads, is.queries, is.d)
                 .pitched(is.heads * of_head, of_head, pitch);
         };
-        IncrementalOptions options{.causal = is.causal, .before = is.before, .scale = is.scale};
+        IncrementalOptions options{.causal = is.causal, .window_left = is.before, .scale = is.scale};
         options.soft_cap = is.soft_cap;
         options.parts = is.parts;
         options.log_sum = log_sum.view(is.sequences(), is.heads, is.queries);

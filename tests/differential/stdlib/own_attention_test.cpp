@@ -69,12 +69,12 @@ TEST_CASE("own scores: with a cap, a window and a bias of the library") {
     rules.host.sees = [=](auto s, auto h, auto query, auto key) {
         return own.sees(s, h, query, key) && key >= query - 60;
     };
-    check_flash<half>({{{100, 200}}, 2, 1}, rules, {.causal = true, .before = 60, .soft_cap = 8});
+    check_flash<half>({{{100, 200}}, 2, 1}, rules, {.causal = true, .window_left = 60, .soft_cap = 8});
     rules.host.scores = [=](double score, auto s, auto h, auto query, auto key) {
         return own.scores(100 * std::tanh(score / 100), s, h, query, key);
     };
-    check_flash<bfloat16>({{{100, 200}}, 2, 1}, rules, {.before = 60, .soft_cap = 100});
-    check_flash<float>({{{40, 90}}, 2, 1}, rules, {.before = 60, .soft_cap = 100});
+    check_flash<bfloat16>({{{100, 200}}, 2, 1}, rules, {.window_left = 60, .soft_cap = 100});
+    check_flash<float>({{{40, 90}}, 2, 1}, rules, {.window_left = 60, .soft_cap = 100});
 }
 
 TEST_CASE("own scores: in every order of the warps, without a race") {

@@ -48,7 +48,7 @@ TEMPLATE_TEST_CASE("own scores: prefixes, with a window and a cap of the library
     rules.host.sees = [=](auto s, auto h, auto query, auto key) {
         return own.sees(s, h, query, key) && key >= query - 60;
     };
-    check_incremental<TestType>({{{4, 150}, {4, 90}, {4, 7}}, 2, 1}, rules, {.before = 60, .soft_cap = 2});
+    check_incremental<TestType>({{{4, 150}, {4, 90}, {4, 7}}, 2, 1}, rules, {.window_left = 60, .soft_cap = 2});
     OwnRules alibi = tests::alibi_and_window(40);
     const HostRules of_alibi = alibi.host;
     alibi.host.scores = [=](double score, auto s, auto h, auto query, auto key) {

@@ -257,7 +257,7 @@ TEST_CASE("tensor cores: every run of a schedule gives the same bits") {
     std::vector<bfloat16> a(m * k), b(k * n);
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = bfloat16(std::sin(float(i)));
     for (std::size_t i = 0; i < b.size(); ++i) b[i] = bfloat16(std::cos(float(i)));
-    for (const GemmSchedule schedule : {GemmSchedule::persistent, GemmSchedule::split, GemmSchedule::stream_k}) {
+    for (const GemmSchedule schedule : {GemmSchedule::persistent, GemmSchedule::split_k, GemmSchedule::stream_k}) {
         std::vector<bfloat16> first;
         for (int seed = 0; seed < 6; ++seed) {
             INFO("schedule " << int(schedule) << ", seed " << seed);
@@ -269,7 +269,7 @@ TEST_CASE("tensor cores: every run of a schedule gives the same bits") {
                              {.path = GemmPath::mma_sync,
                               .tile = TileSize::small,
                               .schedule = schedule,
-                              .parts = schedule == GemmSchedule::split ? 3u : 0u});
+                              .parts = schedule == GemmSchedule::split_k ? 3u : 0u});
             std::vector<bfloat16> got = C.download();
             const auto bits = [](const bfloat16& x) { return std::bit_cast<std::uint16_t>(x); };
             if (seed == 0) first = got;
@@ -313,7 +313,7 @@ TEST_CASE("tensor cores: which kernels are chosen") {
     CHECK(kernels(64, 64, 128, "sm_80") == " 0");
     CHECK(kernels(64, 64, 128 * 31, "sm_80") == " 0");
     CHECK(kernels(64, 64, 128 * 32, "sm_80") == "_part _finish " + std::to_string(2 * 64 * 64 * 4));
-    CHECK(kernels(64, 64, 128, "sm_80", {.schedule = GemmSchedule::split}) == " 0");
+    CHECK(kernels(64, 64, 128, "sm_80", {.schedule = GemmSchedule::split_k}) == " 0");
     CHECK(kernels(64, 5 * 64, 128 * 84, "sm_90") == " 0");
     CHECK(kernels(64, 5 * 64, 128 * 85, "sm_90") == "_stream _join " + sums);
     CHECK(kernels(64, 5 * 64, 128 * 85, "sm_90", {.parts = 1}) == " 0");

@@ -91,10 +91,10 @@ TEST_CASE("docs/library.md: what works in place") {
 
 TEST_CASE("docs/library.md: options in their order") {
 const AttentionOptions for_flash_attention{
-    .causal = false, .before = {}, .behind = {}, .scale = {}, .soft_cap = 0, .bias = {}, .scores = {}, .sees = {}, .log_sum = {},
+    .causal = false, .window_left = {}, .window_right = {}, .scale = {}, .soft_cap = 0, .bias = {}, .scores = {}, .sees = {}, .log_sum = {},
     .query_offsets = {}, .key_offsets = {}, .path = AttentionPath::chosen, .queries_of_block = 0};
 const IncrementalOptions for_incremental_attention{
-    .lengths = {}, .pages = {}, .causal = false, .before = {}, .scale = {}, .soft_cap = 0, .scores = {}, .sees = {}, .log_sum = {},
+    .lengths = {}, .pages = {}, .causal = false, .window_left = {}, .scale = {}, .soft_cap = 0, .scores = {}, .sees = {}, .log_sum = {},
     .parts = 0, .workspace = {}};
 const GemmOptions for_gemm_tensor_core{
     .alpha = 1, .beta = 0, .a = MatrixOrder::Rows, .b = MatrixOrder::Rows, .activation = Activation::none, .bias = {}, .residual = {},

@@ -126,8 +126,8 @@ TEST_CASE("kernel info: a section that cannot be read is an error with its line"
                  "read: it is of format 3, and this is ikat with format 2"));
     CHECK_THAT(malformed(".section .ikat { }"), contains("it ends too soon"));
     CHECK_THAT(malformed(".section .ikat { .b64 0x1 }"), contains("cannot be read"));
-    CHECK_THAT(malformed(".section .ikat { .b32 1 }"), contains("it has '.b32 1 ' where a word stands"));
-    CHECK_THAT(malformed(".section .ikat { .b64 99999999999999999999 }"), contains("where a word stands"));
+    CHECK_THAT(malformed(".section .ikat { .b32 1 }"), contains("it has '.b32 1 ' where a word is expected"));
+    CHECK_THAT(malformed(".section .ikat { .b64 99999999999999999999 }"), contains("where a word is expected"));
     CHECK_THAT(malformed(".section .ikat { .b64 0x1"), contains("cannot be read"));
     // Without any of its words, and with one more.
     std::size_t words = 0;
@@ -140,7 +140,7 @@ TEST_CASE("kernel info: a section that cannot be read is an error with its line"
     CHECK(words > 20);
     std::string more = whole;
     more.insert(more.rfind('\n', more.rfind('}')), ", 0");
-    CHECK_THAT(malformed(more), contains("there is something behind its end"));
+    CHECK_THAT(malformed(more), contains("there is something after its end"));
 }
 
 TEST_CASE("kernel info: what no kernel can be is an error") {

@@ -150,7 +150,7 @@ bool Proxies::arrive_at_barrier(const AgentAccess& access) {
          .bytes = range.bytes,
          .address = range.address},
         fmt::format(
-            "a bulk copy arrives at the barrier {}, which {} has made without `fence.mbarrier_init` or {} behind it",
+            "a bulk copy arrives at the barrier {}, which {} has made without `fence.mbarrier_init` or {} after it",
             bytes_text({.space = Space::Generic, .address = range.address, .bytes = range.bytes}, reader),
             thread_text(block_, thread), is_own ? "`fence.proxy.async`" : "a release at the cluster's barrier"),
         block_, thread, by);

@@ -14,9 +14,7 @@ namespace ikat::emulator::races {
 namespace {
 
 std::string kind_of(const Context& access, bool is_behind) {
-    if (is_behind)
-        return access.writes ? "the write of what goes on behind an instruction"
-                             : "the read of what goes on behind an instruction";
+    if (is_behind) return access.writes ? "a write by an operation in flight" : "a read by an operation in flight";
     if (!access.is_strong) return access.writes ? "a store" : "a load";
     return access.writes ? "an atomic" : "a volatile or relaxed load";
 }

@@ -206,7 +206,7 @@ TEST_CASE("a barrier that has been made is fenced before a bulk copy of its bloc
     CHECK_THAT(
         found_behind(meet),
         contains("a bulk copy arrives at the barrier at offset 0 of 'bar'") &&
-            contains("which thread (0,0,0) has made without fence.mbarrier_init or fence.proxy.async behind it") &&
+            contains("which thread (0,0,0) has made without fence.mbarrier_init or fence.proxy.async after it") &&
             contains(".mbarrier::complete_tx::bytes [tile], [%d2], 512, [bar];") &&
             contains("note: the write, by block (0,0,0) thread (0,0,0): @%p0 mbarrier.init.shared.b64 [bar], 1;") &&
             contains("no-barrier-fences"));

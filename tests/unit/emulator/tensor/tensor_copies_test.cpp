@@ -466,7 +466,7 @@ TEST_CASE("boxes that a device does not copy, or copies with more than is in the
         CHECK_THAT(finding(narrow, body, 96, 0),
                    contains("bulk-tail: ") &&
                        contains("a store of a box also changes 8 bytes at offset 392 of buffer 'x'") &&
-                       contains("behind a row of the tensor") && contains("box-tails=off"));
+                       contains("after a row of the tensor") && contains("box-tails=off"));
 }
 
 TEST_CASE("a box in flight is left alone") {
