@@ -108,21 +108,34 @@ void each_row(const WarpTiles<M, m, n>& sums, const Scratch& scratch,
             [&](const auto& row, const auto& column, const auto& values) { f(value(row + 16 * i), column, values); });
 }
 
+namespace detail {
+
+/// f(place, v, w) for each two neighbours of a lane's sums, and for the byte of a stage of elements of 16 bits where
+/// they are in rows `first` and on.
+template <class Tile, class Tiles>
+void each_pair(Tiles& sums, const Word& first, auto&& f) {
+    static_assert(sizeof(typename Tile::element_type) == 2 && Tiles::n == Tile::columns,
+                  "put_rows and get_rows: of a tile of 16-bit elements, as wide as the sums");
+    const auto lane = value(lane_id()), row = value(word(first) + lane / 4u);
+    for (std::uint32_t i = 0; i < Tiles::m / 16; ++i)
+        for (std::uint32_t half = 0; half < 2; ++half)
+            for (std::uint32_t j = 0; j < Tiles::n / 8; ++j) {
+                auto& fragment = sums(i, j);
+                const auto place = Tile::place(value(row + (16 * i + 8 * half)), value(lane % 4u * 2u + 8 * j));
+                f(place, fragment[2 * half], fragment[2 * half + 1]);
+            }
+}
+
+}  // namespace detail
+
 /// The sums, each rounded to an element of 16 bits, to rows `first` and on of a stage. Afterwards the warp sees them.
 template <class M, std::uint32_t m, std::uint32_t n, class Tile>
 void put_rows(const WarpTiles<M, m, n>& sums, const TileStage<Tile>& stage, const Word& first) {
     using Pair = ikat::Pair<typename Tile::element_type>;
-    static_assert(sizeof(Pair) == 4 && n == Tile::columns,
-                  "put_rows: to a tile of 16-bit elements, as wide as the sums");
-    const auto lane = value(lane_id()), row = value(word(first) + lane / 4u);
     const auto pairs = stage.tile().bytes().template as<Pair>();
-    for (std::uint32_t i = 0; i < m / 16; ++i)
-        for (std::uint32_t half = 0; half < 2; ++half)
-            for (std::uint32_t j = 0; j < n / 8; ++j) {
-                const auto& fragment = sums(i, j);
-                const auto place = Tile::place(value(row + (16 * i + 8 * half)), value(lane % 4u * 2u + 8 * j));
-                pairs[(stage.first() + place) / 4u] = pack<Pair>(fragment[2 * half], fragment[2 * half + 1]);
-            }
+    detail::each_pair<Tile>(sums, first, [&](const auto& place, const auto& v, const auto& w) {
+        pairs[(stage.first() + place) / 4u] = pack<Pair>(v, w);
+    });
     sync_warp();
 }
 
@@ -130,19 +143,12 @@ void put_rows(const WarpTiles<M, m, n>& sums, const TileStage<Tile>& stage, cons
 template <class M, std::uint32_t m, std::uint32_t n, class Tile>
 void get_rows(WarpTiles<M, m, n>& sums, const TileStage<Tile>& stage, const Word& first) {
     using Sum = typename WarpTiles<M, m, n>::Sum;
-    using Pair = ikat::Pair<typename Tile::element_type>;
-    static_assert(sizeof(Pair) == 4 && n == Tile::columns,
-                  "get_rows: of a tile of 16-bit elements, as wide as the sums");
-    const auto lane = value(lane_id()), row = value(word(first) + lane / 4u);
-    const auto pairs = stage.tile().bytes().template as<Pair>();
-    for (std::uint32_t i = 0; i < m / 16; ++i)
-        for (std::uint32_t half = 0; half < 2; ++half)
-            for (std::uint32_t j = 0; j < n / 8; ++j) {
-                const auto place = Tile::place(value(row + (16 * i + 8 * half)), value(lane % 4u * 2u + 8 * j));
-                const auto two = value(pairs[(stage.first() + place) / 4u]);
-                sums(i, j)[2 * half] = cast<Var<Sum>>(two[0]);
-                sums(i, j)[2 * half + 1] = cast<Var<Sum>>(two[1]);
-            }
+    const auto pairs = stage.tile().bytes().template as<ikat::Pair<typename Tile::element_type>>();
+    detail::each_pair<Tile>(sums, first, [&](const auto& place, auto& v, auto& w) {
+        const auto two = value(pairs[(stage.first() + place) / 4u]);
+        v = cast<Var<Sum>>(two[0]);
+        w = cast<Var<Sum>>(two[1]);
+    });
 }
 
 /// Calls f(row, column, values) for the 16 bytes from each such column on, of rows `first` to `first + rows - 1` of a
