@@ -23,6 +23,7 @@ struct EpilogueParameter {
     ir::Type read = ir::Type::Void;  // of an array's elements, as the function has them: F32 or I32
     bool is_by_place = false, is_by_row = false, is_by_column = false;  // how the function reads it
     bool is_aligned = false;                                            // rows begin at multiples of 16 bytes
+    bool is_row_sums = false;                                           // or this alone
 
     auto operator<=>(const EpilogueParameter&) const = default;
 };
@@ -56,6 +57,7 @@ public:
     ir::Type result() const { return result_; }
     /// Whether the functions may be called with what is not an element of C.
     bool is_total() const { return is_total_; }
+    bool has_row_sums() const;
     /// The parameters of the kernel.
     MoreParameters more() const;
 
@@ -79,6 +81,9 @@ struct EpilogueGroup {
     Leaf<std::uint32_t> columns;  // of C
 };
 
+/// What the function has added for a group, by argument; null for those that are not row_sums().
+using RowSumsOfGroup = std::vector<std::unique_ptr<f32>>;
+
 /// An epilogue in a kernel that is being captured.
 class BoundEpilogue {
 public:
@@ -91,9 +96,18 @@ public:
     /// What the steps make of each of up to eight sums, of float or std::int32_t, to results of the type that it has,
     /// which may be the same variables. Arrays are read before, several elements at once where they are aligned and the
     /// whole group is in C. Sums beyond C give results that mean nothing; if the function is not total, the group
-    /// begins in C, and they become copies of the last that is in C.
+    /// begins in C, and they become copies of the last that is in C. What the function adds for elements of C is added
+    /// to `rows`, those of row_sums().
     template <class Sum, class Result>
-    void apply(const EpilogueGroup& at, std::span<Var<Sum>> sums, std::span<Var<Result>> results) const;
+    void apply(const EpilogueGroup& at, std::span<Var<Sum>> sums, std::span<Var<Result>> results,
+               const RowSumsOfGroup& rows) const;
+    /// Zeros for a group.
+    RowSumsOfGroup row_sums() const;
+    /// Of groups of `count` elements each, 4 or 8, by all lanes of a warp at once: lanes l to l + 32 / count - 1, where
+    /// l is a multiple of their number, have neighbours in a row. Nothing is written where the row or the group is not
+    /// there.
+    void store(const RowSumsOfGroup& rows, const EpilogueGroup& at, std::uint32_t count,
+               const Leaf<bool>& is_there) const;
     /// The same of one sum, by steps that read neither arrays nor where it is.
     template <class Sum>
     Leaf<Sum> of(const Leaf<Sum>& sum) const;
@@ -104,11 +118,13 @@ private:
     class Source;
     template <class Sum, class Result>
     void apply(const EpilogueStep& step, const EpilogueGroup& at, std::span<Var<Sum>> sums,
-               std::span<Var<Result>> results) const;
+               std::span<Var<Result>> results, const RowSumsOfGroup& rows) const;
 
     const EpilogueCode& code_;
-    std::vector<std::unique_ptr<Array>> arrays_;  // by argument; null for numbers
-    std::vector<GivenNumber> numbers_;            // in the place of an array, one that is not used
+    // By argument: null for others; a number that is not used in the place of others.
+    std::vector<std::unique_ptr<Array>> arrays_;
+    std::vector<std::optional<Out<float, 3>>> row_sums_;
+    std::vector<GivenNumber> numbers_;
 };
 
 }  // namespace ikat::stdlib

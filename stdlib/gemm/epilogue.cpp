@@ -8,6 +8,8 @@
 
 #include "codegen/kernel/kernel_info.hpp"
 #include "dsl/threads/control.hpp"
+#include "dsl/threads/simt.hpp"
+#include "dsl/threads/warp.hpp"
 #include "stdlib/gemm/bound_epilogue.hpp"
 #include "stdlib/spec/given_parameters.hpp"
 
@@ -139,8 +141,8 @@ std::unique_ptr<BoundEpilogue::Array> BoundEpilogue::Array::make(const EpilogueP
 class BoundEpilogue::Source {
 public:
     class Element;
-    Source(const BoundEpilogue& of, const EpilogueStep& step, const EpilogueGroup& at)
-        : of_(of), at_(at), of_row_(of.arrays_.size()), loaded_(of.arrays_.size()) {
+    Source(const BoundEpilogue& of, const EpilogueStep& step, const EpilogueGroup& at, const RowSumsOfGroup& rows)
+        : of_(of), at_(at), rows_(rows), of_row_(of.arrays_.size()), loaded_(of.arrays_.size()) {
         for (std::size_t i = step.first; i < step.first + step.count; ++i) {
             if (!of.arrays_[i]) continue;
             if (parameter(i).is_by_row)
@@ -171,6 +173,7 @@ private:
 
     const BoundEpilogue& of_;
     const EpilogueGroup& at_;
+    const RowSumsOfGroup& rows_;
     bool has_aligned_ = false;
     std::vector<GivenNumber> of_row_;
     std::vector<std::unique_ptr<Registers>> loaded_;
@@ -194,6 +197,13 @@ public:
     GivenNumber at_place(std::size_t argument) const override {
         return of_.loaded_[argument]->at(of_.parameter(argument).read, number_);
     }
+    void add(std::size_t argument, const Leaf<float>& x) const override {
+        f32& sum = *of_.rows_[argument];
+        if (number_ == 0)  // a group begins in C
+            sum += x;
+        else
+            sum += select(of_.at_.column + std::uint32_t(number_) < of_.at_.columns, x, 0.0f);
+    }
 
 private:
     const Source& of_;
@@ -202,7 +212,9 @@ private:
 
 BoundEpilogue::BoundEpilogue(const EpilogueCode& code, More& more) : code_(code) {
     for (const EpilogueParameter& parameter : code.parameters()) {
-        arrays_.push_back(parameter.is_array ? Array::make(parameter, more) : nullptr);
+        const bool is_read = parameter.is_array && !parameter.is_row_sums;
+        arrays_.push_back(is_read ? Array::make(parameter, more) : nullptr);
+        row_sums_.push_back(parameter.is_row_sums ? std::optional(more.next<Out<float, 3>>()) : std::nullopt);
         numbers_.push_back(parameter.is_array ? GivenNumber{} : next_number(parameter.type, more));
     }
 }
@@ -210,8 +222,8 @@ BoundEpilogue::~BoundEpilogue() = default;
 
 template <class Sum, class Result>
 void BoundEpilogue::apply(const EpilogueStep& step, const EpilogueGroup& at, std::span<Var<Sum>> sums,
-                          std::span<Var<Result>> results) const {
-    const Source source(*this, step, at);
+                          std::span<Var<Result>> results, const RowSumsOfGroup& rows) const {
+    const Source source(*this, step, at, rows);
     const std::size_t count = sums.size();
     const Array::Then call = [&](std::size_t e) {
         const Source::Element element(source, e);
@@ -245,14 +257,38 @@ void BoundEpilogue::apply(const EpilogueStep& step, const EpilogueGroup& at, std
 }
 
 template <class Sum, class Result>
-void BoundEpilogue::apply(const EpilogueGroup& at, std::span<Var<Sum>> sums, std::span<Var<Result>> results) const {
+void BoundEpilogue::apply(const EpilogueGroup& at, std::span<Var<Sum>> sums, std::span<Var<Result>> results,
+                          const RowSumsOfGroup& rows) const {
     const std::span<const EpilogueStep> steps = code_.steps();
-    for (const EpilogueStep& step : steps.first(steps.size() - 1)) apply(step, at, sums, sums);
-    apply(steps.back(), at, sums, results);
+    for (const EpilogueStep& step : steps.first(steps.size() - 1)) apply(step, at, sums, sums, rows);
+    apply(steps.back(), at, sums, results, rows);
 }
-template void BoundEpilogue::apply(const EpilogueGroup&, std::span<f32>, std::span<f32>) const;
-template void BoundEpilogue::apply(const EpilogueGroup&, std::span<i32>, std::span<f32>) const;
-template void BoundEpilogue::apply(const EpilogueGroup&, std::span<i32>, std::span<i32>) const;
+#define IKAT_INSTANTIATE_APPLY(Sum, Result)                                                                            \
+    template void BoundEpilogue::apply(const EpilogueGroup&, std::span<Sum>, std::span<Result>, const RowSumsOfGroup&) \
+        const;
+IKAT_INSTANTIATE_APPLY(f32, f32)
+IKAT_INSTANTIATE_APPLY(i32, f32)
+IKAT_INSTANTIATE_APPLY(i32, i32)
+#undef IKAT_INSTANTIATE_APPLY
+
+RowSumsOfGroup BoundEpilogue::row_sums() const {
+    RowSumsOfGroup out(row_sums_.size());
+    for (std::size_t i = 0; i < out.size(); ++i)
+        if (row_sums_[i]) out[i] = std::make_unique<f32>(0.0f);
+    return out;
+}
+
+void BoundEpilogue::store(const RowSumsOfGroup& rows, const EpilogueGroup& at, std::uint32_t count,
+                          const Leaf<bool>& is_there) const {
+    const std::uint32_t lanes = columns_of_row_sum / count;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (!rows[i]) continue;
+        f32& sum = *rows[i];
+        for (std::uint32_t distance = 1; distance < lanes; distance *= 2) sum += shuffle_xor(sum, distance);
+        row_sums_[i]->store_if(is_there & (at.column < at.columns) & (lane_id() % lanes == 0u), at.matrix, at.row,
+                               at.column / columns_of_row_sum, sum);
+    }
+}
 
 template <class Sum>
 Leaf<Sum> BoundEpilogue::of(const Leaf<Sum>& sum) const {
@@ -260,7 +296,7 @@ Leaf<Sum> BoundEpilogue::of(const Leaf<Sum>& sum) const {
     const EpilogueGroup nowhere{zero, zero, zero, zero};
     Leaf<Sum> out = sum;
     for (const EpilogueStep& step : code_.steps()) {
-        const Source source(*this, step, nowhere);
+        const Source source(*this, step, nowhere, {});
         const Source::Element element(source, 0);
         out = step.function(GivenNumber::of(out), element.place(), element).template as<Sum>();
     }
@@ -276,8 +312,9 @@ namespace {
 /// Notes how the function reads its arrays, and reads nothing.
 class Uses : public EpilogueSource {
 public:
-    Uses(std::vector<EpilogueParameter>& parameters, const std::vector<GivenNumber>& numbers)
-        : parameters_(parameters), numbers_(numbers) {}
+    Uses(std::vector<EpilogueParameter>& parameters, const std::vector<GivenNumber>& numbers,
+         const std::optional<Out<float>>& row_sums)
+        : parameters_(parameters), numbers_(numbers), row_sums_(row_sums) {}
     GivenNumber number(std::size_t argument) const override { return numbers_[argument]; }
     GivenNumber along(std::size_t argument, Axis axis) const override {
         (axis == Axis::Row ? parameters_[argument].is_by_row : parameters_[argument].is_by_column) = true;
@@ -287,13 +324,23 @@ public:
         parameters_[argument].is_by_place = true;
         return numbers_[argument];
     }
+    void add(std::size_t argument, const Leaf<float>& x) const override {
+        parameters_[argument].is_by_row = true;
+        (*row_sums_)[std::uint32_t(argument)] = x;
+    }
 
 private:
     std::vector<EpilogueParameter>& parameters_;
     const std::vector<GivenNumber>& numbers_;
+    const std::optional<Out<float>>& row_sums_;
 };
 
 }  // namespace
+
+void EpilogueRowSums::check(Axis axis) {
+    if (axis == Axis::Column)
+        throw Error("row_sums of an epilogue, by a column", "they are added to by the row: sums[at.row] += x");
+}
 
 EpilogueCode::EpilogueCode(ir::Type sum, std::vector<EpilogueParameter> parameters, std::vector<EpilogueStep> steps)
     : parameters_(std::move(parameters)), steps_(std::move(steps)), sum_(sum), result_(sum), is_total_(true) {}
@@ -307,19 +354,24 @@ EpilogueCode::EpilogueCode(const Epilogue& given)
         throw Error(fmt::format("epilogue '{}': argument {} {}", name_, number + 1, what), std::move(hint));
     };
     for (std::size_t i = 0; i < given.arguments.size(); ++i) {
-        const GivenArgument& argument = given.arguments[i];
+        const EpilogueArgument& argument = given.arguments[i];
         const bool is_array = argument.array.has_value();
+        if (argument.is_row_sums && argument.type != ir::Type::F32)
+            fail(i, fmt::format("is row_sums of {}", argument.array->type_name()), "they are f32");
         if (is_array && !with_element(argument.type, []<class T> {}))
             fail(i, fmt::format("has elements of {}", argument.array->type_name()), given_elements);
         parameters_.push_back({.name = "epilogue" + std::to_string(i), .type = argument.type, .is_array = is_array});
         if (!is_array) continue;
-        parameters_[i].read = given.reads[i];
-        parameters_[i].is_aligned = rows_are_aligned(*argument.array);
+        parameters_[i].read = argument.read;
+        parameters_[i].is_row_sums = argument.is_row_sums;
+        parameters_[i].is_aligned = !argument.is_row_sums && rows_are_aligned(*argument.array);
     }
     capture();
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         const EpilogueParameter& parameter = parameters_[i];
         if (!parameter.is_array) continue;
+        if (parameter.is_row_sums && !parameter.is_by_row)
+            fail(i, "is row_sums to which the function adds nothing", "leave it out, or add to it: sums[at.row] += x");
         if (!parameter.is_by_place && !parameter.is_by_row && !parameter.is_by_column)
             fail(i, "is an array that the function does not read", "leave it out, or read it: x[at], x[at.column]");
         if (parameter.is_by_place + parameter.is_by_row + parameter.is_by_column > 1)
@@ -337,6 +389,7 @@ void EpilogueCode::capture() {
         more.add<Out<std::int32_t>>("result");
     else
         more.add<Out<float>>("result");
+    if (has_row_sums()) more.add<Out<float>>("row_sums");  // an element for each argument
     const auto alone =
         kernel("epilogue", params("matrix", "row", "column", more), [&](u32 matrix, u32 row, u32 column, More rest) {
             const GivenNumber sum = next_number(sum_, rest);
@@ -344,19 +397,30 @@ void EpilogueCode::capture() {
             for (const EpilogueParameter& parameter : parameters_)
                 numbers.push_back(next_number(type_of(parameter), rest));
             const EpiloguePlace at{value(matrix), {value(row), Axis::Row}, {value(column), Axis::Column}};
-            const GivenNumber result = steps_[0].function(sum, at, Uses(parameters_, numbers));
+            std::optional<Out<std::int32_t>> integer;
+            std::optional<Out<float>> real, row_sums;
             if (result_ == ir::Type::I32)
-                rest.next<Out<std::int32_t>>()[0] = *result.i;
+                integer.emplace(rest.next<Out<std::int32_t>>());
             else
-                rest.next<Out<float>>()[0] = *result.f;
+                real.emplace(rest.next<Out<float>>());
+            if (has_row_sums()) row_sums.emplace(rest.next<Out<float>>());
+            const GivenNumber result = steps_[0].function(sum, at, Uses(parameters_, numbers, row_sums));
+            if (integer)
+                (*integer)[0] = *result.i;
+            else
+                (*real)[0] = *result.f;
         });
     digest_ = alone.handle().digest();
 }
 
+bool EpilogueCode::has_row_sums() const { return std::ranges::any_of(parameters_, &EpilogueParameter::is_row_sums); }
+
 MoreParameters EpilogueCode::more() const {
     MoreParameters out;
     for (const EpilogueParameter& parameter : parameters_)
-        if (parameter.is_array)
+        if (parameter.is_row_sums)
+            out.add<Out<float, 3>>(parameter.name);
+        else if (parameter.is_array)
             with_element(parameter.type, [&]<class T> {
                 if (parameter.is_by_place)
                     out.add<In<T, 3>>(parameter.name);

@@ -26,6 +26,11 @@
 //
 // On the device it is called for elements of C only; at the right edge maybe several times for the same one.
 //
+// row_sums(S) is an argument that sums along the rows of C are added to, for what follows the product, such as a norm:
+//
+//     epilogue("with_squares", [](auto sum, auto at, auto squares) { squares[at.row] += sum * sum; return sum; },
+//              row_sums(squares.view(m, row_sum_columns(n))))
+//
 // A host number that the function captures is a constant of the kernel: each value makes a kernel of its own.
 #pragma once
 #include <functional>
@@ -64,6 +69,8 @@ public:
     virtual GivenNumber number(std::size_t argument) const = 0;
     virtual GivenNumber along(std::size_t argument, EpilogueIndex::Axis axis) const = 0;
     virtual GivenNumber at_place(std::size_t argument) const = 0;
+    /// Adds to the row's sum.
+    virtual void add(std::size_t argument, const Leaf<float>& x) const = 0;
 };
 
 /// An array as the function sees it: its elements are read in T, float or std::int32_t.
@@ -88,15 +95,63 @@ private:
     std::size_t number_;
 };
 
+/// The columns of C whose elements one element of row_sums() is the sum of.
+inline constexpr std::uint32_t columns_of_row_sum = 32;
+/// How many columns row_sums() have for n columns of C: n / 32, rounded up.
+constexpr std::uint64_t row_sum_columns(std::uint64_t n) {
+    return n / columns_of_row_sum + (n % columns_of_row_sum != 0);
+}
+
+/// What row_sums() makes.
+struct RowSums {
+    runtime::TensorView sums;
+};
+/// An array of f32, (rows, columns) or (matrices, rows, columns), with the rows of C and row_sum_columns(n) columns:
+/// element (i, j) becomes the sum of what the function adds for columns 32 j to 32 j + 31 of row i of C. It is written
+/// and not read. The order of the sum is the same for all ways of computing a product of these types.
+inline RowSums row_sums(const runtime::MutableTensorView& sums) { return {sums}; }
+
+/// Row sums as the function sees them: `squares[at.row] += x`, with an f32.
+class EpilogueRowSums {
+public:
+    EpilogueRowSums(const EpilogueSource& source, std::size_t number) : source_(&source), number_(number) {}
+
+    class Sum {
+    public:
+        Sum(const EpilogueRowSums& of) : of_(of) {}
+        void operator+=(const Incoming<float>& x) const { of_.source_->add(of_.number_, Leaf<float>(x.value())); }
+
+    private:
+        const EpilogueRowSums& of_;
+    };
+    template <class I>
+    Sum operator[](const I& index) const {
+        static_assert(std::is_same_v<I, EpilogueIndex>, "row_sums are added to by the row: sums[at.row] += x");
+        if constexpr (std::is_same_v<I, EpilogueIndex>) check(index.axis());
+        return *this;
+    }
+
+private:
+    /// Throws Error for a column.
+    static void check(EpilogueIndex::Axis axis);
+
+    const EpilogueSource* source_;
+    std::size_t number_;
+};
+
 /// The function, called for one element: of a sum and with a result of the types that the epilogue has.
 using EpilogueFunction =
     std::function<GivenNumber(const GivenNumber& sum, const EpiloguePlace& at, const EpilogueSource& source)>;
 
+struct EpilogueArgument : GivenArgument {
+    ir::Type read = ir::Type::Void;  // of an array's elements, as the function has them: F32 or I32
+    bool is_row_sums = false;
+};
+
 /// What epilogue() makes. It refers to the buffers of its arrays.
 struct Epilogue {
     std::string name;
-    std::vector<GivenArgument> arguments;
-    std::vector<ir::Type> reads;                           // of each argument that is an array: F32 or I32
+    std::vector<EpilogueArgument> arguments;
     ir::Type sum = ir::Type::F32, result = ir::Type::F32;  // or I32
     EpilogueFunction function;
 };
@@ -118,8 +173,18 @@ template <class Sum, class A>
 auto epilogue_operand(const EpilogueSource& source, std::size_t number) {
     if constexpr (std::is_arithmetic_v<A>)
         return source.number(number).template as<A>();
+    else if constexpr (std::is_same_v<A, RowSums>)
+        return EpilogueRowSums(source, number);
     else
         return EpilogueArray<EpilogueRead<Sum, A>>(source, number);
+}
+
+template <class Sum, class A>
+EpilogueArgument epilogue_argument(const A& given) {
+    if constexpr (std::is_same_v<A, RowSums>)
+        return {given_argument(given.sums), ir::type_of<float>, true};
+    else
+        return {given_argument(given), ir::type_of<EpilogueRead<Sum, A>>};
 }
 
 /// What a function of sums gives.
@@ -153,8 +218,7 @@ Epilogue epilogue(std::string name, F f, const A&... arguments) {
     static_assert(std::is_same_v<Sum, float> || std::is_same_v<Sum, std::int32_t>,
                   "sums are f32, or, of products of i8, i32: epilogue<i32>(...)");
     return {std::move(name),
-            {detail::given_argument(arguments)...},
-            {ir::type_of<detail::EpilogueRead<Sum, A>>...},
+            {detail::epilogue_argument<Sum>(arguments)...},
             ir::type_of<Sum>,
             ir::type_of<detail::EpilogueResult<Sum, F, A...>>,
             detail::epilogue_function<Sum, F, A...>(std::move(f), std::index_sequence_for<A...>{})};

@@ -27,7 +27,7 @@ GemmCall::GemmCall(const Queue& queue, const TensorView& A, const TensorView& B,
     check_sizes();
     if (options.epilogue) check_epilogue();
     check_memory();
-    if (options.epilogue) arguments_ = options.epilogue->arguments;
+    if (options.epilogue) arguments_.assign(options.epilogue->arguments.begin(), options.epilogue->arguments.end());
     if (options.bias) arguments_.push_back({.type = options.bias->type, .array = options.bias});
     if (residual_) arguments_.push_back({.type = residual_->type, .array = residual_});
     choose();
@@ -94,8 +94,11 @@ void GemmCall::check_memory() const {
     std::vector<std::string> names;  // which roles refer to
     const std::size_t arguments = options_.epilogue ? options_.epilogue->arguments.size() : 0;
     for (std::size_t i = 0; i < arguments; ++i) names.push_back(fmt::format("argument {} of the epilogue", i + 1));
-    for (std::size_t i = 0; i < arguments; ++i)
-        if (const auto& array = options_.epilogue->arguments[i].array) all.push_back({names[i], array->part});
+    for (std::size_t i = 0; i < arguments; ++i) {
+        const EpilogueArgument& argument = options_.epilogue->arguments[i];
+        if (argument.array)
+            all.push_back({names[i], argument.array->part, argument.is_row_sums ? Role::Written : Role::Read});
+    }
     all.push_back({"workspace", options_.workspace.part(), Role::Written});
     check_roles(function, where_, all);
 }
@@ -135,6 +138,15 @@ void GemmCall::check_epilogue() {
         if (!array) continue;
         const EpilogueParameter& parameter = kernel_.epilogue.parameters()[i];
         const std::string what = fmt::format("argument {} of the epilogue", i + 1);
+        if (parameter.is_row_sums) {
+            const std::array wanted{matrices(), m(), row_sum_columns(n())};
+            const auto given = matrices_of(what, *array).shape<3>();
+            if (given != wanted)
+                fail(fmt::format("{} is {} row sums, not {}", what, fmt::join(given, " x "), fmt::join(wanted, " x ")),
+                     fmt::format("C is {} x {} x {}: a sum for each row and {} columns, row_sum_columns({})",
+                                 matrices(), m(), n(), columns_of_row_sum, n()));
+            continue;
+        }
         if (parameter.is_by_place) {
             const TensorView given = matrices_of(what, *array);
             const bool fits = given.extents[1] == m() && given.extents[2] == n() &&

@@ -36,7 +36,7 @@ void GemmCall::add_epilogue(Arguments& to) const {
         const GivenArgument& argument = arguments_[i];
         if (!argument.array)
             to.add_number(argument.type, argument.bits);
-        else if (code.parameters()[i].is_by_place)
+        else if (code.parameters()[i].is_by_place || code.parameters()[i].is_row_sums)
             to.add(*argument.array);
         else
             to.add_array(*argument.array);

@@ -25,11 +25,22 @@ struct Finish {
     Leaf<Sum> alpha, beta;
     const BoundEpilogue& epilogue;
 
-    /// Elements (i, j), (i, j + 1) ... of matrix p of C from as many sums; j is a multiple of their number. If rows are
-    /// aligned to 16 bytes, all of them at once, but not at the edge.
+    /// Elements (i, j), (i, j + 1) ... of matrix p of C from as many of sums(), which is called where they are there; j
+    /// is a multiple of their number. If there are row sums, by all lanes of a warp, see BoundEpilogue::store().
+    void store_if(const auto& is_there, const InOut<Out, 3>& c, bool is_aligned, const Word& plane, const Word& row,
+                  const Word& column, auto&& sums) const {
+        constexpr std::size_t count = decltype(sums())::lane_shape::lanes;
+        const RowSumsOfGroup rows = epilogue.row_sums();
+        if_(is_there, [&] { store<count>(c, is_aligned, plane, row, column, sums(), rows); });
+        if (epilogue.code().has_row_sums())
+            epilogue.store(rows, {word(plane), word(row), word(column), value(c.extent(2))}, count, is_there);
+    }
+
+private:
+    /// If rows are aligned to 16 bytes, all elements at once, but not at the edge.
     template <std::size_t count>
     void store(const InOut<Out, 3>& c, bool is_aligned, const Word& plane, const Word& row, const Word& column,
-               const LaneValues<Sum, LaneShape<count>>& sums) const {
+               const LaneValues<Sum, LaneShape<count>>& sums, const RowSumsOfGroup& rows) const {
         const EpilogueGroup at{word(plane), word(row), word(column), value(c.extent(2))};
         const auto wide = value(at.column / std::uint32_t(count));
         Regs<Var<Sum>, count> v(alpha * sums);
@@ -51,11 +62,11 @@ struct Finish {
         };
         const auto rest = [&] {
             if (epilogue.code().result() == ir::type_of<Sum>) {
-                epilogue.apply<Sum, Sum>(at, {v.begin(), count}, {v.begin(), count});
+                epilogue.apply<Sum, Sum>(at, {v.begin(), count}, {v.begin(), count}, rows);
                 put(v);
             } else if constexpr (!std::is_same_v<Sum, float>) {
                 Regs<f32, count> results;
-                epilogue.apply<Sum, float>(at, {v.begin(), count}, {results.begin(), count});
+                epilogue.apply<Sum, float>(at, {v.begin(), count}, {results.begin(), count}, rows);
                 put(results);
             }
         };
@@ -65,7 +76,6 @@ struct Finish {
             if_(at.column < at.columns, rest);
     }
 
-private:
     /// All elements of a group at once, or of_one(number, column, is_there) for each.
     template <std::size_t count>
     static void at_once_or(const EpilogueGroup& at, bool is_aligned, auto&& at_once, auto&& of_one) {
@@ -116,7 +126,7 @@ template <class T>
 void store(const TensorKernel& is, const TileProduct auto& product, const auto& plane, const InOut<Element<T>, 3>& C,
            const FinishOf<T>& epilogue) {
     product.template each<16 / sizeof(Element<T>)>([&](const auto& i, const auto& j, const auto& v) {
-        if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, plane, i, j, v); });
+        epilogue.store_if(value(i < C.extent(1)), C, is.c_is_aligned, plane, i, j, [&] { return v; });
     });
 }
 /// The sums of a product of a part of k to a plane of them, which is as large as C, and aligned to whole vectors.
@@ -219,26 +229,41 @@ auto row_lanes(const In<Sum, 3>& from, const auto& plane, const auto& i, const a
     return out;
 }
 
+/// f(i, is_there) for the numbers below `count`, by the threads of a block. `by_warps`: all lanes of a warp call it
+/// together, so that some may have numbers that are not there.
+void each_number_of_block(const auto& count, bool by_warps, auto&& f) {
+    if (by_warps)
+        for (auto first : range(warp_id() * 32u, count, block_dim().x)) {
+            const auto i = value(first + lane_id());
+            f(i, value(i < count));
+        }
+    else
+        for (auto i : range(thread_id().x, count, block_dim().x)) f(value(i), Leaf<bool>(value(pred(true))));
+}
+
 /// Blocks take rows of all matrices of C, threads groups of columns.
-void each_group(const auto& c, std::uint32_t count, auto&& f) {
+void each_group(const auto& c, std::uint32_t count, bool by_warps, auto&& f) {
     require_linear_blocks();
     require_linear_grid();
     const auto m = c.extent(1), n = c.extent(2);
     for (auto row : range(block_id().x, c.extent(0) * m, grid_dim().x))
-        for (auto group : range(thread_id().x, tiles_of(n, count), block_dim().x))
-            f(value(row / m), value(row % m), value(group * count));
+        each_number_of_block(tiles_of(n, count), by_warps, [&](const auto& group, const auto& is_there) {
+            f(value(row / m), value(row % m), value(group * count), is_there);
+        });
 }
 
+/// From sums that earlier kernels have made, or where there are none.
 template <class T>
 KernelHandle second_kernel(const TensorKernel& is) {
     using Out = Element<T>;
     using Sum = typename ProductOf<T>::C::element_type;
     constexpr std::uint32_t count = 16 / sizeof(Out);
+    const bool by_warps = is.code().has_row_sums();
     if (is.step == Step::Scale)
-        return with_epilogue<T, InOut<Out, 3>>(is, {"C"}, [is](const InOut<Out, 3>& C, const auto& epilogue) {
-            each_group(C, count, [&](const auto& plane, const auto& i, const auto& j) {
-                const Regs<Var<Sum>, count> none(Sum{});
-                epilogue.store(C, is.c_is_aligned, plane, i, j, none.lanes());
+        return with_epilogue<T, InOut<Out, 3>>(is, {"C"}, [=](const InOut<Out, 3>& C, const auto& epilogue) {
+            each_group(C, count, by_warps, [&](const auto& plane, const auto& i, const auto& j, const auto& is_there) {
+                epilogue.store_if(is_there, C, is.c_is_aligned, plane, i, j,
+                                  [&] { return Regs<Var<Sum>, count>(Sum{}).lanes(); });
             });
         });
     if (is.step == Step::Join)
@@ -256,26 +281,27 @@ KernelHandle second_kernel(const TensorKernel& is) {
                 const SharesOfTile shares = StreamK(streamed, slices, workers).shares_of(number);
                 const std::uint32_t groups = tile.n / count;
                 const auto rows = value(select(shares.count > 1u, min(m - row, tile.m), 0u));
-                for (auto group : range(thread_id().x, rows * groups, block_dim().x)) {
+                each_number_of_block(rows * groups, by_warps, [&](const auto& group, const auto& is_there) {
                     const auto i = value(group / groups), j = value(group % groups * count);
-                    if_(column + j < n, [&] {
-                        Regs<Var<Sum>, count> sum(Sum{});
-                        for (auto share : range(shares.count)) {
-                            const auto of_share = shares.number(value(share));
-                            sum += row_lanes<count>(sums, of_share, i, j);
-                        }
-                        const auto to_row = value(row + i), to_column = value(column + j);
-                        epilogue.store(C, is.c_is_aligned, at.plane, to_row, to_column, sum.lanes());
-                    });
-                }
+                    const auto to_row = value(row + i), to_column = value(column + j);
+                    epilogue.store_if(value(is_there & (to_column < n)), C, is.c_is_aligned, at.plane, to_row,
+                                      to_column, [&] {
+                                          Regs<Var<Sum>, count> sum(Sum{});
+                                          for (auto share : range(shares.count))
+                                              sum += row_lanes<count>(sums, shares.number(value(share)), i, j);
+                                          return sum.lanes();
+                                      });
+                });
             });
     return with_epilogue<T, In<Sum, 3>, InOut<Out, 3>, u32>(
         is, {"sums", "C", "parts"},
-        [is](const In<Sum, 3>& sums, const InOut<Out, 3>& C, const u32& parts, const auto& epilogue) {
-            each_group(C, count, [&](const auto& plane, const auto& i, const auto& j) {
-                Regs<Var<Sum>, count> sum(Sum{});
-                for (auto part : range(parts)) sum += row_lanes<count>(sums, value(plane * parts + part), i, j);
-                epilogue.store(C, is.c_is_aligned, plane, i, j, sum.lanes());
+        [=](const In<Sum, 3>& sums, const InOut<Out, 3>& C, const u32& parts, const auto& epilogue) {
+            each_group(C, count, by_warps, [&](const auto& plane, const auto& i, const auto& j, const auto& is_there) {
+                epilogue.store_if(is_there, C, is.c_is_aligned, plane, i, j, [&] {
+                    Regs<Var<Sum>, count> sum(Sum{});
+                    for (auto part : range(parts)) sum += row_lanes<count>(sums, value(plane * parts + part), i, j);
+                    return sum.lanes();
+                });
             });
         });
 }
