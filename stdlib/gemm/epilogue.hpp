@@ -143,6 +143,7 @@ private:
 using EpilogueFunction =
     std::function<GivenNumber(const GivenNumber& sum, const EpiloguePlace& at, const EpilogueSource& source)>;
 
+/// An argument of epilogue().
 struct EpilogueArgument : GivenArgument {
     ir::Type read = ir::Type::Void;  // of an array's elements, as the function has them: F32 or I32
     bool is_row_sums = false;
