@@ -91,15 +91,21 @@ public:
     }
 
     /// Elements first ... first + count - 1, and the buffer as a matrix (runtime/view.hpp).
-    BufferSlice<T> slice(std::uint64_t first, std::uint64_t count) { return all<T>().slice(first, count); }
-    BufferSlice<const T> slice(std::uint64_t first, std::uint64_t count) const {
-        return all<const T>().slice(first, count);
+    BufferSlice<T> slice(std::uint64_t first, std::uint64_t count,
+                         const Location& where = Location::of(std::source_location::current())) {
+        return all<T>().slice(first, count, where);
+    }
+    BufferSlice<const T> slice(std::uint64_t first, std::uint64_t count,
+                               const Location& where = Location::of(std::source_location::current())) const {
+        return all<const T>().slice(first, count, where);
     }
     /// All elements as a slice.
     operator BufferSlice<T>() { return all<T>(); }
     operator BufferSlice<const T>() const { return all<const T>(); }
-    auto view(std::integral auto... extents) { return all<T>().view(extents...); }
-    auto view(std::integral auto... extents) const { return all<const T>().view(extents...); }
+    auto view(const LocatedNumber& first, std::integral auto... others) { return all<T>().view(first, others...); }
+    auto view(const LocatedNumber& first, std::integral auto... others) const {
+        return all<const T>().view(first, others...);
+    }
 
     /// All elements of `from`, from the same device.
     void copy(const Buffer& from) { memory_.copy(from.memory_); }

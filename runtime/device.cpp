@@ -44,9 +44,11 @@ Reference<Backend> open_backend(const OpenOptions& options) {
 
 }  // namespace
 
-Device Device::open(const OpenOptions& options) {
+Device Device::open(const OpenOptions& options, const Location& where) {
     auto state = make_reference<DeviceState>();
-    state->backend = open_backend(options);
+    try {
+        state->backend = open_backend(options);
+    } catch (const Error& error) { throw error.located(where); }
     state->options.target = options.target.empty() ? state->backend->properties().target : options.target;
     return Device(std::move(state));
 }

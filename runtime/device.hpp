@@ -10,6 +10,7 @@
 // A kernel that fails while it runs is a KernelError; all other mistakes are an Error.
 #pragma once
 #include <cstdint>
+#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -73,7 +74,8 @@ struct OpenOptions {
 class Device : public Launcher<Device> {
 public:
     /// Throws Error if the requested device is not available.
-    static Device open(const OpenOptions& options = {});
+    static Device open(const OpenOptions& options = {},
+                       const Location& where = Location::of(std::source_location::current()));
 
     const DeviceProperties& properties() const { return backend().properties(); }
 

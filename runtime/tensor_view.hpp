@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <source_location>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -48,12 +49,14 @@ struct TensorView {
     /// The first elements of a part, with the strides of all dimensions but the last; none: rows follow each other.
     /// Throws Error for a part that does not have them.
     TensorView(ir::Type type, const BufferPart& part, std::span<const std::uint64_t> extents,
-               std::span<const std::uint64_t> pitches = {});
+               std::span<const std::uint64_t> pitches = {},
+               const Location& where = Location::of(std::source_location::current()));
     /// The first weights of a part: rows of whole blocks, with the strides of all dimensions but the last, in weights;
     /// none: rows follow each other. Throws Error for a part that does not have them, and for rows and strides that are
     /// not whole blocks.
     TensorView(Quantised format, const BufferPart& part, std::span<const std::uint64_t> extents,
-               std::span<const std::uint64_t> pitches = {});
+               std::span<const std::uint64_t> pitches = {},
+               const Location& where = Location::of(std::source_location::current()));
 
     /// "f32", "q4_k"
     std::string_view type_name() const;
@@ -102,9 +105,10 @@ template <class Bytes>
 requires std::is_constructible_v < BufferSlice<const std::uint8_t>,
 const Bytes& > TensorView quantised_view(const Bytes& bytes, Quantised format,
                                          std::initializer_list<std::uint64_t> extents,
-                                         std::initializer_list<std::uint64_t> pitches = {}) {
+                                         std::initializer_list<std::uint64_t> pitches = {},
+                                         const Location& where = Location::of(std::source_location::current())) {
     return TensorView(format, BufferSlice<const std::uint8_t>(bytes).part(), {extents.begin(), extents.size()},
-                      {pitches.begin(), pitches.size()});
+                      {pitches.begin(), pitches.size()}, where);
 }
 
 }  // namespace ikat::runtime

@@ -13,21 +13,29 @@ namespace ikat::runtime {
 namespace {
 
 /// The memory that a part belongs to.
-const MemoryBlock& memory_of(const BufferPart& part) {
+const MemoryBlock& memory_of(const BufferPart& part, const Location& where = {}) {
     if (part.is_there()) return *part.memory;
     throw Error(part.memory ? freed : "a slice of no buffer is used",
-                part.memory ? freed_hint : "buffer.slice(first, count) is one");
+                part.memory ? freed_hint : "buffer.slice(first, count) is one")
+        .located(where);
+}
+
+std::string too_small_pitch_hint(std::uint64_t inner, std::uint64_t row) {
+    return inner == row ? fmt::format("the pitch must be at least the row length, {}", row)
+                        : fmt::format("the pitch must be at least {}, the length of what it steps over", inner);
 }
 
 }  // namespace
 
-BufferPart part_of(const BufferPart& whole, std::uint64_t first, std::uint64_t count, std::size_t element_bytes) {
-    const MemoryBlock& memory = memory_of(whole);
+BufferPart part_of(const BufferPart& whole, std::uint64_t first, std::uint64_t count, std::size_t element_bytes,
+                   const Location& where) {
+    const MemoryBlock& memory = memory_of(whole, where);
     const std::uint64_t size = whole.bytes / element_bytes;
     if (first > size || count > size - first)
         throw Error(fmt::format("a slice of {} elements from element {} on, of buffer '{}', which has {} there", count,
                                 first, memory.name(), size),
-                    "slice(first, count) must be inside its buffer or slice");
+                    "slice(first, count) must be inside its buffer or slice")
+            .located(where);
     return {whole.memory, whole.offset + first * element_bytes, count * element_bytes};
 }
 
@@ -38,26 +46,29 @@ std::uint64_t view_size(std::span<const std::uint64_t> extents, std::span<const 
     return size;
 }
 
-std::string view_problem(std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches,
+ViewProblem view_problem(std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches,
                          std::uint64_t elements) {
     constexpr std::uint64_t limit = std::uint64_t{1} << 32;
     const std::string shape = fmt::format("a view of {} elements", fmt::join(extents, " x "));
     for (std::span<const std::uint64_t> numbers : {extents, pitches})
         for (const std::uint64_t number : numbers)
             if (number >= limit)
-                return fmt::format("{} with an extent or a pitch of {}, which is not below 2^32", shape, number);
+                return {fmt::format("{} with an extent or a pitch of {}, which is not below 2^32", shape, number),
+                        "extents and pitches count elements; a negative number is taken for a large one"};
     const bool is_empty = std::ranges::find(extents, 0) != extents.end();
     std::uint64_t inner = is_empty ? 0 : extents.back();  // elements from the first to the last of an index
     for (const std::size_t d : emulator::outwards(pitches)) {
         if (extents[d] <= 1) continue;
         if (pitches[d] < inner)
-            return fmt::format("{} with a pitch of {}, which is less than {}", shape, pitches[d], inner);
+            return {fmt::format("{} with a pitch of {}, which is less than {}", shape, pitches[d], inner),
+                    too_small_pitch_hint(inner, extents.back())};
         inner += (extents[d] - 1) * pitches[d];
     }
     const std::uint64_t size = view_size(extents, pitches);
     if (size > elements)
-        return fmt::format("{} with pitch {} needs {}, and there are {}", shape, fmt::join(pitches, " and "), size,
-                           elements);
+        return {fmt::format("{} with pitch {} needs {}, and there are {}", shape, fmt::join(pitches, " and "), size,
+                            elements),
+                "a view must lie inside its buffer: view(rows, columns), view(planes, rows, columns)"};
     return {};
 }
 
@@ -80,26 +91,25 @@ void write(const BufferPart& part, std::span<const std::byte> from) {
     device.synchronize(default_stream);
 }
 
-void check_columns(std::uint64_t first, std::uint64_t count, std::uint64_t of) {
+void check_columns(std::uint64_t first, std::uint64_t count, std::uint64_t of, const Location& where) {
     if (first <= of && count <= of - first) return;
-    throw Error("columns from " + std::to_string(first) + " on, " + std::to_string(count) + " of them, of rows of " +
-                    std::to_string(of) + " elements",
-                "columns(first, count) takes a part of each row");
+    throw Error(fmt::format("columns from {} on, {} of them, of rows of {} elements", first, count, of),
+                "columns(first, count) takes a part of each row")
+        .located(where);
 }
 
-void check_pieces(std::uint64_t length, std::uint64_t of) {
+void check_pieces(std::uint64_t length, std::uint64_t of, const Location& where) {
     if (length != 0 && of % length == 0) return;
-    throw Error("rows of " + std::to_string(of) + " elements in pieces of " + std::to_string(length),
-                "split(length) needs rows that are whole pieces");
+    throw Error(fmt::format("rows of {} elements in pieces of {}", of, length),
+                "split(length) needs rows that are whole pieces")
+        .located(where);
 }
 
 void check_view(const BufferPart& part, std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches,
-                std::size_t element_bytes) {
-    const MemoryBlock& memory = memory_of(part);
-    const std::string problem = view_problem(extents, pitches, part.bytes / element_bytes);
-    if (!problem.empty())
-        throw Error(fmt::format("buffer '{}': {}", memory.name(), problem),
-                    "a view must lie inside its buffer: view(rows, columns), view(planes, rows, columns)");
+                std::size_t element_bytes, const Location& where) {
+    const MemoryBlock& memory = memory_of(part, where);
+    if (const ViewProblem problem = view_problem(extents, pitches, part.bytes / element_bytes))
+        throw Error(fmt::format("buffer '{}': {}", memory.name(), problem.message), problem.hint).located(where);
 }
 
 }  // namespace detail

@@ -104,6 +104,12 @@ Error::Error(std::vector<Diagnostic> diagnostics)
     : std::runtime_error(render(diagnostics)), diagnostics_(std::move(diagnostics)) {}
 Error::Error(std::string message, std::string hint)
     : Error(Diagnostic{.message = std::move(message), .hint = std::move(hint)}) {}
+Error Error::located(const Location& where) const {
+    std::vector<Diagnostic> out = diagnostics_;
+    for (Diagnostic& diagnostic : out)
+        if (diagnostic.where == Location{}) diagnostic.where = where;
+    return Error(std::move(out));
+}
 
 void assertion_failed(const char* condition, const char* file, int line, const std::string& detail) {
     std::fprintf(stderr, "%s:%d: ikat internal error: %s does not hold\n%s\n", file, line, condition, detail.c_str());

@@ -68,6 +68,8 @@ public:
     explicit Error(std::vector<Diagnostic> diagnostics);
     /// An error without a location in a file: a wrong argument, a missing file.
     Error(std::string message, std::string hint);
+    /// The same with a location for what has none.
+    Error located(const Location& where) const;
 
     const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
 

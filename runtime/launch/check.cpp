@@ -205,10 +205,8 @@ void Check::view(const KernelInfo::View& view) {
     std::vector<std::uint64_t> extents, pitches;
     for (std::uint32_t d = 0; d < view.rank; ++d) extents.push_back(arguments[view.extent(d)].bits);
     for (std::uint32_t d = 0; d + 1 < view.rank; ++d) pitches.push_back(arguments[view.pitch(d)].bits);
-    const std::string problem = view_problem(extents, pitches, arguments[view.pointer].elements());
-    if (!problem.empty())
-        report(fmt::format("'{}': {}", kernel.parameters[view.pointer].name, problem),
-               "a view must lie inside its buffer");
+    if (const ViewProblem problem = view_problem(extents, pitches, arguments[view.pointer].elements()))
+        report(fmt::format("'{}': {}", kernel.parameters[view.pointer].name, problem.message), problem.hint);
 }
 
 void Check::bounds(const Dim3& block, const Dim3& blocks) {

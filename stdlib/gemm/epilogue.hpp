@@ -188,18 +188,33 @@ EpilogueArgument epilogue_argument(const A& given) {
         return {given_argument(given), ir::type_of<EpilogueRead<Sum, A>>};
 }
 
+/// The result of a function that does not take what it is given, about which there is an error already.
+struct NotCalled {};
+
 /// What a function of sums gives.
 template <class Sum, class F, class... A>
-using EpilogueResult = DeviceTypeOf<decltype(std::declval<const F&>()(
-    std::declval<const Leaf<Sum>&>(), std::declval<const EpiloguePlace&>(),
-    epilogue_operand<Sum, A>(std::declval<const EpilogueSource&>(), 0)...))>;
+constexpr auto epilogue_result() {
+    const auto given = []<class... Given>(std::type_identity<Given>...) {
+        constexpr bool takes = std::is_invocable_v<const F&, const Leaf<Sum>&, const EpiloguePlace&, Given...>;
+        static_assert(takes, "epilogue: the function takes (sum, at), and behind them one value for each argument");
+        if constexpr (takes)
+            return std::type_identity<
+                DeviceTypeOf<std::invoke_result_t<const F&, const Leaf<Sum>&, const EpiloguePlace&, Given...>>>{};
+        else
+            return std::type_identity<NotCalled>{};
+    };
+    return given(std::type_identity<decltype(epilogue_operand<Sum, A>(std::declval<const EpilogueSource&>(), 0))>{}...);
+}
+template <class Sum, class F, class... A>
+using EpilogueResult = typename decltype(epilogue_result<Sum, F, A...>())::type;
 
 template <class Sum, class F, class... A, std::size_t... number>
 EpilogueFunction epilogue_function(F f, std::index_sequence<number...>) {
     return [f](const GivenNumber& sum, const EpiloguePlace& at, const EpilogueSource& source) {
         using Result = EpilogueResult<Sum, F, A...>;
         constexpr bool is_right = std::is_same_v<Result, float> || std::is_same_v<Result, Sum>;
-        static_assert(is_right, "epilogue: the function gives an f32, or, of epilogue<i32>, an i32: cast<f32>(...)");
+        static_assert(is_right || std::is_same_v<Result, NotCalled>,
+                      "epilogue: the function gives an f32, or, of epilogue<i32>, an i32: cast<f32>(...)");
         // Leaves can be copied, and a lambda that is given one by `auto` has it for itself.
         if constexpr (is_right)
             return GivenNumber::of(

@@ -16,6 +16,7 @@
 
 namespace ikat::stdlib::blocks {
 
+/// Values in the kernel, and the bytes of 32 weights, four to a word.
 using U = Leaf<std::uint32_t>;
 using F = Leaf<float>;
 using Words = std::array<U, 8>;
@@ -25,6 +26,7 @@ using Activations = std::array<Leaf<std::int32_t>, 8>;
 /// The same in each byte of a word.
 constexpr std::uint32_t four(std::uint32_t byte) { return byte * 0x01010101u; }
 
+/// What a function makes of 0 ... 7, each computed once.
 template <class T = U>
 std::array<T, 8> eight(auto&& word) {
     return [&]<std::size_t... k>(std::index_sequence<k...>) { return std::array<T, 8>{T(value(word(k)))...}; }
@@ -83,8 +85,10 @@ private:
     }
 };
 
+/// A block of 32 weights: d (q - 8).
 struct Q4_0 {
     static constexpr std::uint32_t weights = 32, bytes = 18;
+    /// Weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage.
     static Unit unit(const auto& stage, const U& at, const U&) {
         const auto q = stage.template words<4>(value(at + 2u));
         return {.q = eight([&](std::size_t k) { return (k < 4 ? q[k] : U(value(q[k - 4] >> 4))) & four(15); }),
@@ -93,8 +97,10 @@ struct Q4_0 {
     }
 };
 
+/// A block of 32 weights: d q.
 struct Q8_0 {
     static constexpr std::uint32_t weights = 32, bytes = 34;
+    /// Weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage.
     static Unit unit(const auto& stage, const U& at, const U&) {
         const auto q = stage.template words<8>(value(at + 2u));
         return {.q = eight([&](std::size_t k) { return q[k] ^ four(128); }),  // signed bytes
@@ -121,8 +127,10 @@ inline Scales scales_of(const auto& stage, const U& at, const U& n) {
 /// The lower or the upper four bits of each byte, by the number of the sub-block.
 inline U four_bits(const U& word, const U& n) { return value(word >> (n % 2u * 4u) & four(15)); }
 
+/// A block of 256 weights: d scale q - dmin minimum.
 struct Q4_K {
     static constexpr std::uint32_t weights = 256, bytes = 144;
+    /// Weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage.
     static Unit unit(const auto& stage, const U& at, const U& n) {
         const Scales scales = scales_of(stage, at, n);
         const auto q = stage.template words<8, 16>(value(at + n / 2u * 32u), 4);
@@ -132,8 +140,10 @@ struct Q4_K {
     }
 };
 
+/// A block of 256 weights: d scale q - dmin minimum, and q has a fifth bit.
 struct Q5_K {
     static constexpr std::uint32_t weights = 256, bytes = 176;
+    /// Weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage.
     static Unit unit(const auto& stage, const U& at, const U& n) {
         const Scales scales = scales_of(stage, at, n);
         const auto fifth = stage.template words<8, 16>(at, 4);
@@ -144,8 +154,10 @@ struct Q5_K {
     }
 };
 
+/// A block of 256 weights: d scale (q - 32).
 struct Q6_K {
     static constexpr std::uint32_t weights = 256, bytes = 210;
+    /// Weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage.
     static Unit unit(const auto& stage, const U& at, const U& n) {
         const auto low = stage.template words<8>(value(at + (n / 4u * 64u + n % 2u * 32u)));
         const auto high = stage.template words<8>(value(at + n / 4u * 32u), 32);

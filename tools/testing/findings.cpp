@@ -17,7 +17,8 @@ Findings findings_in(const std::function<void(const runtime::Device&)>& body, co
                                     .schedules = options.schedules,
                                     .warnings = &warnings,
                                     .printed = &printed,
-                                    .coverage = &out.coverage}));
+                                    .coverage = &out.coverage},
+                                   Location{}));
     } catch (const Error& error) { out.text = error.what(); }
     for (const Diagnostic& each : warnings)
         if (each.severity != Severity::Note) out.text += (out.text.empty() ? "" : "\n") + to_string(each);

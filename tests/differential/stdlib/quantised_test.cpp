@@ -8,11 +8,13 @@
 #include <cmath>
 
 #include "stdlib/gemm/tensor_core.hpp"
+#include "stdlib/quantised/stored.hpp"
 #include "stdlib/reference/quantised.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
 #include "tests/differential/stdlib/case.hpp"
 #include "tests/differential/stdlib/samples.hpp"
+#include "tests/message.hpp"
 
 namespace {
 
@@ -39,6 +41,80 @@ TEST_CASE("quantised weights decode to the bits of GGML") {
                 different += std::bit_cast<std::uint32_t>(got[i]) != std::bit_cast<std::uint32_t>(want[i]);
             CHECK(different == 0);
         }
+}
+
+namespace {
+
+/// What a weight of a block is, before it is rounded.
+struct Stored {
+    int q, scale = 1, minimum = 0;
+};
+
+/// A block of which each weight is set twice: to the opposite first, so that no bit of it may stay. Its d is 0.25, its
+/// dmin 0.5.
+template <class Block>
+std::vector<Stored> fill(Block& block, int lowest, int offset, int highest, std::uint32_t seed) {
+    const auto numbers = test::random_elements<float>(256 + 32, seed, 0, 1);
+    std::vector<Stored> out;
+    block.d = half(0.25f);
+    for (std::uint32_t i = 0; i < stdlib::weights_of(Block::format); ++i) {
+        const int q = lowest + int(numbers[i] * float(highest - lowest + 1));
+        block.set(i, highest + lowest - q);
+        block.set(i, q);
+        out.push_back({q - offset});
+    }
+    const auto six_bits = [&](std::size_t i) { return int(numbers[256 + i] * 64); };
+    if constexpr (requires { block.dmin; }) {
+        block.dmin = half(0.5f);
+        for (std::uint32_t part = 0; part < 8; ++part) {
+            block.scales.set(part, {63 - six_bits(part), 63 - six_bits(part + 8)});
+            block.scales.set(part, {six_bits(part), six_bits(part + 8)});
+        }
+        for (std::size_t i = 0; i < 256; ++i) out[i].scale = six_bits(i / 32), out[i].minimum = six_bits(i / 32 + 8);
+    } else if constexpr (requires { block.scales; }) {
+        for (std::size_t i = 0; i < 16; ++i) block.scales[i] = std::int8_t(six_bits(i) - 32);
+        for (std::size_t i = 0; i < 256; ++i) out[i].scale = block.scales[i / 16];
+    }
+    return out;
+}
+
+template <class Block>
+void check_stored(int lowest, int offset, int highest) {
+    INFO(runtime::find_info(Block::format)->name);
+    for (std::uint32_t seed = 1; seed <= 4; ++seed) {
+        std::vector<Block> blocks(3);
+        std::vector<Stored> want;
+        for (Block& block : blocks)
+            for (const Stored& weight : fill(block, lowest, offset, highest, seed * 10 + std::uint32_t(want.size())))
+                want.push_back(weight);
+        const auto got = stdlib::reference::quantised_weights(Block::format, stdlib::stored::bytes_of(blocks));
+        REQUIRE(got.size() == want.size());
+        std::size_t different = 0;  // the numbers are small: nothing is rounded
+        for (std::size_t i = 0; i < want.size(); ++i)
+            different += got[i].product != 0.25f * float(want[i].scale * want[i].q) ||
+                         got[i].minimum != 0.5f * float(want[i].minimum);
+        CHECK(different == 0);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("blocks that the host fills are those that are decoded") {
+    using namespace stdlib::stored;
+    check_stored<Q4_0>(0, 8, 15);
+    check_stored<Q8_0>(-128, 0, 127);
+    check_stored<Q4_K>(0, 0, 15);
+    check_stored<Q5_K>(0, 0, 31);
+    check_stored<Q6_K>(0, 32, 63);
+    const auto says = [](auto&& call, const char* text) { CHECK(tests::message_of(call) == text); };
+    says([] { Q4_0{}.set(32, 0); }, "error: weight 32 of a quantised block\n  hint: it is from 0 to 31");
+    says([] { Q4_0{}.set(0, 16); }, "error: q 16 of a quantised block\n  hint: it is from 0 to 15");
+    says([] { Q8_0{}.set(0, -129); }, "error: q -129 of a quantised block\n  hint: it is from -128 to 127");
+    says([] { Q5_K{}.set(256, 0); }, "error: weight 256 of a quantised block\n  hint: it is from 0 to 255");
+    says([] { Q6_K{}.set(0, 64); }, "error: q 64 of a quantised block\n  hint: it is from 0 to 63");
+    says([] { Q4_K{}.scales.set(8, {}); }, "error: part 8 of a quantised block\n  hint: it is from 0 to 7");
+    says([] { Q4_K{}.scales.set(0, {64, 0}); }, "error: scale 64 of a quantised block\n  hint: it is from 0 to 63");
+    says([] { Q4_K{}.scales.set(0, {0, -1}); }, "error: minimum -1 of a quantised block\n  hint: it is from 0 to 63");
 }
 
 TEST_CASE("activations become the words of Q8_1") {

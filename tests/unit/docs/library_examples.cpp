@@ -2,6 +2,7 @@
 // The examples of docs/library.md about rows, attention and options, and those of options and types of other pages,
 // compiled and run. pages_test.cpp compares the pages with this file.
 #include <ikat/ikat.hpp>
+#include <ikat/quantised.hpp>
 #include <ikat/stdlib.hpp>
 
 #include <cmath>
@@ -124,6 +125,22 @@ const runtime::OpenOptions defaults{
     const Device device = Device::open(defaults);
     const auto x = device.upload(std::vector<float>(2 * 3 * 4 * 8, 1));
     CHECK(x.view(2, 3, 2, 4).pitched(96, 32, 8).pitches() == std::array<std::uint64_t, 3>{96, 32, 8});
+}
+
+TEST_CASE("docs/library.md: blocks of quantised weights that the host fills") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t rows = 2, columns = 512;
+    const auto x = device.upload(std::vector<float>(columns, 1));
+    auto y = device.buffer<float>(rows, "y");
+std::vector<stored::Q4_K> blocks(rows * columns / 256);
+for (stored::Q4_K& block : blocks) {
+    block.d = half(0.01f), block.dmin = half(0.5f);
+    for (std::uint32_t part = 0; part < 8; ++part) block.scales.set(part, {.scale = 40, .minimum = 7});
+    for (std::uint32_t i = 0; i < 256; ++i) block.set(i, int(i % 16));       // the weight is 0.01 x 40 q - 0.5 x 7
+}
+const auto w = device.upload(stored::bytes_of(blocks), "w");
+gemv(device, quantised_view(w, Quantised::Q4_K, {rows, columns}), x, y);
+    CHECK(std::abs(y.download()[1] - columns * (0.4f * 7.5f - 3.5f)) < 0.5f);
 }
 
 TEST_CASE("docs/library.md: attention to a cache") {

@@ -46,6 +46,10 @@ TEST_CASE("open: without a driver the emulator is the device, and CUDA an error"
     CHECK_THAT(message_of([] { Device::open({.device = "cuda"}); }), contains("no CUDA driver: /no/such/libcuda.so"));
     const Environment said("IKAT_DEVICE", "gpu");
     CHECK_THAT(message_of([] { Device::open(); }), contains("there is no device 'gpu' (from IKAT_DEVICE)"));
+    const std::string here = std::string(__FILE__) + ":" + std::to_string(__LINE__ + 1) + ":";
+    const std::string message = message_of([] { Device::open({.device = "tpu"}); });
+    CHECK_THAT(message, Catch::Matchers::StartsWith(here) && contains("there is no device 'tpu'"));
+    CHECK(message_of([] { Device::open({.device = "tpu"}, Location{}); }).starts_with("error: there is no device"));
 }
 
 TEST_CASE("open: the emulator's threads and target") {

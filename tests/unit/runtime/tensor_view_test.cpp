@@ -92,5 +92,21 @@ TEST_CASE("tensor views: quantised weights at pitches of whole blocks") {
                contains("buffer 'bytes'"));
 }
 
+TEST_CASE("tensor views: an error says where the view is made") {
+    const runtime::Device device = emulator();
+    const auto bytes = device.buffer<std::uint8_t>(96, "bytes");
+    using runtime::Quantised;
+    const auto here = [](auto&& make, std::uint32_t line, const char* text) {
+        const std::string place = std::string(__FILE__) + ":" + std::to_string(line) + ":";
+        CHECK_THAT(message_of(make), Catch::Matchers::StartsWith(place) && contains(std::string(": error: ") + text));
+    };
+    const Shape shape{25};
+    here([&] { TensorView(ir::Type::F32, bytes.memory().whole(), shape); }, __LINE__, "buffer 'bytes': a view of 25");
+    here([&] { runtime::quantised_view(bytes, Quantised(99), {32}); }, __LINE__, "there is no format 99");
+    here([&] { runtime::quantised_view(bytes, Quantised::Q8_0, {31}); }, __LINE__, "a row of 31 weights");
+    here([&] { runtime::quantised_view(bytes, Quantised::Q8_0, {1, 32}, {5}); }, __LINE__, "a pitch of 5 weights");
+    here([&] { runtime::quantised_view(bytes, Quantised::Q8_0, {99, 32}); }, __LINE__, "buffer 'bytes': a view of 99");
+}
+
 }  // namespace
 }  // namespace ikat::tests

@@ -165,6 +165,38 @@ TEST_CASE("views that do not fit are refused where they are made") {
     CHECK_NOTHROW(x.view(2, 2).pitched(10));
 }
 
+TEST_CASE("views: an error says where the view is made") {
+    const Device device = emulator();
+    Buffer<float> x = device.buffer<float>(12, "x");
+    const Buffer<float>& reads = x;
+    const auto matrix = x.view(3, 4);
+    const auto here = [](auto&& make, std::uint32_t line, const char* text) {
+        const std::string place = std::string(__FILE__) + ":" + std::to_string(line) + ":";
+        CHECK_THAT(message_of(make), Catch::Matchers::StartsWith(place) && contains(std::string(": error: ") + text));
+    };
+    here([&] { (void)x.view(4, 4); }, __LINE__, "buffer 'x': a view of 4 x 4 elements");
+    here([&] { (void)reads.view(4, 2, 2); }, __LINE__, "buffer 'x': a view of 4 x 2 x 2 elements");
+    here([&] { (void)x.slice(2, 8).view(2u, 3ull, 2); }, __LINE__, "buffer 'x': a view of 2 x 3 x 2 elements");
+    here([&] { (void)x.slice(4, 9); }, __LINE__, "a slice of 9 elements from element 4 on");
+    here([&] { (void)reads.slice(4, 9); }, __LINE__, "a slice of 9 elements from element 4 on");
+    here([&] { (void)x.slice(1, 4).slice(2, 3); }, __LINE__, "a slice of 3 elements from element 2 on");
+    here([&] { (void)matrix.pitched(5); }, __LINE__, "buffer 'x': a view of 3 x 4 elements with pitch 5 needs 14");
+    here([&] { (void)matrix.columns(3, 2); }, __LINE__, "columns from 3 on, 2 of them, of rows of 4 elements");
+    here([&] { (void)matrix.split(3); }, __LINE__, "rows of 4 elements in pieces of 3");
+    BufferSlice<float> gone;
+    { gone = Buffer<float>(device.buffer<float>(4)).slice(0, 4); }
+    here([&] { (void)gone.view(2, 2); }, __LINE__, "a slice or a view of a buffer that has been freed is used");
+}
+
+TEST_CASE("views: the hint for a pitch that is too small says how large it must be") {
+    const Device device = emulator();
+    const Buffer<float> x = device.buffer<float>(64, "x");
+    CHECK_THAT(message_of([&] { (void)x.view(2, 24).pitched(16); }),
+               contains("hint: the pitch must be at least the row length, 24"));
+    CHECK_THAT(message_of([&] { (void)x.view(2, 3, 4).pitched(10, 4); }),
+               contains("hint: the pitch must be at least 12, the length of what it steps over"));
+}
+
 TEST_CASE("slices: parts of buffers are read, written and passed") {
     const Device device = emulator();
     Buffer<float> x = device.upload(counting(8));

@@ -180,7 +180,7 @@ std::vector<runtime::node::Launch> FunctionCall::run(const runtime::Device& devi
     for (std::size_t i = 0; i < function_->arrays.size(); ++i) {
         const ParsedArgument& given = arguments[arguments.original(first_ + i)];
         arrays.emplace_back(runtime::TensorView(types_[i], arguments.buffer(first_ + i)->memory().whole(), given.shape,
-                                                *given.pitches));
+                                                *given.pitches, Location{}));
     }
     const runtime::Recorder recorder(device, runtime::Recorder::Runs::Yes);
     function_->run(queue_of(recorder), arrays, settings_);
@@ -192,8 +192,8 @@ std::vector<runtime::node::Launch> launches_of(const NamedFunction& function, st
                                                const std::vector<std::string>& settings) {
     const FunctionSettings parsed = parse_settings(function, settings);
     const stdlib::NamedExtents extents = parse_sizes(function, sizes);
-    const auto device =
-        runtime::Device::open({.device = "emulator", .target = target, .is_plan = true, .threads = multiprocessors});
+    const auto device = runtime::Device::open(
+        {.device = "emulator", .target = target, .is_plan = true, .threads = multiprocessors}, Location{});
     std::vector<runtime::Buffer<std::uint8_t>> buffers;
     buffers.reserve(function.arrays.size());  // an array points to its buffer
     std::vector<runtime::MutableTensorView> arrays;
@@ -206,7 +206,8 @@ std::vector<runtime::node::Launch> launches_of(const NamedFunction& function, st
         const std::vector<std::uint64_t> pitches = function.pitches(array, shape, parsed);
         if (!pitches.empty()) bytes = runtime::view_size(shape, pitches) * info(array.type).bytes;
         buffers.push_back(device.buffer<std::uint8_t>(bytes, array.name));
-        arrays.emplace_back(runtime::TensorView(array.type, buffers.back().memory().whole(), shape, pitches));
+        arrays.emplace_back(
+            runtime::TensorView(array.type, buffers.back().memory().whole(), shape, pitches, Location{}));
     }
     const runtime::Recorder recorder(device, runtime::Recorder::Runs::No);
     function.run(queue_of(recorder), arrays, parsed);

@@ -329,7 +329,8 @@ runtime::Device Run::open_device() {
                                   .warnings = &warnings_,
                                   .traffic = options_.report.empty() ? nullptr : &traffic_,
                                   .coverage = options_.verdict ? &coverage_ : nullptr,
-                                  .suppressed = &suppressed_});
+                                  .suppressed = &suppressed_},
+                                 Location{});
 }
 
 /// Goes to standard error, to keep the run's output clean.

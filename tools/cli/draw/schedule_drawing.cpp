@@ -41,7 +41,7 @@ auto pipeline_log() {
 
 template <std::uint32_t stages>
 std::vector<std::uint32_t> logged(std::uint32_t slices) {
-    const Device device = Device::open({.device = "emulator"});
+    const Device device = Device::open({.device = "emulator"}, Location{});
     auto log = device.buffer<std::uint32_t>(3 * (2 * slices + stages - 1));
     device.launch(pipeline_log<stages>(), Grid{{1}, {32}}, log, slices);
     return device.download(log);
@@ -71,7 +71,7 @@ std::vector<std::uint32_t> tiles_of(std::uint32_t rows, std::uint32_t columns, s
                                       numbers[tiles + at] = block_id().x;
                                   });
                               });
-    const Device device = Device::open({.device = "emulator"});
+    const Device device = Device::open({.device = "emulator"}, Location{});
     auto numbers = device.buffer<std::uint32_t>(2 * rows * columns);
     device.launch(noted, Grid{{blocks}, {1}}, numbers, rows, columns);
     return device.download(numbers);

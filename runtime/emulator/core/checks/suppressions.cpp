@@ -19,7 +19,7 @@ std::string_view take_word(std::string_view& text) {
 
 }  // namespace
 
-Suppressions::Suppressions(std::string_view text, std::string_view name) : name_(name) {
+Suppressions::Suppressions(std::string_view text, std::string_view name) : name_(intern(name)) {
     for (std::uint32_t own = 1; !text.empty(); ++own) {
         std::string_view line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(text.size(), line.size() + 1));
@@ -27,7 +27,7 @@ Suppressions::Suppressions(std::string_view text, std::string_view name) : name_
         const std::string_view word = take_word(line);
         if (word.empty() || word.starts_with('#')) continue;
         const auto wrong = [&](std::string message) {
-            return Error(Diagnostic{.where = {name_.c_str(), own, 1},
+            return Error(Diagnostic{.where = {name_, own, 1},
                                     .message = std::move(message),
                                     .hint = "a line is CLASS FILE:LINE REASON, such as `races scan.ptx:41 the flag is "
                                             "read again`; `ikat run --list-checks` has the classes"});
@@ -68,7 +68,7 @@ std::vector<Diagnostic> Suppressions::unused() const {
     for (const Line& each : lines_)
         if (!each.is_used)
             out.push_back({.severity = Severity::Warning,
-                           .where = {name_.c_str(), each.own, 1},
+                           .where = {name_, each.own, 1},
                            .message = fmt::format("nothing was found that this suppresses: {}", each.text),
                            .hint = "remove the line, or mend its class and place"});
     return out;

@@ -35,7 +35,7 @@ private:
         std::string text{};
         std::atomic<bool> is_used = false;
     };
-    std::string name_;
+    const char* name_;
     std::deque<Line> lines_;
 };
 

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/quantised/stored.hpp"
+
+#include <fmt/format.h>
+
+#include "codegen/support/diagnostic.hpp"
+
+namespace ikat::stdlib::stored {
+namespace {
+
+void check(const char* what, std::int64_t number, std::int64_t first, std::int64_t last) {
+    if (number >= first && number <= last) return;
+    throw Error(fmt::format("{} {} of a quantised block", what, number),
+                fmt::format("it is from {} to {}", first, last));
+}
+void check_weight(Quantised format, std::uint32_t weight) {
+    check("weight", weight, 0, runtime::find_info(format)->weights - 1);
+}
+
+/// Sets some bits of a byte.
+void put(std::uint8_t& byte, int bits, int shift, int mask) {
+    byte = std::uint8_t((byte & ~(mask << shift)) | (bits & mask) << shift);
+}
+
+/// The four lower bits of K formats: two rows of 32 weights in the bytes of one.
+void put_four(std::array<std::uint8_t, 128>& bytes, std::uint32_t weight, int q) {
+    put(bytes[weight / 64 * 32 + weight % 32], q, weight / 32 % 2 ? 4 : 0, 15);
+}
+
+}  // namespace
+
+void Q4_0::set(std::uint32_t weight, int value) {
+    check_weight(format, weight);
+    check("q", value, 0, 15);
+    put(q[weight % 16], value, weight < 16 ? 0 : 4, 15);
+}
+
+void Q8_0::set(std::uint32_t weight, int value) {
+    check_weight(format, weight);
+    check("q", value, -128, 127);
+    q[weight] = std::int8_t(value);
+}
+
+void SixBitScales::set(std::uint32_t part, const Pair& of_part) {
+    check("part", part, 0, 7);
+    check("scale", of_part.scale, 0, 63);
+    check("minimum", of_part.minimum, 0, 63);
+    if (part < 4) {
+        put(bytes[part], of_part.scale, 0, 63);
+        put(bytes[part + 4], of_part.minimum, 0, 63);
+        return;
+    }
+    put(bytes[part + 4], of_part.scale, 0, 15);
+    put(bytes[part + 4], of_part.minimum, 4, 15);
+    put(bytes[part - 4], of_part.scale >> 4, 6, 3);
+    put(bytes[part], of_part.minimum >> 4, 6, 3);
+}
+
+void Q4_K::set(std::uint32_t weight, int value) {
+    check_weight(format, weight);
+    check("q", value, 0, 15);
+    put_four(q, weight, value);
+}
+
+void Q5_K::set(std::uint32_t weight, int value) {
+    check_weight(format, weight);
+    check("q", value, 0, 31);
+    put_four(q, weight, value);
+    put(fifth[weight % 32], value >> 4, int(weight / 32), 1);
+}
+
+void Q6_K::set(std::uint32_t weight, int value) {
+    check_weight(format, weight);
+    check("q", value, 0, 63);
+    const std::uint32_t half = weight / 128, row = weight % 128 / 32, column = weight % 32;
+    put(low[64 * half + 32 * (row % 2) + column], value, row < 2 ? 0 : 4, 15);
+    put(high[32 * half + column], value >> 4, int(2 * row), 3);
+}
+
+}  // namespace ikat::stdlib::stored
