@@ -25,7 +25,7 @@ public:
         if (options.bias) bias_ = heads_of_rows("the bias", *options.bias);
         check_types();
         check_sizes();
-        take_own(options.scores, options.sees, options.query_offsets ? sequences_by_offsets() : sequences());
+        take_own(options.scores, options.sees, options.query_offsets ? sequences_by_offsets() : sequences(), keys());
         check_memory();
         check_numbers();
         numbers_ = score_numbers(options.scale, options.soft_cap, options.bias || options.scores);

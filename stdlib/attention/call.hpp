@@ -37,9 +37,9 @@ protected:
     void check_shape(std::string_view what, const TensorView& x, const std::array<std::uint64_t, 4>& right,
                      std::string_view hint) const;
 
-    /// The functions, if there are any, of so many sequences; before check_memory().
-    void take_own(const std::optional<OwnScores>& scores, const std::optional<OwnSight>& sight,
-                  std::uint64_t sequences);
+    /// The functions, if there are any, of so many sequences, and keys in an array's rows; before check_memory().
+    void take_own(const std::optional<OwnScores>& scores, const std::optional<OwnSight>& sight, std::uint64_t sequences,
+                  std::uint64_t keys);
     /// ... their arguments.
     void add_own(KernelArguments& to) const;
 
@@ -71,8 +71,14 @@ private:
     struct OwnArgument {
         std::string what;
         ScoreArgument argument;
+        std::uint32_t rank;  // of an array
     };
-    void take_own(const OwnAttention::Code& code, const std::vector<ScoreArgument>& arguments, std::uint64_t sequences);
+    /// By the numbers of ScoreAxis: how many there are.
+    using AxisCounts = std::array<std::uint64_t, 4>;
+    void take_own(const OwnAttention::Code& code, const std::vector<ScoreArgument>& arguments,
+                  const AxisCounts& counts);
+    void check_own(const std::string& what, const ScoreParameter& is, const TensorView& array,
+                   const AxisCounts& counts) const;
     std::vector<OwnArgument> own_arguments_{};
 };
 

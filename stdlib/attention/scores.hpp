@@ -80,7 +80,7 @@ struct QueriesPlace {
     template <class T>
     std::optional<HeadScores> own(const Scoring<T>& with) const {
         if (!with.own) return {};
-        return with.own->at(number ? *number : sequence, head);
+        return with.own->at(number ? *number : sequence, head, {queries, keys, query_row, key_row});
     }
     /// Among the keys, where a query is.
     Leaf<std::int32_t> position(const Leaf<std::uint32_t>& query) const {

@@ -26,7 +26,7 @@ public:
         if (options.pages) pages_ = heads_of_rows("pages", *options.pages);
         check_types();
         check_sizes();
-        take_own(options.scores, options.sees, sequences());
+        take_own(options.scores, options.sees, sequences(), keys());
         check_memory();
         check_all_pitches();
         check_numbers(options.scale, options.soft_cap);

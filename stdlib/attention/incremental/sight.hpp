@@ -66,7 +66,7 @@ public:
             if (!with_.own) break;
             const auto at = value(first_row_ + row), head = value(kv_head_ * with_.group + at % with_.group);
             const auto query = value(bit_cast<i32>(length_ + at / with_.group - with_.queries));
-            out.push_back({with_.own->at(sequence_, head), query});
+            out.push_back({with_.own->at(sequence_, head, {with_.queries, length_}), query});
         }
         return out;
     }

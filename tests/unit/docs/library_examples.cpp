@@ -174,6 +174,25 @@ incremental_attention(device, q.view(sequences, heads, 1, dim), pages.view(page_
     CHECK(std::isfinite(sums.download()[3]));
 }
 
+TEST_CASE("docs/library.md: arrays by key and query") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t heads = 2, keys = 100, dim = 64;
+    std::vector<half> host;
+    for (std::uint32_t i = 0; i < heads * keys * dim; ++i) host.emplace_back(std::sin(0.37f * float(i)));
+    const auto x = device.upload(host);
+    const auto key_bias = device.upload(std::vector<float>(heads * keys, -1));
+    std::vector<std::int32_t> ids(keys);
+    for (std::uint32_t i = 0; i < keys; ++i) ids[i] = i / 40;
+    const auto segments = device.upload(ids);
+    auto O = device.buffer<half>(x.size());
+    AttentionOptions options;
+options.scores = scores("key_biased", [](auto score, auto at, auto bias) { return score + bias[at.head, at.key]; }, key_bias.view(heads, keys));
+options.sees = sees("segments", [](auto at, auto of_query, auto of_key) { return (at.key <= at.query) & (of_key[at.key] == of_query[at.query]); },
+                    segments, segments);
+    flash_attention(device, x.view(heads, keys, dim), x.view(heads, keys, dim), x.view(heads, keys, dim), O.view(heads, keys, dim), options);
+    CHECK(std::abs(float(O.download()[40 * dim + 5]) - float(host[40 * dim + 5])) < 0x1p-10f);  // it sees itself alone
+}
+
 const auto add_sinks = kernel("add_sinks", params("O", "log_sum", "sinks"),
     [](InOut<half, 3> O, In<float, 2> log_sum, In<float> sinks) {            // heads x queries x dim; heads x queries; heads
         u32 head = block_id().y, query = block_id().x, e = thread_id().x;
