@@ -85,6 +85,7 @@ void AttentionCall::check_types() const {
 void AttentionCall::check_memory(std::vector<OperandRole> others) const {
     std::vector<OperandRole> all{{"Q", Q_.part}, {"K", K_.part}, {"V", V_.part}, {"O", O_.part, Role::Written}};
     if (log_sum_) all.push_back({"log_sum", log_sum_->part, Role::Written});
+    if (sinks_) all.push_back({"sinks", sinks_->part});
     for (const OwnArgument& own : own_arguments_)
         if (own.argument.array) all.push_back({own.what, own.argument.array->part});
     all.insert(all.end(), others.begin(), others.end());
@@ -103,6 +104,18 @@ void AttentionCall::check_sizes(std::uint64_t planes) const {
     if (log_sum_)
         check_shape("log_sum", *log_sum_, {1, sequences(), heads(), queries()},
                     "log_sum is a view (heads, queries) or (sequences, heads, queries)");
+}
+
+void AttentionCall::take_sinks(const std::optional<TensorView>& sinks) {
+    if (!sinks) return;
+    check_life(sinks->part);
+    check_type("sinks", sinks->type, ir::Type::F32);
+    if (sinks->rank != 1)
+        fail(fmt::format("sinks has {} dimensions", sinks->rank), "it is a Buffer, or a slice of one");
+    if (sinks->extents[0] < heads())
+        fail(fmt::format("sinks has {} elements, and there are {} heads", sinks->extents[0], heads()),
+             "it has an element for each");
+    sinks_ = sinks;
 }
 
 void AttentionCall::take_own(const std::optional<OwnScores>& scores, const std::optional<OwnSight>& sight,

@@ -43,6 +43,9 @@ protected:
     /// ... their arguments.
     void add_own(KernelArguments& to) const;
 
+    /// A sink for each head, if there are any; before check_memory().
+    void take_sinks(const std::optional<TensorView>& sinks);
+
     /// Of all five: that they are there, of types that fit.
     void check_types() const;
     /// That what is written, these or `others`, is no other operand's memory.
@@ -64,7 +67,7 @@ protected:
     Location where_;
     std::string_view function_;
     const TensorView Q_, K_, V_, O_;
-    std::optional<TensorView> log_sum_{};
+    std::optional<TensorView> log_sum_{}, sinks_{};
     OwnAttention own_{};
 
 private:
