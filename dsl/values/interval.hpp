@@ -11,7 +11,8 @@
 // Operands are independent of each other: of x - x the interval is larger than 0. So `possibly` may hold where nothing
 // does, and `surely` not where everything does, but never the other way round. Integers must not leave their type.
 // There are + - * / % >> (the last three by a number), abs(), min(), max(), select(), cast<i32>() and cast<f32>(),
-// comparisons, and & | ^ ! of what they give.
+// comparisons, and & | ^ ! of what they give. Unknown stands for values of which nothing is known, and so does what is
+// made of it, up to a comparison, which may hold or not.
 #pragma once
 #include "dsl/values/math.hpp"
 
@@ -24,6 +25,9 @@ struct Interval {
     Leaf<T> low, high;
 };
 
+/// Any value of i32 or f32.
+struct Unknown {};
+
 /// What is known of a condition: that it holds, or does not, or, where `possibly` and not `surely`, nothing.
 struct Truth {
     Leaf<bool> surely, possibly;
@@ -31,16 +35,12 @@ struct Truth {
 
 namespace detail {
 
-template <class V>
-struct IntervalType {
-    using type = void;
-};
+/// Of an Interval<T>, or of what is derived from it.
 template <class T>
-struct IntervalType<Interval<T>> {
-    using type = T;
-};
+std::type_identity<T> interval_type(const Interval<T>*);
+std::type_identity<void> interval_type(...);
 template <class V>
-using IntervalTypeOf = typename IntervalType<std::remove_cvref_t<V>>::type;
+using IntervalTypeOf = typename decltype(interval_type(static_cast<std::remove_cvref_t<V>*>(nullptr)))::type;
 template <class V>
 concept AnInterval = !std::is_void_v<IntervalTypeOf<V>>;
 template <class V>
@@ -48,6 +48,12 @@ concept ATruth = std::is_same_v<std::remove_cvref_t<V>, Truth>;
 /// Intervals, or one and a number.
 template <class A, class B>
 concept SomeInterval = (AnInterval<A> && (AnInterval<B> || Operand<B>)) || (Operand<A> && AnInterval<B>);
+template <class V>
+concept AnUnknown = std::is_same_v<std::remove_cvref_t<V>, Unknown>;
+/// Two values of which at least one is unknown.
+template <class A, class B>
+concept SomeUnknown = (AnUnknown<A> && (AnUnknown<B> || AnInterval<B> || Operand<B>)) ||
+                      (AnUnknown<B> && (AnInterval<A> || Operand<A>));
 template <class A, class B>
 concept SomeTruth = (ATruth<A> && (ATruth<B> || Operand<B>)) || (Operand<A> && ATruth<B>);
 
@@ -131,6 +137,43 @@ IKAT_TRUTH(^, value((a.surely & !b.possibly) | (b.surely & !a.possibly)),
            value((a.possibly & !b.surely) | (b.possibly & !a.surely)))
 #undef IKAT_TRUTH
 inline Truth operator!(const Truth& a) { return {value(!a.possibly), value(!a.surely)}; }
+
+// Of what is unknown
+
+#define IKAT_UNKNOWN(signature) \
+    template <class A, class B> \
+    requires detail::SomeUnknown<A, B> Unknown signature(const A&, const B&) { return {}; }
+IKAT_UNKNOWN(operator+)
+IKAT_UNKNOWN(operator-)
+IKAT_UNKNOWN(operator*)
+IKAT_UNKNOWN(operator/)
+IKAT_UNKNOWN(operator%)
+IKAT_UNKNOWN(operator>>)
+IKAT_UNKNOWN(min)
+IKAT_UNKNOWN(max)
+#undef IKAT_UNKNOWN
+#define IKAT_UNKNOWN(symbol)                                                       \
+    template <class A, class B>                                                    \
+    requires detail::SomeUnknown<A, B> Truth operator symbol(const A&, const B&) { \
+        return {detail::truth_of(false).surely, detail::truth_of(true).possibly};  \
+    }
+IKAT_UNKNOWN(<)
+IKAT_UNKNOWN(<=)
+IKAT_UNKNOWN(>)
+IKAT_UNKNOWN(>=)
+IKAT_UNKNOWN(==)
+IKAT_UNKNOWN(!=)
+#undef IKAT_UNKNOWN
+inline Unknown operator-(const Unknown&) { return {}; }
+inline Unknown abs(const Unknown&) { return {}; }
+template <class To>
+Unknown cast(const Unknown&) {
+    return {};
+}
+template <class C, class A, class B>
+requires(detail::ATruth<C> || Operand<C>) && detail::SomeUnknown<A, B> Unknown select(const C&, const A&, const B&) {
+    return {};
+}
 
 // By numbers, and of one interval
 

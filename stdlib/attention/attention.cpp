@@ -25,7 +25,8 @@ public:
         if (options.bias) bias_ = heads_of_rows("the bias", *options.bias);
         check_types();
         check_sizes();
-        take_own(options.scores, options.sees, options.query_offsets ? sequences_by_offsets() : sequences());
+        take_own(options.scores, options.sees, options.query_offsets ? sequences_by_offsets() : sequences(), keys());
+        take_sinks(options.sinks);
         check_memory();
         check_numbers();
         numbers_ = score_numbers(options.scale, options.soft_cap, options.bias || options.scores);
@@ -190,6 +191,7 @@ Kernel Attention::of_options() const {
     out.has_cap = numbers_.has_cap, out.has_wide_cap = numbers_.has_wide_cap;
     out.has_bias = options_.bias.has_value();
     out.has_offsets = options_.query_offsets.has_value();
+    out.has_sinks = options_.sinks.has_value();
     out.has_log_sum = options_.log_sum.has_value();
     out.own = own_;
     return out;
@@ -231,6 +233,7 @@ void Attention::add_scoring(Arguments& to) const {
                    std::uint32_t(options_.query_offsets ? sequences_by_offsets() : 0));
     if (options_.bias) to.add_view(*bias_, 4);
     if (options_.query_offsets) to.add_array(*options_.query_offsets), to.add_array(*options_.key_offsets);
+    if (sinks_) to.add_array(*sinks_);
     if (options_.log_sum) to.add_view(*log_sum_, 3);
     add_own(to);
 }

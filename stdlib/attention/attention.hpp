@@ -48,8 +48,12 @@ struct AttentionOptions {
     /// tiles, are not read.
     std::optional<OwnScores> scores{};
     std::optional<OwnSight> sees{};
-    /// Where the logarithm of the sum of exp(score) of each query goes: queries, heads of them or sequences of heads,
-    /// of float; -infinity where it sees no keys.
+    /// Learned sinks: a score for each head of Q, of float, which each query has in addition to those of its keys,
+    /// without a value. It is not multiplied, and no function is given it; -infinity is none. A query that sees no keys
+    /// has it alone.
+    std::optional<TensorView> sinks{};
+    /// Where the logarithm of the sum of exp(score) of each query goes, with that of its sink: queries, heads of them
+    /// or sequences of heads, of float; -infinity where there is no score.
     std::optional<MutableTensorView> log_sum{};
     /// Sequences of different lengths, one after the other: Q, K, V and O are (heads, rows, elements) of all of them,
     /// log_sum is (heads, rows). Sequence s has the queries of rows query_offsets[s] to query_offsets[s + 1] - 1, and

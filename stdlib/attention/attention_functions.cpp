@@ -25,27 +25,28 @@ constexpr NamedFunction::Size attention_sizes[] = {{"sequences", 4},  {"heads", 
 
 constexpr NamedFunction::Family attention_family{
     .prefix = "flash_attention",
-    .form = "flash_attention[_heads_in_rows][_causal][_bias][_offsets][_log_sum]_TYPE",
+    .form = "flash_attention[_heads_in_rows][_causal][_bias][_sinks][_offsets][_log_sum]_TYPE",
     .summary = "O = softmax(scale Q K') V for each head",
     .document =
         "TYPE is f16, bf16, or f32, without tensor cores. A head has 64, 80, 96, 128 or 256 elements. Several\n"
         "heads of Q may share one of K and V: kv_heads divides heads. _heads_in_rows: those of a query, or a key,\n"
         "follow each other in a row. The last query belongs to the last key; _causal, a query sees no key after\n"
-        "its own. _bias is added to scores; one sequence or head of it is for all. _offsets: sequences of\n"
-        "different lengths, one after the other; where each begins among the queries and keys, and where the last\n"
-        "ends; a bias then has a row for each query, for the keys of its sequence. _log_sum is the logarithm of the "
-        "sum of exp(score) of each query, in f32.",
+        "its own. _bias is added to scores; one sequence or head of it is for all. _sinks: for each head a score\n"
+        "without a value, which counts in the softmax and in _log_sum. _offsets: sequences of different lengths,\n"
+        "one after the other; where each begins among the queries and keys, and where the last ends; a bias then\n"
+        "has a row for each query, for the keys of its sequence. _log_sum is the logarithm of the sum of\n"
+        "exp(score) of each query, in f32.",
     .settings = attention_settings,
     .sizes = attention_sizes};
 
 struct AttentionName {
     ir::Type type;
-    bool is_in_rows, is_causal, has_bias, has_offsets, has_log_sum;
+    bool is_in_rows, is_causal, has_bias, has_sinks, has_offsets, has_log_sum;
 
     std::string text() const {
-        return fmt::format("flash_attention{}{}{}{}{}_{}", is_in_rows ? "_heads_in_rows" : "",
-                           is_causal ? "_causal" : "", has_bias ? "_bias" : "", has_offsets ? "_offsets" : "",
-                           has_log_sum ? "_log_sum" : "", ir::info(type).name);
+        return fmt::format("flash_attention{}{}{}{}{}{}_{}", is_in_rows ? "_heads_in_rows" : "",
+                           is_causal ? "_causal" : "", has_bias ? "_bias" : "", has_sinks ? "_sinks" : "",
+                           has_offsets ? "_offsets" : "", has_log_sum ? "_log_sum" : "", ir::info(type).name);
     }
 };
 
@@ -61,6 +62,7 @@ void run_attention(const AttentionName& is, const Queue& queue, std::span<const 
     const auto heads = [&](std::size_t i) { return heads_of(arrays[i], is.is_in_rows); };
     std::size_t next = 3;
     if (is.has_bias) options.bias = arrays[next++];
+    if (is.has_sinks) options.sinks = arrays[next++];
     if (is.has_offsets) options.query_offsets = arrays[next++], options.key_offsets = arrays[next++];
     const MutableTensorView O = heads(next++);
     if (is.has_log_sum) options.log_sum = arrays[next];
@@ -69,11 +71,12 @@ void run_attention(const AttentionName& is, const Queue& queue, std::span<const 
 
 NamedFunction attention_function(const AttentionName& is) {
     NamedFunction out{.name = is.text(), .family = &attention_family};
-    out.formula =
-        fmt::format("O = softmax(scale Q K'{}) V{}", is.has_bias ? " + bias" : "", is.is_causal ? ", causal" : "");
+    out.formula = fmt::format("O = softmax(scale Q K'{}) V{}{}", is.has_bias ? " + bias" : "",
+                              is.has_sinks ? ", with sinks" : "", is.is_causal ? ", causal" : "");
     std::string options;  // in the order of AttentionOptions
     if (is.is_causal) options += ", .causal = true";
     if (is.has_bias) options += ", .bias = bias";
+    if (is.has_sinks) options += ", .sinks = sinks";
     if (is.has_log_sum) options += ", .log_sum = log_sum";
     if (is.has_offsets) options += ", .query_offsets = query_offsets, .key_offsets = key_offsets";
     out.call = fmt::format("flash_attention(queue, {}{})", call_of_heads(is.is_in_rows),
@@ -92,6 +95,7 @@ NamedFunction attention_function(const AttentionName& is) {
         out.arrays.push_back({"bias", is.type,
                               is.has_offsets ? OperandShape("[bias_heads] queries bias_keys")
                                              : OperandShape("[bias_sequences] [bias_heads] queries keys")});
+    if (is.has_sinks) out.arrays.push_back({"sinks", ir::Type::F32, "heads"});
     if (is.has_offsets)
         for (const std::string_view name : {"query_offsets", "key_offsets"})
             out.arrays.push_back({name, ir::Type::U32, "offsets"});
@@ -113,9 +117,10 @@ std::vector<NamedFunction> attention_functions() {
             for (const bool is_causal : {false, true})
                 for (const bool has_log_sum : {false, true})
                     for (const bool has_bias : {false, true})
-                        for (const bool has_offsets : {false, true})
-                            out.push_back(
-                                attention_function({type, is_in_rows, is_causal, has_bias, has_offsets, has_log_sum}));
+                        for (const bool has_sinks : {false, true})
+                            for (const bool has_offsets : {false, true})
+                                out.push_back(attention_function(
+                                    {type, is_in_rows, is_causal, has_bias, has_sinks, has_offsets, has_log_sum}));
     return out;
 }
 

@@ -79,6 +79,7 @@ public:
         std::optional<RegisterFactor<M, rows, d>> kept;
         if constexpr (keeps_queries) kept.emplace(left, queries_in_tile);
 
+        begin_with_sink(softmax_, with_, head_);
         each_tile(begin, end, [&](const U32& number, const auto& with_next) {
             copy_wait<0>();
             sync_block();
@@ -185,13 +186,13 @@ KernelHandle with_parameters(const AttentionKernel& is, const Body<T>& body) {
     return kernel(is.name().c_str(),
                   params("Q", "K", "V", "O", "with", only_if(is.has_bias, "bias"),
                          only_if(is.has_offsets, "query_offsets"), only_if(is.has_offsets, "key_offsets"),
-                         only_if(is.has_log_sum, "log_sum"), more),
+                         only_if(is.has_sinks, "sinks"), only_if(is.has_log_sum, "log_sum"), more),
                   [body, own = is.own](In<T, 4> Q, In<T, 4> K, In<T, 4> V, Out<T, 4> O, Struct<ScoreParameters> with,
                                        Optional<In<T, 4>> bias, Offsets query_offsets, Offsets key_offsets,
-                                       Optional<Out<float, 3>> log_sum, More rest) {
+                                       Optional<In<float>> sinks, Optional<Out<float, 3>> log_sum, More rest) {
                       const BoundAttention functions(own, rest);
                       const Scoring<T> scoring(Q.extent(2), K.extent(2), Q.extent(1), with, bias, query_offsets,
-                                               key_offsets, log_sum, own ? &functions : nullptr);
+                                               key_offsets, sinks, log_sum, own ? &functions : nullptr);
                       body(scoring, Q, K, V, O);
                   })
         // Of f32 ptxas would rather spill than have one block less.
@@ -236,6 +237,7 @@ std::string AttentionKernel::name() const {
     if (has_behind) out += "_behind";
     if (has_cap) out += has_wide_cap ? "_wide_cap" : "_cap";
     if (has_bias) out += "_bias";
+    if (has_sinks) out += "_sinks";
     if (has_log_sum) out += "_log_sum";
     return out + own.suffix();
 }

@@ -34,6 +34,7 @@ struct AttentionTile {
 ///     (query_offsets, key_offsets)    the rows that sequences begin at, and the last ends; then first and last are
 ///                                 those of sequences of as many queries as keys, and the bias has the rows of Q and
 ///                                 as many columns as a sequence has keys at most: keys behind these have none
+///     (sinks)                     for each head a score without a value
 ///     (log_sum)                   a view (sequences, heads, queries): the logarithm of the sum of exp(score)
 ///     (own)                       the arguments of scores() and of sees()
 ///
@@ -44,7 +45,8 @@ struct AttentionKernel {
     std::uint32_t head_dim = 64;
     std::uint32_t queries = 128;  // of a block, 128 or 64
     bool has_offsets = false;
-    bool has_before = false, has_behind = false, has_cap = false, has_bias = false, has_log_sum = false;
+    bool has_before = false, has_behind = false, has_cap = false, has_bias = false, has_sinks = false,
+         has_log_sum = false;
     bool has_wide_cap = false;                                  // then has_cap, too, see soft_cap.hpp
     std::uint32_t q_access = 16, k_access = 16, v_access = 16;  // bytes at once, see TileAccess
     bool o_is_aligned = true;                                   // to 16 bytes

@@ -2,6 +2,7 @@
 // The functions of scores() and sees() in a kernel that is being captured.
 #pragma once
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "dsl/kernel/more.hpp"
@@ -9,22 +10,38 @@
 
 namespace ikat::stdlib {
 
-/// The functions with the arguments of a head of a sequence, which are read once.
-class HeadScores {
-public:
-    HeadScores(const OwnAttention& own, const Leaf<std::uint32_t>& sequence, const Leaf<std::uint32_t>& head,
-               std::vector<GivenNumber> of_scores, std::vector<GivenNumber> of_sight);
+class BoundAttention;
 
-    bool has_scores() const { return own_->has_scores(); }
-    bool has_sight() const { return own_->has_sight(); }
-    Leaf<float> score(const Leaf<float>& score, const Leaf<std::int32_t>& query, const Leaf<std::int32_t>& key) const;
-    Leaf<bool> sees(const Leaf<std::int32_t>& query, const Leaf<std::int32_t>& key) const;
+/// The queries and keys of a sequence, and where they begin among the rows of Q and K, if that is not the first row.
+struct ScoreRows {
+    Leaf<std::uint32_t> queries, keys;
+    std::optional<Leaf<std::uint32_t>> first_query{}, first_key{};
+};
+
+/// The functions with the arguments of a head of a sequence, which are read once; elements by query or key are read for
+/// each score.
+class HeadScores {
+    using U32 = Leaf<std::uint32_t>;
+    using I32 = Leaf<std::int32_t>;
+
+public:
+    HeadScores(const BoundAttention& bound, const U32& sequence, const U32& head, const ScoreRows& rows);
+
+    bool has_scores() const;
+    bool has_sight() const;
+    Leaf<float> score(const Leaf<float>& score, const I32& query, const I32& key) const;
+    Leaf<bool> sees(const I32& query, const I32& key) const;
     Truth sees(const Interval<std::int32_t>& query, const Interval<std::int32_t>& key) const;
 
 private:
-    const OwnAttention* own_;
+    struct Row;
+    class Source;
+    Row row(ScoreAxis axis, const I32& query, const I32& key) const;
+
+    const BoundAttention* bound_;
     ScoreIndex sequence_, head_;
-    std::vector<GivenNumber> of_scores_, of_sight_;
+    ScoreRows rows_;
+    std::vector<GivenNumber> of_scores_, of_sight_;  // none for elements that are read later
 };
 
 class BoundAttention {
@@ -34,9 +51,12 @@ public:
     ~BoundAttention();
     BoundAttention(const BoundAttention&) = delete;
 
-    HeadScores at(const Leaf<std::uint32_t>& sequence, const Leaf<std::uint32_t>& head) const;
+    HeadScores at(const Leaf<std::uint32_t>& sequence, const Leaf<std::uint32_t>& head, const ScoreRows& rows) const {
+        return {*this, sequence, head, rows};
+    }
 
 private:
+    friend class HeadScores;
     class Array;
     /// The arguments of one of the functions.
     struct Arguments {
@@ -45,8 +65,6 @@ private:
         std::vector<GivenNumber> numbers{};            // in the place of an array, none
     };
     static Arguments taken(const OwnAttention::Code& code, More& more);
-    static std::vector<GivenNumber> read(const Arguments& from, const Leaf<std::uint32_t>& sequence,
-                                         const Leaf<std::uint32_t>& head);
 
     const OwnAttention& own_;
     Arguments of_scores_, of_sight_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <span>
 #include <string>
 
 namespace ikat::stdlib {
@@ -84,6 +85,7 @@ void AttentionCall::check_types() const {
 void AttentionCall::check_memory(std::vector<OperandRole> others) const {
     std::vector<OperandRole> all{{"Q", Q_.part}, {"K", K_.part}, {"V", V_.part}, {"O", O_.part, Role::Written}};
     if (log_sum_) all.push_back({"log_sum", log_sum_->part, Role::Written});
+    if (sinks_) all.push_back({"sinks", sinks_->part});
     for (const OwnArgument& own : own_arguments_)
         if (own.argument.array) all.push_back({own.what, own.argument.array->part});
     all.insert(all.end(), others.begin(), others.end());
@@ -104,37 +106,62 @@ void AttentionCall::check_sizes(std::uint64_t planes) const {
                     "log_sum is a view (heads, queries) or (sequences, heads, queries)");
 }
 
+void AttentionCall::take_sinks(const std::optional<TensorView>& sinks) {
+    if (!sinks) return;
+    check_life(sinks->part);
+    check_type("sinks", sinks->type, ir::Type::F32);
+    if (sinks->rank != 1)
+        fail(fmt::format("sinks has {} dimensions", sinks->rank), "it is a Buffer, or a slice of one");
+    if (sinks->extents[0] < heads())
+        fail(fmt::format("sinks has {} elements, and there are {} heads", sinks->extents[0], heads()),
+             "it has an element for each");
+    sinks_ = sinks;
+}
+
 void AttentionCall::take_own(const std::optional<OwnScores>& scores, const std::optional<OwnSight>& sight,
-                             std::uint64_t sequences) {
+                             std::uint64_t sequences, std::uint64_t keys) {
     own_ =
         OwnAttention(scores, sight, [this](const std::string& message, std::string_view hint) { fail(message, hint); });
-    if (scores) take_own(own_.scores(), scores->arguments, sequences);
-    if (sight) take_own(own_.sight(), sight->arguments, sequences);
+    const AxisCounts counts{sequences, heads(), queries(), keys};
+    if (scores) take_own(own_.scores(), scores->arguments, counts);
+    if (sight) take_own(own_.sight(), sight->arguments, counts);
 }
 void AttentionCall::take_own(const OwnAttention::Code& code, const std::vector<ScoreArgument>& arguments,
-                             std::uint64_t sequences) {
+                             const AxisCounts& counts) {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const std::string what = fmt::format("argument {} of {} '{}'", i + 1, code.kind, code.name);
-        own_arguments_.push_back({what, arguments[i]});
-        if (!arguments[i].array) continue;
-        const TensorView& array = *arguments[i].array;
-        check_life(array.part);
-        if (array.rank != 1)
-            fail(fmt::format("{} has {} dimensions", what, array.rank), "it is a Buffer, or a slice of one");
-        const bool is_by_head = code.parameters[i].is_by_head;
-        const std::uint64_t wanted = is_by_head ? heads() : sequences;
-        if (array.extents[0] < wanted)
-            fail(fmt::format("{} has {} elements, and there are {} {}", what, array.extents[0], wanted,
-                             is_by_head ? "heads" : "sequences"),
-                 "it has an element for each");
+        const ScoreParameter& is = code.parameters[i];
+        own_arguments_.push_back({what, arguments[i], std::uint32_t(is.by.size())});
+        if (arguments[i].array) check_own(what, is, *arguments[i].array, counts);
     }
+}
+void AttentionCall::check_own(const std::string& what, const ScoreParameter& is, const TensorView& array,
+                              const AxisCounts& counts) const {
+    constexpr std::string_view names[] = {"sequences", "heads", "queries", "keys"};
+    check_life(array.part);
+    if (array.rank != is.by.size())
+        fail(fmt::format("{} has {} dimension{}", what, array.rank, array.rank == 1 ? "" : "s"),
+             is.by.size() == 1 ? "it is a Buffer, or a slice of one"
+                               : "it is read by two indices: a view of two dimensions");
+    const std::span<const std::uint64_t> extents(array.extents.data(), array.rank);
+    for (std::size_t d = 0; d < array.rank; ++d)
+        if (const std::size_t axis = std::size_t(is.by[d]); array.extents[d] < counts[axis])
+            fail(fmt::format("{} has {} elements, and there are {} {}", what, fmt::join(extents, " x "), counts[axis],
+                             names[axis]),
+                 "it has an element for each");
+    if (array.extents[array.rank - 1] > 1 && array.strides[array.rank - 1] != 1)
+        fail(fmt::format("the elements of {} are {} apart", what, array.strides[array.rank - 1]),
+             "they follow each other");
+    if (array.rank == 2) check_pitches(what, array.of_rank(4));
 }
 void AttentionCall::add_own(KernelArguments& to) const {
     for (const OwnArgument& own : own_arguments_)
-        if (own.argument.array)
+        if (!own.argument.array)
+            to.add_number(own.argument.type, own.argument.bits);
+        else if (own.rank == 1)
             to.add_array(*own.argument.array);
         else
-            to.add_number(own.argument.type, own.argument.bits);
+            to.add_view(*own.argument.array, own.rank);
 }
 
 void AttentionCall::check_pitches(std::string_view what, const TensorView& x, std::string_view but) const {

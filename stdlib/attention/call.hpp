@@ -37,11 +37,14 @@ protected:
     void check_shape(std::string_view what, const TensorView& x, const std::array<std::uint64_t, 4>& right,
                      std::string_view hint) const;
 
-    /// The functions, if there are any, of so many sequences; before check_memory().
-    void take_own(const std::optional<OwnScores>& scores, const std::optional<OwnSight>& sight,
-                  std::uint64_t sequences);
+    /// The functions, if there are any, of so many sequences, and keys in an array's rows; before check_memory().
+    void take_own(const std::optional<OwnScores>& scores, const std::optional<OwnSight>& sight, std::uint64_t sequences,
+                  std::uint64_t keys);
     /// ... their arguments.
     void add_own(KernelArguments& to) const;
+
+    /// A sink for each head, if there are any; before check_memory().
+    void take_sinks(const std::optional<TensorView>& sinks);
 
     /// Of all five: that they are there, of types that fit.
     void check_types() const;
@@ -64,15 +67,21 @@ protected:
     Location where_;
     std::string_view function_;
     const TensorView Q_, K_, V_, O_;
-    std::optional<TensorView> log_sum_{};
+    std::optional<TensorView> log_sum_{}, sinks_{};
     OwnAttention own_{};
 
 private:
     struct OwnArgument {
         std::string what;
         ScoreArgument argument;
+        std::uint32_t rank;  // of an array
     };
-    void take_own(const OwnAttention::Code& code, const std::vector<ScoreArgument>& arguments, std::uint64_t sequences);
+    /// By the numbers of ScoreAxis: how many there are.
+    using AxisCounts = std::array<std::uint64_t, 4>;
+    void take_own(const OwnAttention::Code& code, const std::vector<ScoreArgument>& arguments,
+                  const AxisCounts& counts);
+    void check_own(const std::string& what, const ScoreParameter& is, const TensorView& array,
+                   const AxisCounts& counts) const;
     std::vector<OwnArgument> own_arguments_{};
 };
 

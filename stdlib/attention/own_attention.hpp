@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of scores() and sees() as what a kernel is made by.
 #pragma once
+#include <algorithm>
 #include <compare>
 #include <functional>
 #include <memory>
@@ -22,10 +23,18 @@ namespace ikat::stdlib {
 struct ScoreParameter {
     ir::Type type = ir::Type::Void;
     bool is_array = false, is_in_i32 = false;
-    bool is_by_sequence = false, is_by_head = false;  // how the function reads an array
+    std::vector<ScoreAxis> by{};  // how the function reads an array: by one axis, or by two
 
     auto operator<=>(const ScoreParameter&) const = default;
+    /// Whether an array has one element for all scores of a head of a sequence.
+    bool is_of_head() const {
+        return std::ranges::none_of(by,
+                                    [](ScoreAxis axis) { return axis == ScoreAxis::Query || axis == ScoreAxis::Key; });
+    }
 };
+
+/// "head", "head x key"
+std::string text_of(const std::vector<ScoreAxis>& by);
 
 /// The key of both, of which each may be missing. Equal functions with parameters of the same kinds are the same.
 class OwnAttention {

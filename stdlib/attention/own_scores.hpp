@@ -16,15 +16,20 @@
 // Both functions are called while the kernel is captured. `at` says which score it is: at.query and at.key, i32, count
 // the keys of the sequence, and the last query is at the last key: query i is at i + keys - queries. at.head is a head
 // of Q. Behind these come the arguments that follow the function: numbers, which are the kernel's parameters, and
-// arrays, a Buffer or a slice of one, with an element for each head or sequence: x[at.head], x[at.sequence]. Elements
-// of floats are read in f32, integers in i32.
+// arrays, whose elements are read in f32 if they are floats, integers in i32:
+//
+//     x[at.head], x[at.sequence]    a Buffer or a slice of one, with an element for each head or sequence
+//     x[at.key], x[at.query]        with an element for each row of K or Q: of all sequences where these are by
+//                                   offsets, else of one. Rows of a cache by pages are those that a sequence may have
+//     x[at.head, at.key]            a view with such extents, of any two of these
 //
 // The function of scores() is given the score, an f32: the scaled product, its cap and the bias. It gives another f32.
 //
 // The function of sees() gives a pred. It is also called with intervals of queries and keys (dsl/values/interval.hpp),
 // so that tiles of which no query sees a key are not read, and others are masked only where they have to be. So its
 // variables are `auto`, and it consists of what intervals have: + - * / % >> (the last three by numbers), abs(), min(),
-// max(), select(), cast<i32>(), cast<f32>(), comparisons, & | ^ and !.
+// max(), select(), cast<i32>(), cast<f32>(), comparisons, & | ^ and !. Of elements by key or query nothing is known for
+// a tile: what depends on them is masked one score at a time.
 //
 // A host number that a function captures is a constant of the kernel: each value makes a kernel of its own.
 #pragma once
@@ -38,49 +43,69 @@
 
 namespace ikat::stdlib {
 
-/// A sequence or a head of Q: a u32.
-class ScoreIndex : public Leaf<std::uint32_t> {
+/// What an array has an element for each of.
+enum class ScoreAxis : std::uint8_t { Sequence, Head, Query, Key };
+
+/// A sequence or a head of Q, a u32; the place of a query or key among the keys, an i32; those of a tile.
+template <class Base>
+class ScoreIndexOf : public Base {
 public:
-    enum class Axis : std::uint8_t { Sequence, Head };
-    ScoreIndex(const Leaf<std::uint32_t>& index, Axis axis) : Leaf<std::uint32_t>(index), axis_(axis) {}
-    Axis axis() const { return axis_; }
+    ScoreIndexOf(const Base& index, ScoreAxis axis) : Base(index), axis_(axis) {}
+    ScoreAxis axis() const { return axis_; }
 
 private:
-    Axis axis_;
+    ScoreAxis axis_;
 };
+using ScoreIndex = ScoreIndexOf<Leaf<std::uint32_t>>;
+using ScorePosition = ScoreIndexOf<Leaf<std::int32_t>>;
+using ScoreInterval = ScoreIndexOf<Interval<std::int32_t>>;
+
 /// Which score.
 struct ScorePlace {
     ScoreIndex sequence, head;
-    Leaf<std::int32_t> query, key;
+    ScorePosition query, key;
 };
 /// Those of a tile.
 struct ScoreTile {
     ScoreIndex sequence, head;
-    Interval<std::int32_t> query, key;
+    ScoreInterval query, key;
 };
 
 /// What arguments are read from while the kernel is captured: by their numbers, in order.
 class ScoreSource {
 public:
     virtual ~ScoreSource() = default;
-    /// A number; the element of an array for the score's sequence or head.
+    /// A number; the element of an array for the score, by one of its axes or by two.
     virtual GivenNumber number(std::size_t argument) const = 0;
-    virtual GivenNumber element(std::size_t argument, ScoreIndex::Axis axis) const = 0;
+    virtual GivenNumber element(std::size_t argument, const std::vector<ScoreAxis>& by) const = 0;
 };
+
+namespace detail {
+
+template <class I>
+inline constexpr bool is_score_index =
+    std::is_same_v<I, ScoreIndex> || std::is_same_v<I, ScorePosition> || std::is_same_v<I, ScoreInterval>;
+
+}  // namespace detail
 
 /// An array as the functions see it, whose elements are read in E.
 template <class E>
 class ScoreArray {
 public:
     ScoreArray(const ScoreSource& source, std::size_t number) : source_(&source), number_(number) {}
-    template <class I>
-    Leaf<E> operator[](const I& index) const {
-        constexpr bool is_index = std::is_same_v<I, ScoreIndex>;
-        static_assert(is_index, "an array of scores() or sees() is read by x[at.head] or x[at.sequence]");
-        if constexpr (is_index)
-            return source_->element(number_, index.axis()).template as<E>();
+    /// An element, or, in a tile, what is known of some.
+    template <class... I>
+    auto operator[](const I&... by) const {
+        constexpr bool are_axes = (detail::is_score_index<I> && ...) && (sizeof...(I) == 1 || sizeof...(I) == 2);
+        static_assert(are_axes,
+                      "an array of scores() or sees() is read by at.sequence, at.head, at.query or at.key, or by two "
+                      "of these: x[at.head, at.key]");
+        if constexpr (!are_axes)
+            return source_->element(number_, {}).template as<E>();
+        else if constexpr ((std::is_same_v<I, ScoreInterval> || ...))
+            return Unknown{};
         else
-            return source_->element(number_, ScoreIndex::Axis::Head).template as<E>();
+            return source_->element(number_, {by.axis()...}).template as<E>();
     }
 
 private:

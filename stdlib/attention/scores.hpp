@@ -33,6 +33,7 @@ struct Scoring {
     Optional<In<T, 4>> bias;
     /// Where the rows of each sequence begin, and those of the next one.
     Optional<In<std::uint32_t>> query_offsets, key_offsets;
+    Optional<In<float>> sinks;
     Optional<Out<float, 3>> log_sum;
     const BoundAttention* own;  // null if there are no functions
 
@@ -40,7 +41,7 @@ struct Scoring {
     Scoring(const Leaf<std::uint32_t>& queries, const Leaf<std::uint32_t>& keys, const Leaf<std::uint32_t>& heads,
             const Struct<ScoreParameters>& with, const Optional<In<T, 4>>& bias,
             const Optional<In<std::uint32_t>>& query_offsets, const Optional<In<std::uint32_t>>& key_offsets,
-            const Optional<Out<float, 3>>& log_sum, const BoundAttention* own)
+            const Optional<In<float>>& sinks, const Optional<Out<float, 3>>& log_sum, const BoundAttention* own)
         : queries(queries),
           keys(keys),
           heads(heads),
@@ -53,6 +54,7 @@ struct Scoring {
           bias(bias),
           query_offsets(query_offsets),
           key_offsets(key_offsets),
+          sinks(sinks),
           log_sum(log_sum),
           own(own) {}
 };
@@ -80,7 +82,7 @@ struct QueriesPlace {
     template <class T>
     std::optional<HeadScores> own(const Scoring<T>& with) const {
         if (!with.own) return {};
-        return with.own->at(number ? *number : sequence, head);
+        return with.own->at(number ? *number : sequence, head, {queries, keys, query_row, key_row});
     }
     /// Among the keys, where a query is.
     Leaf<std::int32_t> position(const Leaf<std::uint32_t>& query) const {
@@ -145,6 +147,14 @@ inline Leaf<std::uint32_t> next_seen(const HeadScores& own, const QueriesPlace& 
         },
         [&] { number = number + 1u; });
     return value(number);
+}
+
+/// A head's sink, if there are any.
+template <class T>
+void begin_with_sink(auto& softmax, const Scoring<T>& with, const Leaf<std::uint32_t>& head) {
+    if (!with.sinks) return;
+    const auto exponent = value((*with.sinks)[head] * std::numbers::log2e_v<float>);
+    for (std::uint32_t r = 0; r < softmax.rows; ++r) softmax.begin_with(r, exponent);
 }
 
 /// By a function scores().

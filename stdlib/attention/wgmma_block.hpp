@@ -166,6 +166,7 @@ private:
         void run() {
             block_.works_.each([&](const WgmmaWork& work) {
                 Rows rows(work, value(work.first_query + group_ * 64u));
+                begin_with_sink(rows.softmax, block_.with_, work.head);
                 attend(rows);
                 block_.store(rows.sums, work, rows.first_query, group_);
                 if (block_.is_.has_log_sum) block_.store(rows.softmax, work, rows.first_query);
@@ -345,14 +346,15 @@ KernelHandle with_parameters(const WgmmaAttentionKernel& is, std::uint32_t threa
     return kernel(is.name().c_str(),
                   params("Q", "K", "V", "O", "extents", "with", only_if(is.has_bias, "bias"),
                          only_if(is.has_offsets, "query_offsets"), only_if(is.has_offsets, "key_offsets"),
-                         only_if(is.has_log_sum, "log_sum"), more),
+                         only_if(is.has_sinks, "sinks"), only_if(is.has_log_sum, "log_sum"), more),
                   [body, own = is.own](QueryMap Q, KeyMap K, KeyMap V, QueryMap O, Struct<WgmmaExtents> extents,
                                        Struct<ScoreParameters> with, Optional<In<T, 4>> bias, Offsets query_offsets,
-                                       Offsets key_offsets, Optional<Out<float, 3>> log_sum, More rest) {
+                                       Offsets key_offsets, Optional<In<float>> sinks, Optional<Out<float, 3>> log_sum,
+                                       More rest) {
                       const BoundAttention functions(own, rest);
                       const Scoring<T> scoring(extents[&WgmmaExtents::queries], extents[&WgmmaExtents::keys],
                                                extents[&WgmmaExtents::heads], with, bias, query_offsets, key_offsets,
-                                               log_sum, own ? &functions : nullptr);
+                                               sinks, log_sum, own ? &functions : nullptr);
                       body({Q, K, V, O}, scoring, extents[&WgmmaExtents::tiles]);
                   })
         .launch_bounds(threads, 1)

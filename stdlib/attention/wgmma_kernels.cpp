@@ -14,6 +14,7 @@ std::string WgmmaAttentionKernel::name() const {
     if (has_behind) out += "_behind";
     if (has_cap) out += has_wide_cap ? "_wide_cap" : "_cap";
     if (has_bias) out += "_bias";
+    if (has_sinks) out += "_sinks";
     if (has_log_sum) out += "_log_sum";
     return out + own.suffix();
 }

@@ -39,7 +39,8 @@ struct WgmmaAttentionKernel {
     ir::Type type = ir::Type::F16;
     std::uint32_t head_dim = 64, groups = 2;
     bool has_offsets = false;
-    bool has_before = false, has_behind = false, has_cap = false, has_bias = false, has_log_sum = false;
+    bool has_before = false, has_behind = false, has_cap = false, has_bias = false, has_sinks = false,
+         has_log_sum = false;
     bool has_wide_cap = false;  // then has_cap, too, see soft_cap.hpp
     OwnAttention own{};
 

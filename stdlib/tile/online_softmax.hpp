@@ -37,6 +37,13 @@ public:
         pred is_larger = false;
     };
 
+    /// Before all scores: one without a value, `exponent` of a lane's row; -infinity is none.
+    void begin_with(std::uint32_t r, const Incoming<float>& exponent) {
+        const auto of_sink = value(Leaf<float>(exponent.value()));
+        offset_[r] = of_sink;
+        total_[r] = select((lane_id() % 4u == 0u) & !(of_sink == none), 1.0f, 0.0f);
+    }
+
     /// The next scores, of which `factor` > 0 times each is the exponent of 2. They become the exponentials, and sums
     /// what they would be, had the offset been the new one from the beginning.
     template <class Scores, class Sums>

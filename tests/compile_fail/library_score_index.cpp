@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array of scores() that is read by something else than a head or a sequence.
-// expect: an array of scores() or sees() is read by x[at.head] or x[at.sequence]
+// Arrays of scores() and sees() that are read by what is no index of them.
+// expect: an array of scores() or sees() is read by at.sequence, at.head, at.query or at.key, or by two of these
+// errors: 2
 #include <ikat/ikat.hpp>
 #include <ikat/stdlib.hpp>
 
@@ -8,5 +9,10 @@ using namespace ikat;
 
 stdlib::OwnScores made(const Buffer<float>& biases) {
     return stdlib::scores(
-        "biased", [](auto score, auto at, auto biases) { return score + biases[at.key]; }, biases);
+        "biased", [](auto score, auto at, auto biases) { return score + biases[at.key + 1]; }, biases);
+}
+
+stdlib::OwnScores of_three(const Buffer<float>& biases) {
+    return stdlib::scores(
+        "three", [](auto score, auto at, auto biases) { return score + biases[at.head, at.query, at.key]; }, biases);
 }

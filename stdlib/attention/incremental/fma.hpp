@@ -37,6 +37,10 @@ public:
         : sight_(sight), queries_(queries), rows_(std::min(is.rows, 8u)), teams_(32 / lanes / (is.rows / rows_)) {
         sums_.reserve(rows_ * each);
         for (std::uint32_t i = 0; i < rows_ * each; ++i) sums_.emplace_back(0.0f);
+        sight.with_sink(row_, value(team_ == 0u), [&](const Leaf<float>& exponent) {
+            offset_ = exponent;
+            total_ = select(exponent == none, 0.0f, 1.0f);
+        });
     }
 
     /// Whether some row of the warp may see a key of the chunk from `first` on, as far as sees() tells.

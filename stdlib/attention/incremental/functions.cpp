@@ -21,7 +21,7 @@ constexpr NamedFunction::Size incremental_sizes[] = {{"sequences", 8}, {"heads",
 
 constexpr NamedFunction::Family incremental_family{
     .prefix = "incremental_attention",
-    .form = "incremental_attention[_heads_in_rows][_causal][_lengths][_pages][_log_sum]_TYPE",
+    .form = "incremental_attention[_heads_in_rows][_causal][_lengths][_pages][_sinks][_log_sum]_TYPE",
     .summary = "O = softmax(scale Q K') V of few queries to a cache of keys",
     .document =
         "TYPE is f16, bf16 or f32. A head has 64, 80, 96, 128 or 256 elements. Several heads of Q may share one\n"
@@ -29,18 +29,19 @@ constexpr NamedFunction::Family incremental_family{
         "row. _lengths: how many keys each sequence has; without, all have as many as there is room for. _pages: K\n"
         "and V are pages of a power of two of rows, 16 or more, and key j of a sequence is row j % page_rows of\n"
         "page pages[j / page_rows]. The last query belongs to the last key; _causal, a query sees no key after\n"
-        "its own. _log_sum is the logarithm of the sum of exp(score) of each query, in f32.",
+        "its own. _sinks: for each head a score without a value, which counts in the softmax, and in _log_sum.\n"
+        "_log_sum is the logarithm of the sum of exp(score) of each query, in f32.",
     .settings = incremental_settings,
     .sizes = incremental_sizes};
 
 struct IncrementalName {
     ir::Type type;
-    bool is_in_rows, is_causal, has_lengths, has_pages, has_log_sum;
+    bool is_in_rows, is_causal, has_lengths, has_pages, has_sinks, has_log_sum;
 
     std::string text() const {
-        return fmt::format("incremental_attention{}{}{}{}{}_{}", is_in_rows ? "_heads_in_rows" : "",
+        return fmt::format("incremental_attention{}{}{}{}{}{}_{}", is_in_rows ? "_heads_in_rows" : "",
                            is_causal ? "_causal" : "", has_lengths ? "_lengths" : "", has_pages ? "_pages" : "",
-                           has_log_sum ? "_log_sum" : "", ir::info(type).name);
+                           has_sinks ? "_sinks" : "", has_log_sum ? "_log_sum" : "", ir::info(type).name);
     }
 };
 
@@ -54,6 +55,7 @@ void run_incremental(const IncrementalName& is, const Queue& queue, std::span<co
     std::size_t next = 3;
     if (is.has_lengths) options.lengths = arrays[next++];
     if (is.has_pages) options.pages = arrays[next++];
+    if (is.has_sinks) options.sinks = arrays[next++];
     const MutableTensorView O = heads(next++);
     if (is.has_log_sum) options.log_sum = arrays[next];
     incremental_attention(queue, heads(0), heads(1), heads(2), O, options);
@@ -61,11 +63,13 @@ void run_incremental(const IncrementalName& is, const Queue& queue, std::span<co
 
 NamedFunction incremental_function(const IncrementalName& is) {
     NamedFunction out{.name = is.text(), .family = &incremental_family};
-    out.formula = fmt::format("O = softmax(scale Q K') V{}", is.is_causal ? ", causal" : "");
+    out.formula = fmt::format("O = softmax(scale Q K') V{}{}", is.has_sinks ? ", with sinks" : "",
+                              is.is_causal ? ", causal" : "");
     std::string options;  // in the order of IncrementalOptions
     if (is.has_lengths) options += ", .lengths = lengths";
     if (is.has_pages) options += ", .pages = pages";
     if (is.is_causal) options += ", .causal = true";
+    if (is.has_sinks) options += ", .sinks = sinks";
     if (is.has_log_sum) options += ", .log_sum = log_sum";
     out.call = fmt::format("incremental_attention(queue, {}{})", call_of_heads(is.is_in_rows),
                            options.empty() ? "" : ", {" + options.substr(2) + "}");
@@ -77,6 +81,7 @@ NamedFunction incremental_function(const IncrementalName& is) {
                   of_k.array("V", is.type, is.is_in_rows)};
     if (is.has_lengths) out.arrays.push_back({"lengths", ir::Type::U32, "sequences"});
     if (is.has_pages) out.arrays.push_back({"pages", ir::Type::U32, "sequences most_pages"});
+    if (is.has_sinks) out.arrays.push_back({"sinks", ir::Type::F32, "heads"});
     out.arrays.push_back(of_q.array("O", is.type, is.is_in_rows));
     out.arrays.back().access = Access::Out;
     if (is.has_log_sum) out.arrays.push_back({"log_sum", ir::Type::F32, "[sequences] [heads] queries", Access::Out});
@@ -95,9 +100,10 @@ std::vector<NamedFunction> incremental_functions() {
             for (const bool is_causal : {false, true})
                 for (const bool has_lengths : {false, true})
                     for (const bool has_pages : {false, true})
-                        for (const bool has_log_sum : {false, true})
-                            out.push_back(incremental_function(
-                                {type, is_in_rows, is_causal, has_lengths, has_pages, has_log_sum}));
+                        for (const bool has_sinks : {false, true})
+                            for (const bool has_log_sum : {false, true})
+                                out.push_back(incremental_function(
+                                    {type, is_in_rows, is_causal, has_lengths, has_pages, has_sinks, has_log_sum}));
     return out;
 }
 

@@ -26,7 +26,8 @@ public:
         if (options.pages) pages_ = heads_of_rows("pages", *options.pages);
         check_types();
         check_sizes();
-        take_own(options.scores, options.sees, sequences());
+        take_own(options.scores, options.sees, sequences(), keys());
+        take_sinks(options.sinks);
         check_memory();
         check_all_pitches();
         check_numbers(options.scale, options.soft_cap);
@@ -119,6 +120,7 @@ void Incremental::choose() {
     kernel_.has_before = options_.window_left.has_value();
     kernel_.has_cap = numbers_.has_cap, kernel_.has_wide_cap = numbers_.has_wide_cap;
     kernel_.q_access = access_of(Q_), kernel_.k_access = access_of(K_), kernel_.v_access = access_of(V_);
+    kernel_.has_sinks = options_.sinks.has_value();
     kernel_.own = own_;
     if (rows() == 0) return;
     if (Q_.type == ir::Type::F32)
@@ -169,6 +171,7 @@ void Incremental::run() const {
                       numbers_.cap, std::min(options_.window_left.value_or(0), 1u << 29));
     if (options_.lengths) first.add_array(*options_.lengths);
     if (options_.pages) first.add_view(*pages_, 2);
+    if (sinks_) first.add_array(*sinks_);
     if (kernel_.has_log_sum) first.add_view(*log_sum_, 3);
     add_own(first);
     first.launch(queue_, blocks_of_part() * parts_, tile().threads());

@@ -36,6 +36,7 @@ struct IncrementalOptions {
     float soft_cap = 0;
     std::optional<OwnScores> scores{};
     std::optional<OwnSight> sees{};
+    std::optional<TensorView> sinks{};
     std::optional<MutableTensorView> log_sum{};
     /// Into how many parts the keys of each sequence are divided. A second kernel makes O of them, always in the same
     /// order: the bits are the same in every run. 0: as many as the device needs to be busy.
@@ -50,8 +51,8 @@ struct IncrementalOptions {
 /// any element and be any number of elements apart: those of K and V that all begin at multiples of 16 bytes are copied
 /// by as many at once, others by 8 or 4, or, slowest, by elements of 2. heads is a multiple of kv_heads: several heads,
 /// one after the other, share one of K and V, which is read once for up to 16 queries of theirs. What is after a
-/// sequence's length, or before its window, is not read. O is 0, and log_sum -infinity, where a query sees no keys.
-/// A NaN or an infinity in V, from the first key that the first query sees to the last one of the sequence, is
+/// sequence's length, or before its window, is not read. O is 0, and log_sum -infinity or the sink, where a query sees
+/// no keys. A NaN or an infinity in V, from the first key that the first query sees to the last one of the sequence, is
 /// multiplied with 0 where a query does not see it, and makes that query's O NaN, too.
 /// Throws Error for sizes and types that do not fit.
 void incremental_attention(const Queue& queue, const TensorView& Q, const TensorView& K, const TensorView& V,

@@ -210,7 +210,8 @@ private:
     DecodePlace place_;
     Queries queries_;
     Chunks chunks_;
-    DecodeSight sight_{is_, with_, place_.length(), place_.first_row(), place_.sequence(), place_.kv_head()};
+    DecodeSight sight_{is_,          with_, place_.length(), place_.first_row(), place_.sequence(), place_.kv_head(),
+                       place_.part()};
 };
 
 /// Four elements of O, and, with the first of a row, the logarithm of the sum.
@@ -252,13 +253,13 @@ KernelHandle whole(const DecodeKernel& is, const Body<T>& body) {
     const MoreParameters more = is.own.more();
     return kernel(is.name().c_str(),
                   params("Q", "K", "V", "O", "with", only_if(is.has_lengths, "lengths"), only_if(is.has_pages, "pages"),
-                         only_if(is.has_log_sum, "log_sum"), more),
+                         only_if(is.has_sinks, "sinks"), only_if(is.has_log_sum, "log_sum"), more),
                   [=](In<T, 4> Q, In<T, 4> K, In<T, 4> V, Out<T, 4> O, Struct<DecodeParameters> with,
                       Optional<In<std::uint32_t>> lengths, Optional<In<std::uint32_t, 2>> pages,
-                      Optional<Out<float, 3>> log_sum, More rest) {
+                      Optional<In<float>> sinks, Optional<Out<float, 3>> log_sum, More rest) {
                       const BoundAttention functions(is.own, rest);
                       const Result<T> result{O, log_sum, is.o_is_aligned};
-                      body(DecodeNumbers(Q, with, is.own ? &functions : nullptr), {Q, K, V, lengths, pages},
+                      body(DecodeNumbers(Q, with, sinks, is.own ? &functions : nullptr), {Q, K, V, lengths, pages},
                            result.taking());
                   })
         .launch_bounds(decode_tile(is.head_dim * sizeof(T)).threads(), 1)
@@ -269,13 +270,13 @@ KernelHandle part(const DecodeKernel& is, const Body<T>& body) {
     const MoreParameters more = is.own.more();
     return kernel(is.name().c_str(),
                   params("Q", "K", "V", "sums", "statistics", "with", only_if(is.has_lengths, "lengths"),
-                         only_if(is.has_pages, "pages"), more),
-                  [body, d = is.head_dim, own = is.own](In<T, 4> Q, In<T, 4> K, In<T, 4> V, Out<float> sums,
-                                                        Out<float> statistics, Struct<DecodeParameters> with,
-                                                        Optional<In<std::uint32_t>> lengths,
-                                                        Optional<In<std::uint32_t, 2>> pages, More rest) {
+                         only_if(is.has_pages, "pages"), only_if(is.has_sinks, "sinks"), more),
+                  [body, d = is.head_dim, own = is.own](
+                      In<T, 4> Q, In<T, 4> K, In<T, 4> V, Out<float> sums, Out<float> statistics,
+                      Struct<DecodeParameters> with, Optional<In<std::uint32_t>> lengths,
+                      Optional<In<std::uint32_t, 2>> pages, Optional<In<float>> sinks, More rest) {
                       const BoundAttention functions(own, rest);
-                      const DecodeNumbers numbers(Q, with, own ? &functions : nullptr);
+                      const DecodeNumbers numbers(Q, with, sinks, own ? &functions : nullptr);
                       body(numbers, {Q, K, V, lengths, pages},
                            [&](const DecodePlace& of, const U32& row, const U32& column, const Regs<f32, 4>& sum,
                                const SumsScale& scale) {
@@ -362,6 +363,7 @@ std::string DecodeKernel::name() const {
     if (is_causal) out += "_causal";
     if (has_before) out += "_before";
     if (has_cap) out += has_wide_cap ? "_wide_cap" : "_cap";
+    if (has_sinks) out += "_sinks";
     if (has_log_sum) out += "_log_sum";
     out += own.suffix();
     const char* const steps[] = {"", "_part", "_merge"};

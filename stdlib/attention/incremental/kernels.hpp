@@ -44,6 +44,7 @@ struct DecodeKernel {
     ///         before                  query i sees keys from i + length - queries - before on, if has_before
     ///     (lengths)                   keys of each sequence
     ///     (pages)                     a view with a row for each sequence: the pages that its keys are in
+    ///     (sinks)                     see AttentionKernel
     ///     (log_sum)                   of Whole: as of AttentionKernel
     ///     (own)                       the arguments of scores() and of sees()
     ///
@@ -57,7 +58,7 @@ struct DecodeKernel {
     /// Of a block: 16; of f32 16, 8, 4, 2 or 1.
     std::uint32_t rows = 16;
     bool has_lengths = false, has_pages = false, is_causal = false, has_before = false, has_cap = false;
-    bool has_log_sum = false;
+    bool has_sinks = false, has_log_sum = false;
     bool has_wide_cap = false;  // then has_cap, too, see soft_cap.hpp
     /// How many bytes are copied at once, of rows that begin at multiples of them: 16, 8, 4, or 0: by elements.
     std::uint32_t q_access = 16, k_access = 16, v_access = 16;

@@ -22,7 +22,11 @@ class DecodeByMma {
 public:
     using Queries = SharedTile<T, 1, rows, d>;
     DecodeByMma(const DecodeKernel&, const DecodeSight& sight, const Queries& queries, const Chunks& chunks)
-        : sight_(sight), queries_(queries[0]), left_(queries, 0), right_k_(chunks, 0), right_v_(chunks, 0) {}
+        : sight_(sight), queries_(queries[0]), left_(queries, 0), right_k_(chunks, 0), right_v_(chunks, 0) {
+        for (std::uint32_t r = 0; r < Softmax::rows; ++r)
+            sight.with_sink(row_of_lane(r), value(pred(true)),
+                            [&](const auto& exponent) { softmax_.begin_with(r, exponent); });
+    }
 
     /// Whether some row of the warp may see a key of the chunk from `first` on, as far as sees() tells.
     Leaf<bool> may_see(const U32& first) const { return sight_.may_see(own_, first, keys); }

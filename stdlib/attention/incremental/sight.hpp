@@ -28,10 +28,12 @@ struct DecodeNumbers {
     Leaf<std::uint32_t> queries, heads, keys, group, parts, page_shift;
     Leaf<float> factor, cap;
     Leaf<std::uint32_t> before;
+    Optional<In<float>> sinks;
     const BoundAttention* own;  // null if there are no functions
 
     template <class T>
-    DecodeNumbers(const In<T, 4>& Q, const Struct<DecodeParameters>& with, const BoundAttention* own)
+    DecodeNumbers(const In<T, 4>& Q, const Struct<DecodeParameters>& with, const Optional<In<float>>& sinks,
+                  const BoundAttention* own)
         : queries(Q.extent(2)),
           heads(Q.extent(1)),
           keys(with[&DecodeParameters::keys]),
@@ -41,6 +43,7 @@ struct DecodeNumbers {
           factor(with[&DecodeParameters::factor]),
           cap(with[&DecodeParameters::cap]),
           before(with[&DecodeParameters::before]),
+          sinks(sinks),
           own(own) {}
 };
 
@@ -51,8 +54,24 @@ class DecodeSight {
 
 public:
     DecodeSight(const DecodeKernel& is, const DecodeNumbers& with, const U32& length, const U32& first_row,
-                const U32& sequence, const U32& kv_head)
-        : is_(is), with_(with), length_(length), first_row_(first_row), sequence_(sequence), kv_head_(kv_head) {}
+                const U32& sequence, const U32& kv_head, const U32& part)
+        : is_(is),
+          with_(with),
+          length_(length),
+          first_row_(first_row),
+          sequence_(sequence),
+          kv_head_(kv_head),
+          part_(part) {}
+
+    /// Calls f(exponent of the sink) for a row, if there are sinks. It counts once: for other warps, and of other
+    /// parts, it is -infinity, and where it is not the lane's.
+    void with_sink(const U32& row, const Leaf<bool>& is_of_lane, auto&& f) const {
+        if (!with_.sinks) return;
+        const auto head = value(kv_head_ * with_.group + (first_row_ + row) % with_.group);
+        const auto counts = value(is_of_lane & (part_ == 0u) & (warp_id() == 0u));
+        const auto sink = with_.sinks->load_if(counts, head, -std::numeric_limits<float>::infinity());
+        f(value(sink * std::numbers::log2e_v<float>));
+    }
 
     /// The functions of a row, and where its query is among the keys.
     struct Own {
@@ -66,7 +85,7 @@ public:
             if (!with_.own) break;
             const auto at = value(first_row_ + row), head = value(kv_head_ * with_.group + at % with_.group);
             const auto query = value(bit_cast<i32>(length_ + at / with_.group - with_.queries));
-            out.push_back({with_.own->at(sequence_, head), query});
+            out.push_back({with_.own->at(sequence_, head, {with_.queries, length_}), query});
         }
         return out;
     }
@@ -123,7 +142,7 @@ public:
 private:
     const DecodeKernel& is_;
     const DecodeNumbers& with_;
-    const U32 &length_, &first_row_, &sequence_, &kv_head_;
+    const U32 &length_, &first_row_, &sequence_, &kv_head_, &part_;
 };
 
 }  // namespace ikat::stdlib

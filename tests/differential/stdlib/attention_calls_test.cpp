@@ -76,6 +76,10 @@ TEST_CASE("attention: calls that do not fit together") {
     CHECK_THAT(run(q, k, k, o, {.bias = x.view(4, 6)}), Contains("the bias is 1 x 1 x 4 x 6, not 1 x 1 x 4 x 5"));
     CHECK_THAT(run(q, k, k, o, {.log_sum = x.view(2, 4)}), Contains("log_sum has elements of f16"));
     CHECK_THAT(run(q, k, k, o, {.log_sum = sums.view(2, 5)}), Contains("log_sum is 1 x 1 x 2 x 5, not 1 x 1 x 2 x 4"));
+    CHECK_THAT(run(q, k, k, o, {.sinks = x}), Contains("sinks has elements of f16"));
+    CHECK_THAT(run(q, k, k, o, {.sinks = sums.slice(0, 1)}), Contains("sinks has 1 elements, and there are 2 heads"));
+    CHECK_THAT(run(q, k, k, o, {.sinks = sums.view(1, 2)}), Contains("sinks has 2 dimensions"));
+    CHECK_THAT(run(q, k, k, o, {.sinks = sums, .log_sum = sums.view(2, 4)}), Contains("are the same memory"));
     CHECK_THAT(run(q, k, k, o, {.scale = -1.0f}), Contains("a scale of -1"));
     CHECK_THAT(run(q, k, k, o, {.scale = NAN}), Contains("a scale of nan"));
     CHECK_THAT(run(q, k, k, o, {.soft_cap = -1}), Contains("a soft cap of -1"));

@@ -3,6 +3,7 @@
 // is between rows is NaN.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -82,7 +83,10 @@ struct Extra {
     std::uint32_t bias_batch = 0, bias_heads = 0;  // 0: no bias
     bool hides = false;                            // some of the bias is -infinity
     bool log_sum = false;
+    bool sinks = false;
 };
+/// One that counts little, as much as scores, none, and one that is nearly all.
+inline float sink(std::uint32_t head) { return std::array{-3.0f, 0.75f, -INFINITY, 9.5f}[head % 4]; }
 
 template <class T>
 struct Problem {
@@ -141,10 +145,13 @@ struct Problem {
             most = std::max(most, score);
             off = std::max(off, score_off + 4 * f32_step * std::abs(score));
         }
+        const double sink = extra.sinks ? double(attention::sink(h)) : -INFINITY;
+        if (sink > -INFINITY) off = std::max(off, 4 * f32_step * std::abs(sink));
+        most = std::max(most, sink);
         std::vector<Expected> out(d + 1, {0, 0});
         out[d] = {-INFINITY, 0};
         if (most == -INFINITY) return out;
-        double total = 0;
+        double total = std::exp(sink - most);
         std::vector<double> weights;
         for (const double score : scores) total += weights.emplace_back(std::exp(score - most));
         for (double& weight : weights) weight /= total;
@@ -196,11 +203,15 @@ struct Problem {
     std::pair<std::vector<T>, std::vector<float>> run(const Device& device, const AttentionOptions& how = {}) const {
         const auto q = device.upload(Q.stored, "Q"), k = device.upload(K.stored, "K"), v = device.upload(V.stored, "V");
         const auto added = device.upload(bias.stored, "bias");
+        std::vector<float> of_heads;
+        for (std::uint32_t h = 0; h < shape.heads; ++h) of_heads.push_back(sink(h));
+        const auto sinks = device.upload(of_heads, "sinks");
         auto o = device.upload(O.stored, "O");
         auto log_sum = device.buffer<float>(std::size_t(shape.batch) * shape.heads * shape.queries, "log_sum");
         AttentionOptions options = extra.options;
         options.path = how.path, options.queries_of_block = how.queries_of_block;
         if (extra.bias_heads) options.bias = bias.view(added);
+        if (extra.sinks) options.sinks = sinks;
         if (extra.log_sum) options.log_sum = log_sum.view(shape.batch, shape.heads, shape.queries);
         flash_attention(device, Q.view(q), K.view(k), V.view(v), O.view(o), options);
         return {o.download(), extra.log_sum ? log_sum.download() : std::vector<float>{}};

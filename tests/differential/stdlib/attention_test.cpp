@@ -128,6 +128,24 @@ TEMPLATE_TEST_CASE("attention: logarithms of sums", "", half, bfloat16, float) {
     check_extra<TestType>({.options = {.causal = true}, .log_sum = true}, {}, 128);
 }
 
+TEMPLATE_TEST_CASE("attention: learned sinks, which count in the logarithms, too", "", half, bfloat16, float) {
+    const Shape heads{.queries = 70, .keys = 66, .heads = 4, .kv_heads = 2};
+    check_extra<TestType>({.log_sum = true, .sinks = true}, {heads, {.queries = 150, .keys = 80, .block = 128}});
+    check_extra<TestType>({.options = {.causal = true, .window_left = 20}, .log_sum = true, .sinks = true}, {heads},
+                          128);
+    check_extra<TestType>({.options = {.soft_cap = 4}, .sinks = true}, {heads});
+    check_extra<TestType>(
+        {.options = {.soft_cap = 100}, .bias_batch = 1, .bias_heads = 1, .hides = true, .sinks = true}, {heads});
+}
+
+TEST_CASE("attention: learned sinks, in every order of the warps, without a race") {
+    const Problem<half> problem({.queries = 130, .keys = 200, .heads = 4, .kv_heads = 2}, 64,
+                                {.log_sum = true, .sinks = true});
+    const Device device = test::open_device({.target = "sm_90a", .threads = 1, .check = "races", .schedules = 4});
+    for (const AttentionPath path : {AttentionPath::mma_sync, AttentionPath::wgmma})
+        problem.compare(device, problem.rows(), {.path = path});
+}
+
 TEST_CASE("attention: heads that share keys give what heads with copies of them give") {
     const Device device = test::open_device();
     for (const std::uint32_t group : {1u, 4u, 8u}) {

@@ -197,7 +197,7 @@ void check_attention(const std::string& name, const stdlib::FunctionSettings& se
             const std::uint64_t sequence = head / heads, of_sequence = head % heads, query = head * queries + i;
             const std::uint64_t q = at(sequence, of_sequence, heads, i, queries);
             std::vector<double> wanted(dim);
-            double total = 0;
+            double total = made.has("sinks") ? std::exp(made["sinks"][of_sequence]) : 0;
             for (std::uint64_t j = 0; j < (is_causal ? i + keys - queries + 1 : keys); ++j) {
                 const std::uint64_t k = at(sequence, of_sequence / 2, kv_heads, j, keys);
                 double score = 0;
@@ -218,8 +218,9 @@ void check_attention(const std::string& name, const stdlib::FunctionSettings& se
 }
 
 TEST_CASE("functions: attention") {
-    for (const char* name : {"f16", "causal_f16", "bias_f16", "causal_log_sum_f16", "causal_bias_log_sum_f16", "bf16",
-                             "causal_bf16", "log_sum_bf16", "causal_bias_f32"})
+    for (const char* name :
+         {"f16", "causal_f16", "bias_f16", "causal_log_sum_f16", "causal_bias_log_sum_f16", "bf16", "causal_bf16",
+          "log_sum_bf16", "causal_bias_f32", "sinks_f16", "causal_bias_sinks_log_sum_f32"})
         check_attention(std::string("flash_attention_") + name);
 }
 
@@ -278,7 +279,7 @@ void check_incremental(const std::string& name) {
         const std::uint64_t q = is_in_rows ? ((sequence * queries + i) * heads + head) * dim : query * dim;
         const std::uint64_t seen = name.contains("_causal") ? length - queries + i + 1 : length;
         std::vector<double> wanted(dim);
-        double total = 0;
+        double total = made.has("sinks") ? std::exp(made["sinks"][head]) : 0;
         for (std::uint64_t j = 0; j < seen; ++j) {
             const std::uint64_t key = has_pages ? pages[sequence * 3 + j / 16] * 16 + j % 16 : sequence * room + j;
             double score = 0;
@@ -295,7 +296,8 @@ void check_incremental(const std::string& name) {
 TEST_CASE("functions: attention to a cache") {
     for (const char* name :
          {"f16", "lengths_bf16", "causal_lengths_f32", "causal_pages_log_sum_f16", "lengths_pages_bf16",
-          "causal_lengths_pages_log_sum_f32", "heads_in_rows_causal_lengths_f16", "heads_in_rows_lengths_pages_bf16"})
+          "causal_lengths_pages_log_sum_f32", "heads_in_rows_causal_lengths_f16", "heads_in_rows_lengths_pages_bf16",
+          "sinks_f16", "causal_lengths_pages_sinks_log_sum_f32"})
         check_incremental(std::string("incremental_attention_") + name);
 }
 

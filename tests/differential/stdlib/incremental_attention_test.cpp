@@ -83,6 +83,24 @@ TEMPLATE_TEST_CASE("incremental attention: windows, scales and caps", "", half, 
         }
 }
 
+TEMPLATE_TEST_CASE("incremental attention: learned sinks, which count in the logarithms, too", "", half, bfloat16,
+                   float) {
+    auto devices = devices_of_seeds();
+    devices.push_back(test::open_device({.threads = 1, .check = "races", .schedules = 2}));
+    const Case cases[] = {
+        {.lengths = {100, 0, 7}, .heads = 4},
+        {.lengths = {300, 1}, .heads = 4, .kv_heads = 2, .queries = 5, .parts = 2, .causal = true},
+        {.lengths = {90, 200}, .heads = 8, .kv_heads = 1, .queries = 3, .parts = 3, .page_rows = 32, .before = 60},
+        {.lengths = {90}, .heads = 4, .kv_heads = 4, .soft_cap = 100},
+        {.lengths = {90}, .heads = 20, .queries = 1, .soft_cap = 4},
+    };
+    for (Case is : cases)
+        for (const std::uint32_t d : {64u, 256u}) {
+            is.d = d, is.sinks = true;
+            Problem<TestType>(is).check(devices);
+        }
+}
+
 TEMPLATE_TEST_CASE("incremental attention: pages give the bits of keys that follow each other", "", half, bfloat16,
                    float) {
     const auto devices = devices_of_seeds(2);

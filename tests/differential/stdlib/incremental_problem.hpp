@@ -39,6 +39,7 @@ struct Case {
     // At which elements of their buffers Q, K, V and O begin.
     std::array<std::uint32_t, 4> first{};
     std::uint32_t query_gap = 0;  // elements between rows of Q and O
+    bool sinks = false;
 
     std::uint32_t sequences() const { return std::uint32_t(lengths.size()); }
     std::uint32_t capacity() const { return *std::max_element(lengths.begin(), lengths.end()) + room; }
@@ -62,6 +63,9 @@ struct Case {
 
 /// Numbers between -1 and 1, many of them equal.
 inline double small(std::size_t i) { return double((i * 2654435761u >> 7) % 129) / 64 - 1; }
+
+/// One that counts little, as much as scores, none, and one that is nearly all.
+inline float sink(std::uint32_t head) { return std::array{-3.0f, 0.75f, -INFINITY, 9.5f}[head % 4]; }
 
 struct Expected {
     double value, error;
@@ -125,10 +129,13 @@ struct Problem {
             most = std::max(most, scores[j]);
             off = std::max(off, score_off + 4 * f32_step * std::abs(scores[j]));
         }
+        const double sink = is.sinks ? double(incremental::sink(h)) : -INFINITY;
+        if (sink > -INFINITY) off = std::max(off, 4 * f32_step * std::abs(sink));
+        most = std::max(most, sink);
         std::vector<Expected> out(is.d + 1, {0, 0});
         out[is.d] = {-INFINITY, 0};
         if (most == -INFINITY) return out;
-        double total = 0;
+        double total = std::exp(sink - most);
         std::vector<double> weights;
         for (const double score : scores) total += weights.emplace_back(std::exp(score - most));
         for (double& weight : weights) weight /= total;
@@ -209,6 +216,9 @@ struct Problem {
                     numbers[s * is.pages_of_sequence() + j / is.page_rows] = is.page(s, j);
         }
         const auto table = device.upload(numbers, "pages");
+        std::vector<float> of_heads;
+        for (std::uint32_t h = 0; h < is.heads; ++h) of_heads.push_back(sink(h));
+        const auto sinks = device.upload(of_heads, "sinks");
         auto o = device.upload(spread(std::vector<T>(q.size(), T(NAN)), is.first[3]), "O");
         auto log_sum = device.upload(std::vector<float>(q.size() / is.d, NAN), "log_sum");
         const auto rows = [&](auto& buffer, std::uint32_t first) {
@@ -221,6 +231,7 @@ struct Problem {
         options.soft_cap = is.soft_cap;
         options.parts = is.parts;
         options.log_sum = log_sum.view(is.sequences(), is.heads, is.queries);
+        if (is.sinks) options.sinks = sinks;
         if (gives_lengths) options.lengths = lengths;
         if (is.page_rows) options.pages = table.view(is.sequences(), is.pages_of_sequence());
         incremental_attention(device, rows(queries, is.first[0]), view(keys, is.first[1]), view(values, is.first[2]),

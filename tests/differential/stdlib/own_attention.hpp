@@ -27,6 +27,16 @@ struct HostRules {
     };
 };
 
+struct OwnShape {
+    struct Sequence {
+        std::uint32_t queries, keys;
+    };
+    std::vector<Sequence> sequences;
+    std::uint32_t heads = 1, kv_heads = 1, d = 64;
+    bool by_offsets = false;      // otherwise all have the same number of queries
+    std::uint32_t more_room = 0;  // for keys, where the number of each sequence is a length
+};
+
 /// Functions of one's own, and the same on the host. give() makes them for a device, whose buffers live as long as what
 /// it returns.
 struct OwnRules {
@@ -35,6 +45,9 @@ struct OwnRules {
                                         std::optional<stdlib::OwnSight>&)>
         give;
 };
+
+/// Numbers between -1 and 1.
+inline double own_number(std::size_t i) { return double((i * 2654435761u >> 7) % 129) / 64 - 1; }
 
 /// Scores fall by a slope of the head for each key between; keys of the window and the first four are seen.
 inline OwnRules alibi_and_window(std::int32_t window) {
@@ -76,19 +89,6 @@ inline OwnRules prefixes() {
     };
     return out;
 }
-
-struct OwnShape {
-    struct Sequence {
-        std::uint32_t queries, keys;
-    };
-    std::vector<Sequence> sequences;
-    std::uint32_t heads = 1, kv_heads = 1, d = 64;
-    bool by_offsets = false;      // otherwise all have the same number of queries
-    std::uint32_t more_room = 0;  // for keys, where the number of each sequence is a length
-};
-
-/// Numbers between -1 and 1.
-inline double own_number(std::size_t i) { return double((i * 2654435761u >> 7) % 129) / 64 - 1; }
 
 template <class T>
 struct OwnProblem {

@@ -4,7 +4,7 @@
 #include <ikat/ikat.hpp>
 
 #include "stdlib/attention/attention_kernels.hpp"
-#include "tests/differential/stdlib/own_attention.hpp"
+#include "tests/differential/stdlib/own_arrays.hpp"
 #include "tests/message.hpp"
 
 namespace {
@@ -60,6 +60,14 @@ TEST_CASE("own scores: prefixes, each sequence its own, also by offsets") {
     check_flash<float>({{{70, 150}, {9, 30}}, 1, 1, 64, true}, tests::prefixes());
 }
 
+TEMPLATE_TEST_CASE("own scores: arrays by key, by query, and by head and key, also by offsets", "", half, bfloat16,
+                   float) {
+    for (OwnShape shape :
+         {OwnShape{{{1, 1}}}, OwnShape{{{5, 0}}}, OwnShape{{{65, 130}, {65, 130}}, 4, 2}, OwnShape{{{200, 70}}, 2, 1},
+          OwnShape{{{130, 300}}, 1, 1, 128}, OwnShape{{{70, 150}, {0, 9}, {30, 20}, {5, 0}}, 2, 1, 64, true}})
+        check_flash<TestType>(shape, tests::biases_and_segments(shape));
+}
+
 TEST_CASE("own scores: with a cap, a window and a bias of the library") {
     OwnRules rules = tests::alibi_and_window(40);
     const HostRules own = rules.host;
@@ -78,8 +86,9 @@ TEST_CASE("own scores: with a cap, a window and a bias of the library") {
 }
 
 TEST_CASE("own scores: in every order of the warps, without a race") {
-    const OwnRules rules = tests::alibi_and_window(50);
-    const OwnProblem<half> problem({{{130, 300}}, 2, 1});
+    const OwnShape shape{{{130, 300}}, 2, 1};
+    const OwnRules rules = GENERATE_COPY(tests::alibi_and_window(50), tests::biases_and_segments(shape));
+    const OwnProblem<half> problem(shape);
     const auto expected = problem.rows(rules.host);
     for (const AttentionPath path : {AttentionPath::mma_sync, AttentionPath::wgmma}) {
         const Device device = test::open_device({.target = "sm_90a", .threads = 1, .check = "races", .schedules = 4});
@@ -108,6 +117,24 @@ TEST_CASE("own scores: tiles of which no query sees a key are not read") {
             if (buffer.name == "K" || buffer.name == "V") rows += buffer.read.moved / 128;
         // Tiles of 64 keys: 0, 13, 14 and 15; of 128: 0, 6 and 7.
         CHECK(rows == 2u * (path == AttentionPath::wgmma ? 3 * 128 : 4 * 64));
+    }
+}
+
+TEST_CASE("own scores: what an array tells is not known of a tile, and the rest of sees() is") {
+    OwnProblem<half> problem({{{64, 1024}}});
+    const std::vector<std::int32_t> all(1024, 1);
+    OwnRules some;
+    some.host.sees = [](auto, auto, std::int64_t query, std::int64_t key) { return key > query - 100; };
+    const auto expected = problem.rows(some.host);
+    for (std::uint32_t j = 0; j < 768; ++j)
+        for (std::uint32_t e = 0; e < 64; ++e)
+            problem.k[problem.key_at(0, 0, j) + e] = problem.v[problem.key_at(0, 0, j) + e] = half(NAN);
+    for (const AttentionPath path : {AttentionPath::mma_sync, AttentionPath::wgmma}) {
+        const Device device = test::open_device({.target = "sm_90a"});
+        const auto buffer = device.upload(all, "all");
+        const auto sight = sees(
+            "known", [](auto at, auto x) { return (at.key > at.query - 100) & (x[at.key] * 2 - 1 > 0); }, buffer);
+        problem.compare(problem.flash(device, {.sees = sight, .path = path}), expected);
     }
 }
 
@@ -159,7 +186,7 @@ TEST_CASE("own scores: what a kernel is made by") {
 
 TEST_CASE("own scores: mistakes") {
     const Device device = test::open_device({.target = "sm_80"});
-    const auto Q = device.buffer<half>(4 * 64 * 64), K = device.buffer<half>(4 * 64 * 64);
+    const auto Q = device.upload(std::vector<half>(4 * 64 * 64)), K = device.upload(std::vector<half>(4 * 64 * 64));
     auto O = device.buffer<half>(4 * 64 * 64);
     const auto few = device.buffer<float>(3);
     const auto wide = device.buffer<double>(4);
@@ -185,6 +212,29 @@ TEST_CASE("own scores: mistakes") {
         said({.scores = scores(
                   "twice", [](auto score, auto at, auto x) { return score + x[at.head] * x[at.sequence]; }, few)}),
         Contains("argument 1 of scores 'twice' is read by head and by sequence"));
+    const auto keyed = [](const auto& x) {
+        return scores(
+            "keyed", [](auto score, auto at, auto x) { return score + x[at.key]; }, x);
+    };
+    const auto by_two = [](const auto& x) {
+        return sees(
+            "by_two", [](auto at, auto x) { return x[at.query, at.key] > 0; }, x);
+    };
+    const auto square = device.upload(std::vector<float>(64 * 64, 1));
+    CHECK_THAT(said({.scores = keyed(square.slice(0, 63))}),
+               Contains("argument 1 of scores 'keyed' has 63 elements, and there are 64 keys"));
+    CHECK_THAT(said({.sees = by_two(square.view(63, 64))}),
+               Contains("argument 1 of sees 'by_two' has 63 x 64 elements, and there are 64 queries"));
+    CHECK_THAT(said({.sees = by_two(square.view(64, 63))}),
+               Contains("argument 1 of sees 'by_two' has 64 x 63 elements, and there are 64 keys"));
+    CHECK_THAT(said({.sees = by_two(square)}), Contains("argument 1 of sees 'by_two' has 1 dimension\n"));
+    CHECK_THAT(said({.sees = by_two(runtime::TensorView(square.view(64, 64)).permuted({1, 0}))}),
+               Contains("the elements of argument 1 of sees 'by_two' are 64 apart"));
+    CHECK(said({.sees = by_two(square.view(64, 64))}) == "");
+    CHECK_THAT(said({.scores = scores(
+                         "both", [](auto score, auto at, auto x) { return score + x[at.key] * x[at.head, at.key]; },
+                         square.slice(0, 64))}),
+               Contains("argument 1 of scores 'both' is read by head x key and by key"));
     CHECK_THAT(said({.scores = scores(
                          "of_o", [](auto score, auto at, auto x) { return score + x[at.head]; }, O)}),
                Contains("argument 1 of scores 'of_o'"));

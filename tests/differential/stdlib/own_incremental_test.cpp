@@ -2,7 +2,7 @@
 // scores() and sees() in incremental_attention().
 #include <ikat/ikat.hpp>
 
-#include "tests/differential/stdlib/own_attention.hpp"
+#include "tests/differential/stdlib/own_arrays.hpp"
 #include "tests/message.hpp"
 
 namespace {
@@ -57,6 +57,16 @@ TEMPLATE_TEST_CASE("own scores: prefixes, with a window and a cap of the library
     check_incremental<TestType>({{{2, 150}}, 4, 2}, alibi, {.soft_cap = 100});
 }
 
+TEMPLATE_TEST_CASE("own scores: arrays by key, by query, and by head and key, of few queries", "", half, bfloat16,
+                   float) {
+    const auto check = [](const OwnShape& shape, const IncrementalOptions& options = {}) {
+        check_incremental<TestType>(shape, tests::biases_and_segments(shape), options);
+    };
+    check({{{1, 200}, {1, 0}, {1, 19}}, 4, 1, 64, false, 9});
+    check({{{3, 333}, {3, 2}}, 4, 2, 128}, {.parts = 2});
+    check({{{20, 100}}, 4, 1});
+}
+
 TEMPLATE_TEST_CASE("own scores: chunks of which no query sees a key are not read", "", half, float) {
     const OwnRules rules = tests::alibi_and_window(30);
     OwnProblem<TestType> problem({{{2, 1000}}, 4, 1});
@@ -77,8 +87,9 @@ TEMPLATE_TEST_CASE("own scores: chunks of which no query sees a key are not read
 }
 
 TEST_CASE("own scores: of few queries, in every order of the warps, without a race") {
-    const OwnRules rules = tests::alibi_and_window(30);
-    const OwnProblem<half> problem({{{2, 300}}, 4, 2});
+    const OwnShape shape{{{2, 300}}, 4, 2};
+    const OwnRules rules = GENERATE_COPY(tests::alibi_and_window(30), tests::biases_and_segments(shape));
+    const OwnProblem<half> problem(shape);
     const Device device = test::open_device({.threads = 1, .check = "races", .schedules = 4});
     IncrementalOptions options{.parts = 2};
     const auto buffers = rules.give(device, options.scores, options.sees);

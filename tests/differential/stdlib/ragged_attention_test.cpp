@@ -27,6 +27,7 @@ struct Ragged {
     std::uint32_t heads = 4, kv_heads = 2, d = 64, block = 64;
     std::uint32_t bias_heads = 0;  // 0: there is no bias
     AttentionOptions options{};
+    bool has_sinks = false;
 };
 
 /// O and log_sum of all sequences at once are those of calls for each; what belongs to no sequence is NaN and stays so.
@@ -70,8 +71,10 @@ void check_ragged(const Device& device, const Ragged& is) {
             .view(1, is.bias_heads, last - first, keys)
             .pitched(bias.size(), std::uint64_t(all) * columns, columns);
     };
+    const auto sinks = device.upload(std::vector<float>{0.5f, -INFINITY, 4, -2}, "sinks");
     AttentionOptions options = is.options;
     options.queries_of_block = is.block;
+    if (is.has_sinks) options.sinks = sinks;
     if (is.bias_heads) options.bias = bias_of(0, all, columns);
     options.query_offsets = query_offsets, options.key_offsets = key_offsets;
     options.log_sum = part_of_sums(log_sum, 0, all);
@@ -119,6 +122,7 @@ TEMPLATE_TEST_CASE("ragged attention: sequences of different lengths give what c
         {.queries = {0, 127, 128, 300}, .keys = {0, 90, 91, 92}, .d = 256},
         {.queries = {3, 8, 8, 138, 202}, .keys = {1, 71, 74, 203, 203}, .bias_heads = 4},
         {.queries = {0, 40, 110}, .keys = {0, 100, 300}, .bias_heads = 1, .options = {.causal = true, .soft_cap = 3}},
+        {.queries = {0, 5, 70, 110}, .keys = {0, 0, 100, 300}, .options = {.causal = true}, .has_sinks = true},
     };
     std::size_t number = 0;
     for (Ragged is : cases) {

@@ -92,10 +92,10 @@ TEST_CASE("docs/library.md: what works in place") {
 
 TEST_CASE("docs/library.md: options in their order") {
 const AttentionOptions for_flash_attention{
-    .causal = false, .window_left = {}, .window_right = {}, .scale = {}, .soft_cap = 0, .bias = {}, .scores = {}, .sees = {}, .log_sum = {},
+    .causal = false, .window_left = {}, .window_right = {}, .scale = {}, .soft_cap = 0, .bias = {}, .scores = {}, .sees = {}, .sinks = {}, .log_sum = {},
     .query_offsets = {}, .key_offsets = {}, .path = AttentionPath::chosen, .queries_of_block = 0};
 const IncrementalOptions for_incremental_attention{
-    .lengths = {}, .pages = {}, .causal = false, .window_left = {}, .scale = {}, .soft_cap = 0, .scores = {}, .sees = {}, .log_sum = {},
+    .lengths = {}, .pages = {}, .causal = false, .window_left = {}, .scale = {}, .soft_cap = 0, .scores = {}, .sees = {}, .sinks = {}, .log_sum = {},
     .parts = 0, .workspace = {}};
 const GemmOptions for_gemm_tensor_core{
     .alpha = 1, .beta = 0, .a = MatrixOrder::Rows, .b = MatrixOrder::Rows, .activation = Activation::none, .bias = {}, .residual = {},
@@ -174,12 +174,24 @@ incremental_attention(device, q.view(sequences, heads, 1, dim), pages.view(page_
     CHECK(std::isfinite(sums.download()[3]));
 }
 
-const auto add_sinks = kernel("add_sinks", params("O", "log_sum", "sinks"),
-    [](InOut<half, 3> O, In<float, 2> log_sum, In<float> sinks) {            // heads x queries x dim; heads x queries; heads
-        u32 head = block_id().y, query = block_id().x, e = thread_id().x;
-        f32 share = 1 / (1 + exp(sinks[head] - log_sum[head, query]));
-        O[head, query, e] = cast<f16>(cast<f32>(O[head, query, e]) * share);
-    });
+TEST_CASE("docs/library.md: arrays by key and query") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t heads = 2, keys = 100, dim = 64;
+    std::vector<half> host;
+    for (std::uint32_t i = 0; i < heads * keys * dim; ++i) host.emplace_back(std::sin(0.37f * float(i)));
+    const auto x = device.upload(host);
+    const auto key_bias = device.upload(std::vector<float>(heads * keys, -1));
+    std::vector<std::int32_t> ids(keys);
+    for (std::uint32_t i = 0; i < keys; ++i) ids[i] = i / 40;
+    const auto segments = device.upload(ids);
+    auto O = device.buffer<half>(x.size());
+    AttentionOptions options;
+options.scores = scores("key_biased", [](auto score, auto at, auto bias) { return score + bias[at.head, at.key]; }, key_bias.view(heads, keys));
+options.sees = sees("segments", [](auto at, auto of_query, auto of_key) { return (at.key <= at.query) & (of_key[at.key] == of_query[at.query]); },
+                    segments, segments);
+    flash_attention(device, x.view(heads, keys, dim), x.view(heads, keys, dim), x.view(heads, keys, dim), O.view(heads, keys, dim), options);
+    CHECK(std::abs(float(O.download()[40 * dim + 5]) - float(host[40 * dim + 5])) < 0x1p-10f);  // it sees itself alone
+}
 
 TEST_CASE("docs/library.md: learned sinks") {
     const Device device = Device::open({.device = "emulator"});
@@ -196,8 +208,7 @@ TEST_CASE("docs/library.md: learned sinks") {
     auto log_sum = device.buffer<float>(heads * queries, "log_sum");
     const auto sinks = device.upload(std::vector<float>{0.5f, -1.25f}, "sinks");
 flash_attention(device, Q.view(heads, queries, dim), K, V, O.view(heads, queries, dim),
-                {.causal = true, .log_sum = log_sum.view(heads, queries)});
-device.launch(add_sinks, Grid{{queries, heads}, {dim}}, O.view(heads, queries, dim), log_sum.view(heads, queries), sinks);
+                {.causal = true, .sinks = sinks, .log_sum = log_sum.view(heads, queries)});
     flash_attention(device, Q.view(heads, queries, dim), with_first, with_first, other.view(heads, queries, dim),
                     {.causal = true, .scores = scores("sinks", [](auto score, auto at, auto sinks) { return select(at.key == 0, sinks[at.head], score); }, sinks)});
     const auto one = O.download(), two = other.download();

@@ -108,3 +108,37 @@ TEST_CASE("intervals: what they tell holds for all values in them") {
         CHECK(known > count / 4);
     }
 }
+
+namespace {
+
+/// With x known and y unknown, what each says of x; the last ones depend on y.
+const std::vector<std::function<Truth(const Interval<std::int32_t>&, const Unknown&)>> with_unknown = {
+    [](const auto& x, const auto& y) { return (x < 3) & (y == 2); },
+    [](const auto& x, const auto& y) { return (x < 3) | (3 - y * 2 > x); },
+    [](const auto& x, const auto& y) { return (x < 3) & ((y >> 1u) + x % 4 <= abs(-y) / 3); },
+    [](const auto& x, const auto& y) { return (x < 3) | (min(y, x) != max(4, y % 5)); },
+    [](const auto& x, const auto& y) { return (x < 3) & (cast<f32>(y) >= 0.5f); },
+    [](const auto& x, const auto& y) { return (x < 3) | (select(x < 3, y, 1) < select(y == 1, x, y)); },
+};
+
+}  // namespace
+
+TEST_CASE("intervals: of what is unknown a comparison may hold or not") {
+    const auto told = kernel("told", params("x", "y"), [](In<std::int32_t> x, Out<std::uint32_t> y) {
+        const auto low = value(x[0]), high = value(x[1]);
+        for (std::uint32_t f = 0; f < with_unknown.size(); ++f) {
+            const Truth all = with_unknown[f]({low, high}, Unknown{});
+            y[f] = select(all.surely, 2u, 0u) + select(all.possibly, 1u, 0u);
+        }
+    });
+    const Device device = Device::open({.device = "emulator"});
+    auto y = device.buffer<std::uint32_t>(with_unknown.size(), "y");
+    const auto of = [&](std::int32_t low, std::int32_t high) {
+        device.launch(told, Grid{{1}, {1}}, device.upload(std::vector<std::int32_t>{low, high}, "x"), y);
+        return y.download();
+    };
+    // `&` with what may hold is impossible or may hold, `|` is sure or may hold.
+    CHECK(of(0, 2) == std::vector<std::uint32_t>{1, 3, 1, 3, 1, 3});
+    CHECK(of(3, 9) == std::vector<std::uint32_t>{0, 1, 0, 1, 0, 1});
+    CHECK(of(0, 9) == std::vector<std::uint32_t>{1, 1, 1, 1, 1, 1});
+}
