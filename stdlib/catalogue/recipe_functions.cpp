@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <deque>
-#include <map>
 
-#include "codegen/support/diagnostic.hpp"
 #include "stdlib/catalogue/aliases.hpp"
 #include "stdlib/spec/functions.hpp"
 #include "stdlib/spec/view_call.hpp"
@@ -38,78 +36,132 @@ void run_recipe(const Recipe& recipe, const Queue& queue, std::span<const Mutabl
     run_rows({queue, recipe, {arrays.begin(), arrays.end()}}, numbers);
 }
 
-/// A function, and its recipe.
-struct RecipeFunctions {
-    std::deque<NamedFunction::Family> families;  // functions point to them
-    std::vector<NamedFunction> all;
-    std::vector<const Recipe*> recipes;  // of each
+/// Each format of quantised weights is a function, with the kernel's name.
+bool is_by_format(const Recipe& recipe) {
+    return std::ranges::any_of(recipe.operands.all(), [](const auto& x) { return x.blocks == Blocks::Weights; });
+}
 
-    RecipeFunctions() {
-        for (const Recipe* recipe : stdlib::recipes())
-            if (recipe->run || takes_rows(*recipe)) recipes.push_back(recipe);
-        std::map<std::string_view, const Recipe*> by_name;
-        for (const Recipe* recipe : recipes) {
-            [[maybe_unused]] const bool is_new = by_name.emplace(name(*recipe), recipe).second;
-            IKAT_ASSERT(is_new, "two functions have one name");
+/// Recipes with one function have their kernels' names, the last one's.
+std::string_view name_of(const Recipe& recipe) {
+    const auto is_like_it = [&](const Recipe* other) {
+        return other->function() == recipe.function() && !is_by_format(*other);
+    };
+    return std::ranges::count_if(recipes(), is_like_it) > 1 ? name_of(recipe.variants().back()) : recipe.function();
+}
+
+std::vector<NamedFunction::Size> sizes_of(const Recipe& recipe) {
+    std::vector<NamedFunction::Size> out;
+    bool has_more = false;
+    for (const ArrayOperand& operand : recipe.operands.all()) {
+        has_more = has_more || operand.shape.has_more();
+        for (const std::string_view name : operand.shape.names())
+            if (!operand.is_computed && std::ranges::find(out, name, &NamedFunction::Size::name) == out.end())
+                out.push_back({name});
+    }
+    const bool has_rows = std::ranges::find(out, "rows", &NamedFunction::Size::name) != out.end();
+    if (has_more) out.insert(out.begin(), {out.empty() ? "n" : has_rows ? "planes" : "rows", 0, true});
+    return out;
+}
+
+/// "(q4_0|q8_0|q4_k|q5_k|q6_k)"
+std::string list_of_formats() {
+    std::string out;
+    for (const runtime::QuantisedInfo& each : runtime::quantised_formats)
+        out += fmt::format("{}{}", out.empty() ? "(" : "|", each.name);
+    return out + ")";
+}
+
+/// What the functions of a recipe have in common.
+struct RecipeFamily {
+    const Recipe& recipe;
+    std::string form;
+    std::vector<NamedFunction::Size> sizes;
+    NamedFunction::Family family;
+
+    explicit RecipeFamily(const Recipe& of) : recipe(of), form(name_of(of)), sizes(sizes_of(of)) {
+        std::size_t end = form.size();
+        if (is_by_format(of)) {
+            std::string_view first = name_of(of.kernels[0]), format = runtime::quantised_formats[0].name;
+            end = first.find(format) - 1;  // and a '_'
+            form = first;
+            form.replace(end + 1, format.size(), list_of_formats());
         }
-        recipes.clear();
-        for (const auto& [name, recipe] : by_name) add(name, *recipe);
-    }
-
-private:
-    std::string_view name(const Recipe& recipe) const {
-        const auto count = std::ranges::count(recipes, recipe.function(), &Recipe::function);
-        return count > 1 ? name_of(recipe.variants().back()) : recipe.function();
-    }
-    void add(std::string_view name, const Recipe& recipe) {
-        recipes.push_back(&recipe);
-        families.push_back({.prefix = name,
-                            .form = name,
-                            .summary = recipe.variants().back().summary,
-                            .document = "TYPE is f32, f16 or bf16, the same in all arrays that have it.",
-                            .settings = recipe.settings.all(),
-                            .sizes = {}});
-        NamedFunction out{.name = std::string(name), .family = &families.back()};
-        out.formula = recipe.variants().size() == 1 ? std::string(families.back().summary) : list_of_kernels(recipe);
-        out.call = recipe.call;
-        for (const ArrayOperand& each : recipe.operands.all())
-            out.arrays.push_back({.name = each.name,
-                                  .type = each.type,
-                                  .shape = each.shape,
-                                  .access = each.access,
-                                  .is_of_any_type = each.is_of_any_type});
-        out.run = [&recipe](const Queue& queue, std::span<const MutableTensorView> arrays,
-                            const FunctionSettings& settings) { run_recipe(recipe, queue, arrays, settings); };
-        out.more_extents = recipe.extents;
-        all.push_back(std::move(out));
+        family = {.prefix = std::string_view(form).substr(0, end),
+                  .form = form,
+                  .summary = {},
+                  .document = "TYPE is f32, f16 or bf16, the same in all arrays that have it.",
+                  .settings = of.settings.all(),
+                  .sizes = sizes};
     }
 };
 
-const RecipeFunctions& of_recipes() {
-    static const RecipeFunctions all;
-    return all;
+std::deque<RecipeFamily> make_families() {
+    std::deque<RecipeFamily> out;
+    for (const Recipe* recipe : recipes())
+        if (recipe->run || takes_rows(*recipe)) out.emplace_back(*recipe);
+    return out;
+}
+
+BlockLayout layout_of(const ArrayOperand& operand, std::size_t kernel) {
+    if (operand.blocks == Blocks::None) return {};
+    if (operand.blocks == Blocks::Q8_1) return {"q8_1", 9, 32};
+    const auto& [name, weights, bytes] = runtime::quantised_formats[kernel];
+    return {name, bytes, weights, runtime::Quantised(kernel)};
+}
+
+NamedFunction::Array array_of(const ArrayOperand& operand, std::size_t kernel) {
+    constexpr ir::Type of_blocks[] = {ir::Type::Void, ir::Type::U8, ir::Type::U32};
+    return {.name = operand.name,
+            .type = operand.blocks == Blocks::None ? operand.type : of_blocks[std::size_t(operand.blocks)],
+            .shape = operand.shape,
+            .access = operand.access,
+            .is_of_any_type = operand.is_of_any_type,
+            .blocks = layout_of(operand, kernel)};
+}
+
+/// The kernels, if there is one for each type, and the aliases that stand for them.
+std::vector<std::string_view> other_names(std::span<const Variant> kernels) {
+    std::vector<std::string_view> out;
+    const auto has = [&](const Entry* entry) {
+        return entry->variant >= kernels.data() && entry->variant < kernels.data() + kernels.size();
+    };
+    for (const Entry& entry : registry())
+        if (kernels.size() == 1 && has(&entry)) out.push_back(entry.name);
+    for (const Alias& alias : aliases()) {
+        const auto stands_for_one = [&](std::string_view kernel) {
+            return std::ranges::any_of(entries_of(kernel), has);
+        };
+        if (alias.chooses && std::ranges::any_of(alias.kernels, stands_for_one)) out.push_back(alias.name);
+    }
+    return out;
+}
+
+/// Of these kernels, of which the first has that number.
+NamedFunction function_of(const RecipeFamily& of, std::string_view name, std::span<const Variant> kernels) {
+    const Recipe& recipe = of.recipe;
+    NamedFunction out{.name = std::string(name), .family = &of.family};
+    out.formula = kernels.size() == 1 ? std::string(kernels[0].summary) : list_of_kernels(recipe);
+    out.call = recipe.call;
+    for (const ArrayOperand& operand : recipe.operands.all())
+        out.arrays.push_back(array_of(operand, std::size_t(kernels.data() - recipe.kernels)));
+    out.run = [&recipe](const Queue& queue, std::span<const MutableTensorView> arrays,
+                        const FunctionSettings& settings) { run_recipe(recipe, queue, arrays, settings); };
+    out.other_names = other_names(kernels);
+    out.more_extents = recipe.extents;
+    return out;
 }
 
 }  // namespace
 
-std::span<const NamedFunction> recipe_functions() { return of_recipes().all; }
-
-const NamedFunction* find_recipe_function(std::string_view name, std::optional<std::size_t> arrays) {
-    const RecipeFunctions& known = of_recipes();
-    std::vector<const NamedFunction*> found;
-    const auto add_kernel = [&](const Entry* entry) {
-        const auto at = entry ? std::ranges::find(known.recipes, entry->recipe) : known.recipes.end();
-        if (at != known.recipes.end()) found.push_back(&known.all[std::size_t(at - known.recipes.begin())]);
-    };
-    for (const NamedFunction& function : known.all)
-        if (function.name == name) found.push_back(&function);
-    if (const Entry* entry = find(name); entry && entry->recipe->variants().size() == 1) add_kernel(entry);
-    if (const Alias* alias = find_alias(name))
-        for (const std::string_view kernel : alias->kernels)
-            for (const Entry* entry : entries_of(kernel)) add_kernel(entry);
-    const auto fits = std::ranges::find_if(
-        found, [&](const NamedFunction* function) { return !arrays || function->arrays.size() == *arrays; });
-    return fits != found.end() ? *fits : found.empty() ? nullptr : found.front();
+std::vector<NamedFunction> recipe_functions() {
+    static const std::deque<RecipeFamily> families = make_families();  // functions point to them
+    std::vector<NamedFunction> out;
+    for (const RecipeFamily& of : families)
+        if (const auto kernels = of.recipe.variants(); is_by_format(of.recipe))
+            for (const Variant& kernel : kernels) out.push_back(function_of(of, name_of(kernel), {&kernel, 1}));
+        else
+            out.push_back(function_of(of, of.form, kernels));
+    return out;
 }
 
 }  // namespace ikat::stdlib

@@ -120,6 +120,10 @@ constexpr Recipe quantise_q8_1_recipe{
                  .instances = IKAT_KERNEL(quantise_q8_1_kernel()),
                  .grid = [](const Call& a) { return warps_grid(a, 32, 256); },
                  .pitched = {quantise_q8_1_pitched}}},
+    .operands = {{"x", "... columns", Access::In, ir::Type::F32},
+                 {.name = "q", .shape = "... columns", .access = Access::Out, .blocks = Blocks::Q8_1}},
+    .run = [](const Queue& queue, std::span<const MutableTensorView> arrays,
+              const FunctionSettings&) { quantise_q8_1(queue, arrays[0], arrays[1]); },
     .document =
         "x has 32 n elements; q gets n blocks of 9 words: f16 max |x| / 127, f16 sum of x, and 32 signed\n"
         "bytes x / d, rounded to nearest and half away from zero: GGML's block_q8_1. n < 2^27; x begins at a\n"

@@ -310,6 +310,10 @@ static void check_bytes(const Call& call) {
                   "multiply parts of the rows, and add what they give");
 }
 
+static void multiply_arrays(const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings&) {
+    quantised_gemv(queue, arrays[0], arrays[1], arrays[2]);
+}
+
 #define IKAT_FORMATS(row) \
     row(Q4_0, 32, 18), row(Q8_0, 32, 34), row(Q4_K, 256, 144), row(Q5_K, 256, 176), row(Q6_K, 256, 210)
 
@@ -323,6 +327,10 @@ static void check_bytes(const Call& call) {
     }
 constexpr Recipe dequantise_recipe{.call = "dequantise(queue, W, y)",
                                    .kernels = {IKAT_FORMATS(IKAT_ROW)},
+                                   .operands = {{.name = "W", .shape = "... columns", .blocks = Blocks::Weights},
+                                                {"y", "... columns", Access::Out, ir::Type::F32}},
+                                   .run = [](const Queue& queue, std::span<const MutableTensorView> arrays,
+                                             const FunctionSettings&) { dequantise(queue, arrays[0], arrays[1]); },
                                    .document =
                                        "w is n blocks of the format, y has as many f32 as they hold weights: the\n"
                                        "same bits as GGML's own decoder gives. Both have fewer than 2^32\n"
@@ -342,6 +350,10 @@ constexpr Recipe dequantise_recipe{.call = "dequantise(queue, W, y)",
 constexpr Recipe quantised_gemv_recipe{
     .call = "gemv(queue, W, x, y)",
     .kernels = {IKAT_FORMATS(IKAT_ROW)},
+    .operands = {{.name = "W", .shape = "... rows columns", .blocks = Blocks::Weights},
+                 {"x", "columns", Access::In, ir::Type::F32},
+                 {"y", "... rows", Access::Out, ir::Type::F32}},
+    .run = multiply_arrays,
     .document =
         "w is rows x columns weights, row after row of whole blocks; x has `columns` elements, y has `rows`.\n"
         "columns is a multiple of a block's weights: 32 for q4_0 and q8_0, 256 for the others. w has fewer\n"
@@ -361,6 +373,10 @@ constexpr Recipe quantised_gemv_recipe{
     }
 constexpr Recipe packed_gemv_recipe{.call = "gemv(queue, W, q, y)",
                                     .kernels = {IKAT_FORMATS(IKAT_ROW)},
+                                    .operands = {{.name = "W", .shape = "... rows columns", .blocks = Blocks::Weights},
+                                                 {.name = "q", .shape = "columns", .blocks = Blocks::Q8_1},
+                                                 {"y", "... rows", Access::Out, ir::Type::F32}},
+                                    .run = multiply_arrays,
                                     .document =
                                         "Like gemv_* of that format, but x is columns / 32 blocks of q8_1, 9\n"
                                         "words each, made by quantise_q8_1. Four weights are multiplied at once,\n"

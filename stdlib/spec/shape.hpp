@@ -88,6 +88,13 @@ private:
     bool has_more_ = false;
 };
 
+/// What the elements of an array are, of which a shape says how many values they hold.
+enum class Blocks : std::uint8_t {
+    None,     // the values
+    Weights,  // bytes of quantised weights, whose format is that of the kernel: a recipe has a kernel for each format
+    Q8_1      // words of activations in GGML's Q8_1
+};
+
 /// An array that a function takes.
 struct ArrayOperand {
     std::string_view name{};
@@ -96,6 +103,7 @@ struct ArrayOperand {
     ir::Type type = ir::Type::Void;  // of its elements. Void: f32, f16 or bf16, the same for all such operands ...
     bool is_of_any_type = false;     // ... but for these, whose types the function checks itself
     bool is_computed = false;        // of an output: it has extents that no input has, see Recipe::extents
+    Blocks blocks = Blocks::None;    // these have a type of their own
 };
 
 /// Of one function, in the order of its parameters.

@@ -185,7 +185,8 @@ void ViewCall::check_shapes() const {
     };
     std::vector<Known> known;
     for (std::size_t i = 0; i < views_.size(); ++i) {
-        const auto& [name, shape, access, type, is_of_any_type, is_computed] = recipe_.operands.all()[i];
+        const std::string_view name = recipe_.operands.all()[i].name;
+        const OperandShape& shape = recipe_.operands.all()[i].shape;
         const TensorView& view = views_[i];
         if (shape.is_any()) continue;
         const auto names = shape.names();

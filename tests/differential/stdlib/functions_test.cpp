@@ -350,7 +350,43 @@ TEST_CASE("functions: names are those of kernels") {
     CHECK(find_function("gemm_tensor_core_f32_nn_bias") == find_function("gemm_tensor_core_tf32_bias"));
     CHECK(find_function("gemm_tensor_core_s8_gelu") == nullptr);
     CHECK(find_function("gemm_tensor_core_bf16_gelu_bias") == nullptr);
-    CHECK(find_function("relu") == nullptr);
+}
+
+TEST_CASE("functions: those of recipes have names of kernels and of other systems, too") {
+    using stdlib::find_function;
+    const auto name = [](const char* asked, std::optional<std::size_t> arrays = {}) {
+        const NamedFunction* const function = find_function(asked, arrays);
+        return function ? function->name : "";
+    };
+    CHECK(name("relu") == "relu");
+    CHECK(name("relu_bf16") == "relu");
+    CHECK(name("swish") == "silu");
+    CHECK(name("layer_norm", 4) == "layernorm");
+    CHECK(name("layer_norm", 2) == "layernorm_plain");
+    CHECK(name("layer_norm", 7) == "layernorm");  // the first, whose error says what it takes
+    CHECK(name("sgemm") == "gemm");
+    CHECK(name("softmax_warp") == "");  // chooses no kernel
+    CHECK(name("argmax_final") == "");  // takes numbers
+    CHECK(std::ranges::is_sorted(stdlib::functions(), {}, &NamedFunction::name));
+}
+
+TEST_CASE("functions: extents of sizes") {
+    const NamedFunction& softmax = *stdlib::find_function("softmax");
+    const auto both = softmax.extents_of_sizes({{"rows", 4}, {"columns", 6}});
+    CHECK(softmax.shape(softmax.arrays[1], both) == Shape{4, 6});
+    CHECK(softmax.shape(softmax.arrays[1], softmax.extents_of_sizes({{"columns", 6}})) == Shape{6});
+    CHECK(message_of([&] { softmax.extents_of_sizes({{"rows", 4}}); }).contains("'softmax' needs the size 'columns'"));
+    CHECK(message_of([&] { softmax.extents_of_sizes({{"n", 4}}); }).contains("'softmax' has no size 'n'"));
+    const NamedFunction& product = *stdlib::find_function("gemm_tensor_core_f16");
+    CHECK(product.shape(product.arrays[2], product.extents_of_sizes({{"n", 5}})) == Shape{4096, 5});
+    const NamedFunction& convolution = *stdlib::find_function("conv2d");
+    stdlib::NamedExtents of_images;
+    for (const char* size : {"batch", "channels", "height", "width", "filters", "depth"}) of_images[size] = 5;
+    of_images["kernel_h"] = of_images["kernel_w"] = 3;
+    stdlib::FunctionSettings settings;
+    settings.set("stride_w", "2");
+    const auto computed = convolution.extents_of_sizes(of_images, settings);
+    CHECK(convolution.shape(convolution.arrays[2], computed) == Shape{5, 5, 3, 2});
 }
 
 TEST_CASE("functions: the nearest name") {

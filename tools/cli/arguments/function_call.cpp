@@ -67,7 +67,7 @@ void check_array(const NamedFunction& function, const NamedFunction::Array& arra
                  const ParsedArgument& given, const ParsedArgument& original) {
     const std::string what = fmt::format("argument '{}'", given.text);
     const std::string_view type = info(of_elements).name;
-    const std::string shape = array.shape.text();
+    const std::string shape = array.shape_text();
     if (original.kind != Kind::Buffer)
         throw Error(fmt::format("{} is not an array, and '{}' of {} is one", what, array.name, function.name),
                     fmt::format("it is {}, {}: {}[]:@file.npy", type, shape, type));
@@ -80,13 +80,14 @@ void check_array(const NamedFunction& function, const NamedFunction::Array& arra
     if (original.is_made && array.is_of_any_type)
         throw Error(fmt::format("{} has no type, and '{}' of {} may have any", what, array.name, function.name),
                     "write f16[300x250]=>FILE, with the type and the shape that it is to have");
-    if (!original.is_made && !array.is_of_any_type && !has_type(original, of_elements))
-        throw Error(fmt::format("{} has elements of {}, and '{}' of {} has {}", what, original.type.name(), array.name,
-                                function.name, type),
-                    fmt::format("convert it{}; bf16 are bits in a .npy file: uint16",
-                                function.family->form == function.name
-                                    ? ""
-                                    : fmt::format(", or take another TYPE of {}", function.family->form)));
+    if (original.is_made || array.is_of_any_type || has_type(original, of_elements)) return;
+    const bool has_others = function.family->form.contains("TYPE");
+    throw Error(fmt::format("{} has elements of {}, and '{}' of {} has {}", what, original.type.name(), array.name,
+                            function.name, type),
+                array.blocks.name.empty()
+                    ? fmt::format("convert it{}; bf16 are bits in a .npy file: uint16",
+                                  has_others ? fmt::format(", or take another TYPE of {}", function.family->form) : "")
+                    : fmt::format("it holds {}: {}", array.blocks.name, shape));
 }
 
 /// That an output that is read, too, has contents.
@@ -113,18 +114,43 @@ std::uint64_t parse_size(const std::string& name, const std::string& text) {
     return out;
 }
 
-stdlib::NamedExtents parse_sizes(const NamedFunction& function, const std::vector<std::string>& given) {
+stdlib::NamedExtents parse_sizes(const std::vector<std::string>& given) {
     stdlib::NamedExtents out;
-    std::string names;
-    for (const NamedFunction::Size& size : function.family->sizes) {
-        if (size.usual) out.emplace(size.name, size.usual);
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", size.name);
-    }
     for (const std::string& each : given) {
         const auto [name, text] = split_setting("--size", each, "--size m=4096");
-        if (std::ranges::find(function.family->sizes, name, &NamedFunction::Size::name) == function.family->sizes.end())
-            throw Error(fmt::format("'{}' has no size '{}'", function.name, name), "its sizes are " + names);
         out[name] = parse_size(name, text);
+    }
+    return out;
+}
+
+/// Of the arrays, as `--type f16` and `--type x=f16` say.
+std::vector<ir::Type> parse_types(const NamedFunction& function, const std::vector<std::string>& given) {
+    std::vector<ir::Type> out;
+    for (const NamedFunction::Array& array : function.arrays) out.push_back(array.type);
+    for (const std::string& each : given) {
+        const std::size_t equals = each.find('=');
+        const std::string name = each.substr(0, equals == each.npos ? 0 : equals);
+        const std::string text = each.substr(equals == each.npos ? 0 : equals + 1);
+        const auto type = std::ranges::find(real_types, text, [](ir::Type real) { return info(real).name; });
+        if (type == std::end(real_types))
+            throw Error(fmt::format("--type {}: '{}' is not f32, f16 or bf16", each, text),
+                        "such as --type f16, or --type x=f16 for one array");
+        bool is_known = false;
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            const NamedFunction::Array& array = function.arrays[i];
+            const bool is_meant = array.type == ir::Type::Void && array.is_of_any_type != name.empty() &&
+                                  (name.empty() || name == array.name);
+            if (is_meant) out[i] = *type, is_known = true;
+        }
+        if (!is_known)
+            throw Error(fmt::format("--type {}: '{}' has no such arrays", each, function.name), signature(function));
+    }
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const NamedFunction::Array& array = function.arrays[i];
+        if (out[i] == ir::Type::Void && array.is_of_any_type)
+            throw Error(fmt::format("'{}' of {} may have any type", array.name, function.name),
+                        fmt::format("--type {}=f32, f16 or bf16", array.name));
+        if (out[i] == ir::Type::Void) out[i] = ir::Type::F32;
     }
     return out;
 }
@@ -179,38 +205,37 @@ std::vector<runtime::node::Launch> FunctionCall::run(const runtime::Device& devi
     std::vector<runtime::MutableTensorView> arrays;
     for (std::size_t i = 0; i < function_->arrays.size(); ++i) {
         const ParsedArgument& given = arguments[arguments.original(first_ + i)];
-        arrays.emplace_back(runtime::TensorView(types_[i], arguments.buffer(first_ + i)->memory().whole(), given.shape,
-                                                *given.pitches, Location{}));
+        arrays.push_back(function_->arrays[i].view(types_[i], arguments.buffer(first_ + i)->memory().whole(),
+                                                   given.shape, *given.pitches));
     }
     const runtime::Recorder recorder(device, runtime::Recorder::Runs::Yes);
     function_->run(queue_of(recorder), arrays, settings_);
     return recorder.launches();
 }
 
-std::vector<runtime::node::Launch> launches_of(const NamedFunction& function, std::string_view target,
-                                               std::uint32_t multiprocessors, const std::vector<std::string>& sizes,
-                                               const std::vector<std::string>& settings) {
-    const FunctionSettings parsed = parse_settings(function, settings);
-    const stdlib::NamedExtents extents = parse_sizes(function, sizes);
+std::vector<runtime::node::Launch> launches_of(const NamedFunction& function, const PlannedCall& call) {
+    const FunctionSettings settings = parse_settings(function, call.settings);
+    const std::vector<ir::Type> types = parse_types(function, call.types);
+    const stdlib::NamedExtents extents = function.extents_of_sizes(parse_sizes(call.sizes), settings);
     const auto device = runtime::Device::open(
-        {.device = "emulator", .target = target, .is_plan = true, .threads = multiprocessors}, Location{});
+        {.device = "emulator", .target = call.target, .is_plan = true, .threads = call.multiprocessors}, Location{});
     std::vector<runtime::Buffer<std::uint8_t>> buffers;
     buffers.reserve(function.arrays.size());  // an array points to its buffer
     std::vector<runtime::MutableTensorView> arrays;
-    for (const NamedFunction::Array& array : function.arrays) {
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        const NamedFunction::Array& array = function.arrays[i];
         const std::vector<std::uint64_t> shape = function.shape(array, extents);
-        std::uint64_t bytes = info(array.type).bytes;
+        std::uint64_t bytes = info(types[i]).bytes;
         for (const std::uint64_t extent : shape)
             if (__builtin_mul_overflow(bytes, extent, &bytes) || bytes >> 40)
                 throw Error(fmt::format("'{}' is larger than any memory", array.name), "ask for smaller sizes");
-        const std::vector<std::uint64_t> pitches = function.pitches(array, shape, parsed);
-        if (!pitches.empty()) bytes = runtime::view_size(shape, pitches) * info(array.type).bytes;
+        const std::vector<std::uint64_t> pitches = function.pitches(array, shape, settings);
+        if (!pitches.empty()) bytes = runtime::view_size(shape, pitches) * info(types[i]).bytes;
         buffers.push_back(device.buffer<std::uint8_t>(bytes, array.name));
-        arrays.emplace_back(
-            runtime::TensorView(array.type, buffers.back().memory().whole(), shape, pitches, Location{}));
+        arrays.push_back(array.view(types[i], buffers.back().memory().whole(), shape, pitches));
     }
     const runtime::Recorder recorder(device, runtime::Recorder::Runs::No);
-    function.run(queue_of(recorder), arrays, parsed);
+    function.run(queue_of(recorder), arrays, settings);
     return recorder.launches();
 }
 
@@ -219,17 +244,21 @@ std::string signature(const NamedFunction& function) {
     for (const NamedFunction::Array& array : function.arrays) {
         const bool is_output = array.access == stdlib::Access::Out && array.read_if.empty();
         const std::string_view access = !array.is_written() ? "in" : is_output ? "out" : "inout";
-        const std::string_view type = array.type != ir::Type::Void ? info(array.type).name
-                                      : array.is_of_any_type       ? "any"
-                                                                   : "TYPE";
+        const std::string_view type = !array.blocks.name.empty()     ? array.blocks.name
+                                      : array.type != ir::Type::Void ? info(array.type).name
+                                      : array.is_of_any_type         ? "any"
+                                                                     : "TYPE";
         out += fmt::format("{}{}: {} {}[{}]", out.ends_with('(') ? "" : ", ", array.name, access, type,
                            array.shape.is_any() ? "1" : array.shape.text());
     }
     return out + ")";
 }
 
-std::string settings_of(const NamedFunction& function) {
+std::string details_of(const NamedFunction& function) {
     std::string out;
+    for (const NamedFunction::Array& array : function.arrays)
+        if (!array.blocks.name.empty())
+            out += fmt::format("{} is an array of {}: {}.\n", array.name, info(array.type).name, array.shape_text());
     for (const NamedFunction::Setting& setting : function.family->settings)
         out += fmt::format("--set {}=...: {}.\n", setting.name, setting.meaning);
     std::vector<std::string> pitches;
@@ -244,7 +273,7 @@ std::string settings_of(const NamedFunction& function) {
 
 std::string description(const NamedFunction& function) {
     return fmt::format("{}\n{}\n\n{}\n{}In programs: stdlib::{}.\n", signature(function), function.formula,
-                       function.family->document, settings_of(function), function.call);
+                       function.family->document, details_of(function), function.call);
 }
 
 }  // namespace ikat::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the library that choose their kernels, on the command line: `ikat run gemm_tensor_core_bf16_nt a.npy
-// b.npy -o c.npy`, `ikat emit gemm_tensor_core_bf16_nt`.
+// Functions of the library on the command line: `ikat run softmax x.npy -o y.npy`, `ikat emit
+// gemm_tensor_core_bf16_nt`.
 #pragma once
 #include <string>
 #include <vector>
@@ -33,16 +33,21 @@ private:
     std::vector<ir::Type> types_{};  // of the arrays
 };
 
-/// What the function launches on a device of that target with so many multiprocessors, for arrays of these sizes:
-/// "m=300".
-std::vector<runtime::node::Launch> launches_of(const stdlib::NamedFunction& function, std::string_view target,
-                                               std::uint32_t multiprocessors, const std::vector<std::string>& sizes,
-                                               const std::vector<std::string>& settings);
+/// A call that is not run.
+struct PlannedCall {
+    std::string_view target;
+    std::uint32_t multiprocessors;
+    const std::vector<std::string>& sizes;     // "m=300"
+    const std::vector<std::string>& settings;  // "alpha=2"
+    const std::vector<std::string>& types;     // "f16", of all arrays of TYPE, or "x=f16", of one of any type
+};
+/// What it launches.
+std::vector<runtime::node::Launch> launches_of(const stdlib::NamedFunction& function, const PlannedCall& call);
 
 /// "softmax(x: in TYPE[... x columns], y: out TYPE[... x columns])"
 std::string signature(const stdlib::NamedFunction& function);
-/// A line for each `--set`.
-std::string settings_of(const stdlib::NamedFunction& function);
+/// A line for each array of blocks, and for each `--set`.
+std::string details_of(const stdlib::NamedFunction& function);
 /// What `ikat kernels` says about it: these, what it computes, and how a program calls it.
 std::string description(const stdlib::NamedFunction& function);
 

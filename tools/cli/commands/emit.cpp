@@ -33,9 +33,11 @@ using Clock = std::chrono::steady_clock;
 
 struct EmitOptions {
     std::string name, target = CompileOptions{}.target, stage = "ptx", passes, output, report;
-    std::vector<std::string> sizes, set;  // of a function
+    std::vector<std::string> sizes, set, types;  // of a function
     std::optional<std::uint32_t> multiprocessors;
     bool time = false, line_info = false;
+
+    bool is_call() const { return !sizes.empty() || !set.empty() || !types.empty() || multiprocessors; }
 };
 
 /// A table on standard error, so that what is emitted stays clean.
@@ -61,20 +63,30 @@ std::string stage_text(const Compiled& compiled, const std::string& stage) {
     throw Error(fmt::format("there is no stage '{}'", stage), "stages are" + names);
 }
 
-/// The kernels of the name, each once: of a function all that it launches.
+/// Whether it is the name of one kernel.
+bool is_kernel(const std::string& name) {
+    const stdlib::Alias* const alias = stdlib::find_alias(name);
+    return stdlib::find(name) || (alias && alias->kernels.size() == 1);
+}
+
+/// The kernels of the name, each once: of a function all that it launches. Some kernels have the name of a function,
+/// which is meant where a call of it is described.
 std::vector<trace::KernelHandle> kernels_of(const EmitOptions& options) {
     const stdlib::NamedFunction* const function = stdlib::find_function(options.name);
-    if (!function) {
-        if (!options.sizes.empty() || !options.set.empty() || options.multiprocessors)
+    const bool is_one_of_its_kernels = function && stdlib::find(options.name) && function->name != options.name;
+    if (!function || is_one_of_its_kernels || (is_kernel(options.name) && !options.is_call())) {
+        const trace::KernelHandle& kernel = find_kernel(options.name).handle();
+        if (options.is_call())
             throw Error(
-                fmt::format("--size, --set and --multiprocessors: '{}' does not choose its kernels", options.name),
+                fmt::format("--size, --set, --type and --multiprocessors: '{}' is not a function", options.name),
                 "they are for the functions at the end of `ikat kernels`");
-        return {find_kernel(options.name).handle()};
+        return {kernel};
     }
     std::vector<trace::KernelHandle> out;
     constexpr std::uint32_t usual = 132;
-    for (const runtime::node::Launch& launch :
-         launches_of(*function, options.target, options.multiprocessors.value_or(usual), options.sizes, options.set))
+    for (const runtime::node::Launch& launch : launches_of(
+             *function,
+             {options.target, options.multiprocessors.value_or(usual), options.sizes, options.set, options.types}))
         if (std::ranges::find(out, launch.kernel->digest(), &trace::KernelHandle::digest) == out.end())
             out.push_back(*launch.kernel);
     if (out.empty())
@@ -155,12 +167,13 @@ std::string list_of_passes() {
     return out;
 }
 
-/// In lines of at most 100 columns.
-std::string names_of_recipe_functions() {
+/// Of the functions that recipes describe, in lines of at most 100 columns.
+std::string names_of_functions() {
     std::string out, line;
-    for (const stdlib::NamedFunction& function : stdlib::recipe_functions()) {
-        if (line.size() + function.name.size() > 98) out += line + "\n", line.clear();
-        line += (line.empty() ? "" : " ") + function.name;
+    for (const stdlib::NamedFunction::Family* family : stdlib::function_families()) {
+        if (!family->summary.empty()) continue;
+        if (line.size() + family->form.size() > 98) out += line + "\n", line.clear();
+        line += (line.empty() ? "" : " ") + std::string(family->form);
     }
     return out + line + "\n";
 }
@@ -175,24 +188,16 @@ void list_kernels() {
     for (const stdlib::Alias& alias : stdlib::aliases())
         out += fmt::format("{:<{}}  {}{}\n", alias.name, width, names_of(alias), alias.chooses ? "" : " (say which)");
     out += "\nFunctions, which take arrays alone, choose the kernel and its launch, and make their outputs:\n" +
-           names_of_recipe_functions();
+           names_of_functions();
     out += "\nFunctions that choose their kernels by sizes, alignment and device:\n";
     for (const stdlib::NamedFunction::Family* family : stdlib::function_families())
-        out += fmt::format("{}\n  {}\n", family->form, family->summary);
+        if (!family->summary.empty()) out += fmt::format("{}\n  {}\n", family->form, family->summary);
     write_text({}, out);
 }
 
-/// Whether it is the name of one kernel.
-bool is_kernel(const std::string& name) {
-    const stdlib::Alias* const alias = stdlib::find_alias(name);
-    return stdlib::find(name) || (alias && alias->kernels.size() == 1);
-}
-
 void show_kernel(const std::string& name) {
-    if (const stdlib::NamedFunction* function = stdlib::find_function(name))
-        return write_text({}, description(*function));
-    const stdlib::NamedFunction* const of_recipe = stdlib::find_recipe_function(name);
-    if (of_recipe && !is_kernel(name)) return write_text({}, description(*of_recipe));
+    const stdlib::NamedFunction* const function = stdlib::find_function(name);
+    if (function && !is_kernel(name)) return write_text({}, description(*function));
     const stdlib::Entry& entry = find_kernel(name);
     const stdlib::Recipe& recipe = *entry.recipe;
     std::string out =
@@ -205,9 +210,9 @@ void show_kernel(const std::string& name) {
                      "Minimum memory traffic in bytes, for s elements of E bytes each, or weights of b bytes: {}.\n",
                      recipe.traffic)
                : fmt::format("Memory traffic: {}.\n", recipe.bound_by);
-    if (of_recipe)
-        out += fmt::format("\nWith arrays alone `ikat run` calls the function:\n{}\n{}", signature(*of_recipe),
-                           settings_of(*of_recipe));
+    if (function)
+        out += fmt::format("\nWith arrays alone `ikat run` calls the function:\n{}\n{}", signature(*function),
+                           details_of(*function));
     write_text({}, out);
 }
 
@@ -236,14 +241,10 @@ const stdlib::Entry& find_kernel(const std::string& name) {
         if (alias->kernels.size() == 1) return *stdlib::find(alias->kernels[0]);
         throw Error(fmt::format("'{}' stands for {}", name, names_of(*alias)), "name one of them");
     }
-    if (stdlib::find_recipe_function(name))
-        throw Error(
-            fmt::format("'{}' is a function of several kernels", name),
-            fmt::format("`ikat run {0}` takes its arrays alone, and numbers by --set; see `ikat kernels {0}`", name));
     std::string hint = "`ikat kernels` lists them; a file's name ends in .ptx";
-    for (const stdlib::NamedFunction::Family* family : stdlib::function_families())
-        if (name.starts_with(family->prefix)) hint = fmt::format("names are {}", family->form);
     const std::string nearest = stdlib::nearest_name(name);
+    if (const stdlib::NamedFunction* like = stdlib::find_function(nearest); like && like->family->has_several())
+        hint = fmt::format("names are {}", like->family->form);
     if (!nearest.empty()) hint = fmt::format("did you mean '{}'? {}", nearest, hint);
     throw Error(fmt::format("there is no kernel '{}'", name), hint);
 }
@@ -258,7 +259,7 @@ void add_kernels(CLI::App& app) {
 void add_emit(CLI::App& app) {
     CLI::App* command = app.add_subcommand("emit", "Compile a kernel and print it");
     auto options = std::make_shared<EmitOptions>();
-    command->add_option("NAME", options->name, "A kernel that `ikat kernels` lists")->required();
+    command->add_option("NAME", options->name, "A kernel or a function that `ikat kernels` lists")->required();
     command->add_option("--arch,--target", options->target, "Target, such as sm_90")->capture_default_str();
     command->add_option("--stage", options->stage, "ast, ssa, opt, select, registers, ptx, or a pass or step between")
         ->capture_default_str();
@@ -270,6 +271,11 @@ void add_emit(CLI::App& app) {
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     command->add_option("--set", options->set, "NAME=VALUE: a setting of a function, as for run: tile=small")
+        ->type_name("TEXT")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    command->add_option("--type", options->types, "f32, f16 or bf16: of the arrays of a function; or ARRAY=TYPE")
         ->type_name("TEXT")
         ->expected(1)
         ->allow_extra_args(false)

@@ -186,15 +186,15 @@ private:
     emulator::SharedSuppressions suppressed_;
 };
 
-/// The function of that name: with arrays alone, that of a recipe, too, whose kernels also take numbers.
+/// The function of that name: where it is also that of kernels, which take numbers, with arrays alone.
 const stdlib::NamedFunction* Run::find_function(const Launch& launch) const {
     const std::string& name = launch.options->what;
-    if (const stdlib::NamedFunction* function = stdlib::find_function(name)) return function;
     const std::size_t count = launch.options->arguments.size();
-    if (count == 0) return nullptr;
+    bool is_function = count > 0;
     for (std::size_t i = 0; i < count; ++i)
-        if (original(launch, i).kind != ParsedArgument::Kind::Buffer) return nullptr;
-    return stdlib::find_recipe_function(name, count);
+        is_function = is_function && original(launch, i).kind == ParsedArgument::Kind::Buffer;
+    const bool is_of_kernels = stdlib::find(name) || stdlib::find_alias(name);
+    return is_function || !is_of_kernels ? stdlib::find_function(name, count) : nullptr;
 }
 
 void Run::prepare(const LaunchOptions& options, std::size_t first) {

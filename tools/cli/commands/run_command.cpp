@@ -69,8 +69,9 @@ void add_launch_options(CLI::App& command, LaunchOptions& options) {
 
 /// Throws Error for what is neither a file nor a name of the library.
 void check_name(const std::string& what) {
-    const bool is_function = stdlib::find_function(what) || stdlib::find_recipe_function(what);
-    if (!what.ends_with(".ptx") && !is_function && !stdlib::find_alias(what)) find_kernel(what);
+    const stdlib::Alias* const alias = stdlib::find_alias(what);
+    const bool is_known = stdlib::find_function(what) || (alias && alias->chooses);
+    if (!what.ends_with(".ptx") && !is_known) find_kernel(what);
 }
 
 /// -o FILE is =>FILE as the next argument.
