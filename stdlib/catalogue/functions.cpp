@@ -27,7 +27,7 @@ std::vector<std::string> words_of(std::string_view name) {
     return out;
 }
 
-/// How much the words of two names differ, in whatever order they stand.
+/// How much the words of two names differ, in whatever order they are.
 std::size_t distance_of_words(std::string_view a, std::string_view b) {
     std::vector<std::string> left = words_of(a), right = words_of(b);
     std::erase_if(left, [&](const std::string& word) {
@@ -146,8 +146,8 @@ NamedExtents NamedFunction::extents(std::span<const std::optional<std::vector<st
         const Array& array = arrays[i];
         if (array.shape.is_any()) continue;
         const std::size_t rank = given[i]->size(), names = array.shape.names().size();
-        const std::size_t most = array.shape.has_more() ? OperandShape::most_extents : names;
-        if (rank > most || rank < names - array.shape.optional())
+        const std::size_t max_rank = array.shape.has_more() ? OperandShape::max_extents : names;
+        if (rank > max_rank || rank < names - array.shape.optional())
             throw Error(fmt::format("{}: '{}' has a shape of rank {}, {}", name, array.name, rank, joined(*given[i])),
                         fmt::format("'{}' is {}", array.name, array.shape.text()));
         const std::size_t more = array.shape.has_more() ? rank - names : 0;
@@ -227,15 +227,15 @@ const NamedFunction* find_function(std::string_view name) {
 
 std::string nearest_name(std::string_view name) {
     std::string out;
-    std::size_t least = 3;  // of other kernels, only what is a slip of the keyboard
+    std::size_t min_distance = 3;  // of other kernels, only what is a slip of the keyboard
     const auto compare = [&](std::string_view other, std::string_view asked) {
         const std::size_t at = std::min(distance_of_words(asked, other), edit_distance(asked, other));
-        if (at < least) least = at, out = other;
+        if (at < min_distance) min_distance = at, out = other;
     };
     for (const Entry& entry : registry()) compare(entry.name, name);
     for (const Alias& alias : aliases()) compare(alias.name, name);
     for (const auto* family : function_families())
-        if (name.starts_with(family->prefix)) least = ~std::size_t{0};
+        if (name.starts_with(family->prefix)) min_distance = ~std::size_t{0};
     for (const auto& [other, function] : functions()) compare(other, canonical(name));
     for (const NamedFunction& function : recipe_functions()) compare(function.name, name);
     return out;

@@ -79,7 +79,7 @@ public:
     std::string name;
     const Family* family = nullptr;
     std::string formula{};        // "C = gelu(alpha A B + beta C + bias)"; a line
-    std::string call{};           // as it stands in a program
+    std::string call{};           // as it is written in a program
     std::vector<Array> arrays{};  // those that are written are last
     Run run{};                    // throws Error for what does not fit
     /// See Recipe::extents; null if there are no such outputs.
@@ -113,7 +113,7 @@ const NamedFunction* find_function(std::string_view name);
 std::span<const NamedFunction> recipe_functions();
 
 /// The recipes' function of that name, of that other name, or of the only kernel of that name; where there are several,
-/// the one with so many arrays. Null if there is none. The same object on each call.
+/// the one with this many arrays. Null if there is none. The same object on each call.
 const NamedFunction* find_recipe_function(std::string_view name, std::optional<std::size_t> arrays = {});
 
 /// The name of a function or of a kernel that is most like this one; "" if none is.

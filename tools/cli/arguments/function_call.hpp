@@ -33,7 +33,7 @@ private:
     std::vector<ir::Type> types_{};  // of the arrays
 };
 
-/// What the function launches on a device of that target with so many multiprocessors, for arrays of these sizes:
+/// What the function launches on a device of that target with this many multiprocessors, for arrays of these sizes:
 /// "m=300".
 std::vector<runtime::node::Launch> launches_of(const stdlib::NamedFunction& function, std::string_view target,
                                                std::uint32_t multiprocessors, const std::vector<std::string>& sizes,
