@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention on tensor cores: new tokens of a sequence look at all keys so far, each at none behind its own (causal).
+// Attention on tensor cores: new tokens of a sequence look at all keys so far, each at none after its own (causal).
 // Then the same in two parts, the keys before these tokens and their own, put together by the logarithms of the sums of
 // exp(score). So parts can be computed at different times, or on different devices.
 #include <ikat/ikat.hpp>

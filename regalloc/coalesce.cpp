@@ -115,9 +115,10 @@ Register Preferences::most_wanted(LiveRange v) {
     }
     const RegisterPool& pool = pools_[problem_.values[index(v)].register_class];
     Register best = no_register;
-    std::uint32_t most = 0;
+    std::uint32_t max_votes = 0;
     for (Register r : candidates_) {
-        if (pool.is_free(r) && (votes_[r] > most || (votes_[r] == most && r < best))) best = r, most = votes_[r];
+        if (pool.is_free(r) && (votes_[r] > max_votes || (votes_[r] == max_votes && r < best)))
+            best = r, max_votes = votes_[r];
         votes_[r] = 0;
     }
     candidates_.clear();

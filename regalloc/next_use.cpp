@@ -2,7 +2,7 @@
 // Distances to next uses: a shortest-path problem over the blocks, solved backwards until nothing changes.
 //
 //     i:  = v0             v0 at i
-//     goto b1, b2          v1 at length + the nearer of (b1: v1 at 3) and (b2: v1 at 0, behind a loop: + 1000)
+//     goto b1, b2          v1 at length + the nearer of (b1: v1 at 3) and (b2: v1 at 0, after a loop: + 1000)
 // An edge that leaves loops counts as a thousand instructions for each: values used only after the loop are farther
 // away than anything the next iteration uses.
 #include "regalloc/next_use.hpp"

@@ -43,10 +43,10 @@ Flow flow_of(const Problem& problem);
 /// critical edge with arguments. Dominance is asserted by liveness.
 void validate(const Problem& problem, const Flow& flow);
 
-/// The edge whose moves stand at the end of b, before its terminator: the only one that leaves b. Else null.
+/// The edge whose moves are at the end of b, before its terminator: the only one that leaves b. Else null.
 const Edge* edge_at_end(const Problem& problem, FlowBlock b);
 
-/// The edge whose moves stand at the start of b: the only one that enters b, from a block that has others. Else null.
+/// The edge whose moves are at the start of b: the only one that enters b, from a block that has others. Else null.
 const Edge* edge_at_start(const Problem& problem, const Flow& flow, FlowBlock b);
 
 /// Whether the use is read in the register of a definition.

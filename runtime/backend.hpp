@@ -126,7 +126,7 @@ public:
     /// Throws Error if there is not enough memory. The name is for messages.
     virtual std::uint64_t allocate(std::size_t bytes, std::string_view name) = 0;
     virtual void release(std::uint64_t address) noexcept = 0;
-    /// The same at a point of a stream: for work behind it, and no longer than for work before it.
+    /// The same at a point of a stream: for work after it, and no longer than for work before it.
     virtual std::uint64_t allocate(std::size_t bytes, std::string_view name, StreamHandle stream) = 0;
     virtual void release(std::uint64_t address, StreamHandle stream) noexcept = 0;
     virtual void rename(std::uint64_t address, std::string_view name) = 0;
@@ -163,7 +163,7 @@ public:
     virtual EventHandle create_event() = 0;
     /// Of create_event().
     virtual void destroy_event(EventHandle event) noexcept = 0;
-    /// The point that the stream has reached; what is behind wait() on a stream, of this device or another, waits for
+    /// The point that the stream has reached; what is after wait() on a stream, of this device or another, waits for
     /// the last point recorded.
     virtual void record(EventHandle event, StreamHandle stream) = 0;
     virtual void wait(EventHandle event, StreamHandle stream) = 0;

@@ -61,7 +61,7 @@ private:
     Reference<MemoryBlock> block_;
 };
 
-/// The bytes of so many elements. Throws Error if no address reaches them.
+/// The bytes of this many elements. Throws Error if no address reaches them.
 std::size_t checked_bytes(std::size_t count, std::size_t element_bytes, std::string_view name);
 
 /// Memory of a device for size() elements, with one owner. Movable, not copyable. Functions throw Error if it was moved

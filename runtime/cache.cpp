@@ -18,7 +18,7 @@ ModuleCache::Key ModuleCache::key(const Digest& kernel, const CompileOptions& op
 }
 
 std::shared_ptr<ModuleCache::Slot> ModuleCache::make_room() {
-    if (slots_.size() <= most_kernels) return nullptr;
+    if (slots_.size() <= max_kernels) return nullptr;
     auto oldest = slots_.end();
     for (auto each = slots_.begin(); each != slots_.end(); ++each)
         if (each->second.use_count() == 1 && each->second->loaded.use_count() <= 1 &&

@@ -29,7 +29,7 @@ public:
     /// tries again. If the cache is full, the least recently used kernel is evicted, after the device's work is done.
     std::shared_ptr<const LoadedKernel> get(const trace::KernelHandle& kernel, const CompileOptions& options,
                                             const Reference<Backend>& device);
-    static constexpr std::size_t most_kernels = 1024;
+    static constexpr std::size_t max_kernels = 1024;
     /// Kernels held.
     std::size_t size() const;
 

@@ -56,7 +56,7 @@ struct BufferPart {
 
     bool is_there() const { return memory && !memory->is_over(); }
     std::uint64_t address() const { return memory->address() + offset; }
-    /// What is left of it behind its first bytes.
+    /// What is left of it after its first bytes.
     BufferPart from(std::uint64_t first) const {
         const std::uint64_t skipped = first < bytes ? first : bytes;
         return {memory, offset + skipped, bytes - skipped};

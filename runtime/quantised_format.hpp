@@ -9,7 +9,7 @@ namespace ikat::runtime {
 /// The formats of GGML.
 enum class Quantised : std::uint8_t { Q4_0, Q8_0, Q4_K, Q5_K, Q6_K };
 
-/// A format: its weights come in blocks of so many, which take so many bytes.
+/// A format: its weights come in blocks, each of a fixed number of weights and of bytes.
 struct QuantisedInfo {
     std::string_view name;         // "q4_0"
     std::uint32_t weights, bytes;  // of a block

@@ -127,7 +127,7 @@ public:
     void submit(const Node& work) const;
 
     const Device& device() const { return *device_; }
-    /// Whether work may go on when the function that enqueues it has returned.
+    /// Whether work may continue when the function that enqueues it has returned.
     bool is_stream() const { return sink_->is_asynchronous(); }
     /// The location in the program where the device or the stream was passed.
     Location where() const { return Location::of(where_); }

@@ -11,7 +11,7 @@ namespace ikat::runtime {
 TensorView::TensorView(ir::Type type, const BufferPart& whole, std::span<const std::uint64_t> given,
                        std::span<const std::uint64_t> pitches, const Location& where)
     : type(type), part(whole), rank(std::uint32_t(given.size())) {
-    IKAT_ASSERT(rank >= 1 && rank <= most_dimensions && (pitches.empty() || pitches.size() + 1 == rank),
+    IKAT_ASSERT(rank >= 1 && rank <= max_dimensions && (pitches.empty() || pitches.size() + 1 == rank),
                 "a view has one to five dimensions, and a pitch for each but the last");
     std::uint64_t stride = 1;
     for (std::size_t d = rank; d-- > 0;) {
@@ -28,7 +28,7 @@ TensorView::TensorView(ir::Type type, const BufferPart& whole, std::span<const s
 TensorView::TensorView(Quantised given_format, const BufferPart& whole, std::span<const std::uint64_t> given,
                        std::span<const std::uint64_t> pitches, const Location& where)
     : part(whole), rank(std::uint32_t(given.size())) {
-    IKAT_ASSERT(rank >= 1 && rank <= most_dimensions && (pitches.empty() || pitches.size() + 1 == rank),
+    IKAT_ASSERT(rank >= 1 && rank <= max_dimensions && (pitches.empty() || pitches.size() + 1 == rank),
                 "a view has one to five dimensions, and a pitch for each but the last");
     const QuantisedInfo* const info = find_info(given_format);
     if (!info)
@@ -64,7 +64,7 @@ TensorView::TensorView(Quantised given_format, const BufferPart& whole, std::spa
 std::string_view TensorView::type_name() const { return format ? find_info(*format)->name : ir::info(type).name; }
 
 TensorView TensorView::of_rank(std::uint32_t wanted) const {
-    IKAT_ASSERT(wanted >= rank && wanted <= most_dimensions, "a view of fewer dimensions than it has");
+    IKAT_ASSERT(wanted >= rank && wanted <= max_dimensions, "a view of fewer dimensions than it has");
     TensorView out = *this;
     out.rank = wanted;
     for (std::uint32_t d = 0; d < wanted; ++d) {
@@ -75,10 +75,10 @@ TensorView TensorView::of_rank(std::uint32_t wanted) const {
     return out;
 }
 
-TensorView TensorView::permuted(const std::array<std::uint32_t, most_dimensions>& order) const {
+TensorView TensorView::permuted(const std::array<std::uint32_t, max_dimensions>& order) const {
     TensorView out = *this;
     for (std::uint32_t d = 0; d < rank; ++d) {
-        IKAT_ASSERT(order[d] < rank, "a permutation names a dimension that there is not");
+        IKAT_ASSERT(order[d] < rank, "a permutation names a dimension that does not exist");
         out.extents[d] = extents[order[d]];
         out.strides[d] = strides[order[d]];
     }

@@ -23,8 +23,8 @@ namespace ikat::runtime {
 
 /// Owns nothing: the buffer must outlive it.
 struct TensorView {
-    static constexpr std::uint32_t most_dimensions = 5;
-    using Numbers = std::array<std::uint64_t, most_dimensions>;
+    static constexpr std::uint32_t max_dimensions = 5;
+    using Numbers = std::array<std::uint64_t, max_dimensions>;
 
     ir::Type type = ir::Type::Void;     // of the elements; Void if they are quantised weights ...
     std::optional<Quantised> format{};  // ... of this format
@@ -64,7 +64,7 @@ struct TensorView {
     /// The same with dimensions of one index before the others, so that there are `wanted`, no fewer than it has.
     TensorView of_rank(std::uint32_t wanted) const;
     /// Dimension d is the old dimension order[d].
-    TensorView permuted(const std::array<std::uint32_t, most_dimensions>& order) const;
+    TensorView permuted(const std::array<std::uint32_t, max_dimensions>& order) const;
     /// The extents of the first n dimensions.
     template <std::size_t n>
     std::array<std::uint64_t, n> shape() const {

@@ -62,7 +62,7 @@ void read(const BufferPart& part, std::span<std::byte> to);
 void write(const BufferPart& part, std::span<const std::byte> from);
 void check_view(const BufferPart& part, std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches,
                 std::size_t element_bytes, const Location& where);
-/// Throws Error for columns that rows of so many do not have, and for pieces that they are not made of.
+/// Throws Error for columns that rows of that many do not have, and for pieces that they are not made of.
 void check_columns(std::uint64_t first, std::uint64_t count, std::uint64_t of, const Location& where);
 void check_pieces(std::uint64_t length, std::uint64_t of, const Location& where);
 

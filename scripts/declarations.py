@@ -61,7 +61,7 @@ def tokens_of(text, line=None):
 
 
 def closing(tokens, i):
-    """The index behind the bracket that closes tokens[i]."""
+    """The index after the bracket that closes tokens[i]."""
     depth = 0
     for j in range(i, len(tokens)):
         if tokens[j].kind == "operator":
@@ -119,7 +119,7 @@ class Reader:
         return tokens_of((self.root / table.group(1)).read_text(), token.line) if table else []
 
     def expanded(self, tokens, i):
-        """tokens[i] is a macro with arguments: what it stands for, and the index behind it."""
+        """tokens[i] is a macro with arguments: what it stands for, and the index after it."""
         end = closing(tokens, i + 1)
         arguments, depth = [[]], 0
         for token in tokens[i + 2:end - 1]:
@@ -161,7 +161,7 @@ class Reader:
                 continue
             if token.kind == "comment":
                 if previous and token.line == previous.last and token.line != last_comment:
-                    previous.comment = previous.comment or [comment_text(token)]  # behind it, on its line
+                    previous.comment = previous.comment or [comment_text(token)]  # after it, on its line
                     if previous.is_of_group:
                         previous.comment, previous.is_of_group = [comment_text(token)], False
                 else:
@@ -172,7 +172,7 @@ class Reader:
                 i += 1
                 continue
             if token.text == "IKAT_REFUSED":  # of a function that is there for its message
-                i, previous = self.behind_declaration(tokens, i), None
+                i, previous = self.after_declaration(tokens, i), None
                 continue
             if token.kind == "word" and token.text in self.macros and tokens[i + 1].text == "(":
                 made, end = self.expanded(tokens, i)
@@ -207,13 +207,13 @@ class Reader:
                 out.append(made)
 
     def declaration(self, tokens, first, scope, class_name):
-        """The declaration that begins at tokens[first], or None, and the index behind it."""
+        """The declaration that begins at tokens[first], or None, and the index after it."""
         i = first
         is_special, self.breaks = False, []
         while tokens[i].text in ("template", "requires") or tokens[i].text == "[" or tokens[i].kind == "comment":
             if tokens[i].text == "template":
                 if tokens[i + 1].text != "<":  # an explicit instantiation
-                    return self.behind(tokens, i), None
+                    return self.after(tokens, i), None
                 end = closing_angle(tokens, i + 1)
                 is_special |= end == i + 3
                 i = end
@@ -222,15 +222,15 @@ class Reader:
             elif tokens[i].kind == "comment":
                 i += 1
             else:
-                i = self.behind_requires(tokens, i + 1)
+                i = self.after_requires(tokens, i + 1)
             self.breaks.append(i)
         head = tokens[i].text
         if head in ("static_assert", "extern") and (head == "static_assert" or tokens[i + 1].kind == "string"):
-            return self.behind(tokens, i), None
+            return self.after(tokens, i), None
         if head == "friend":
             is_special = True
             if tokens[i + 1].text in CLASS_WORDS or tokens[i + 1].text == "template":
-                return self.behind(tokens, i), None
+                return self.after(tokens, i), None
         make = lambda kind, name, end, **more: Declaration(  # noqa: E731
             kind, name, scope, self.header, tokens[first].line, tokens[end - 1].last,
             more.pop("signature", None) or self.text(tokens, first, end), [], **more)
@@ -242,19 +242,19 @@ class Reader:
                 i += 1
             inner = "::".join([scope] * bool(scope) + ["".join(names)])
             if tokens[i].text == "=":
-                end = self.behind(tokens, i)
+                end = self.after(tokens, i)
                 return end, make("alias", names[0], end)
             end = closing(tokens, i)
             return end, make("namespace", names[-1] if names else "", end, body=(i + 1, inner))
         if head == "using":
-            end = self.behind(tokens, i)
+            end = self.after(tokens, i)
             if tokens[i + 1].text == "namespace":
                 return end, None
             if tokens[i + 2].text == "=":
                 return end, make("alias", tokens[i + 1].text, end, is_special=is_special)
             return end, make("using", tokens[end - 2].text, end, is_special=True)
         if head == "concept":
-            end = self.behind(tokens, i)
+            end = self.after(tokens, i)
             return end, make("concept", tokens[i + 1].text, end)
         if head in CLASS_WORDS:
             end, made = self.of_class(tokens, first, i, scope, make, is_special)
@@ -285,7 +285,7 @@ class Reader:
         if tokens[j].text == ";":
             return first, None
         body_end = closing(tokens, j)
-        end = self.behind(tokens, body_end) if tokens[body_end].text != ";" else body_end + 1
+        end = self.after(tokens, body_end) if tokens[body_end].text != ";" else body_end + 1
         made = make(kind, name, end, is_special=is_special or not name, signature=self.text(tokens, first, j))
         made.body = self.text(tokens, first, end, as_written=True)
         if kind == "class":
@@ -327,7 +327,7 @@ class Reader:
                 j = closing_angle(tokens, j)
                 continue
             if text == "requires":
-                j = self.behind_requires(tokens, j + 1)
+                j = self.after_requires(tokens, j + 1)
                 continue
             if text == "=" and not in_list:
                 if name is None:
@@ -366,21 +366,21 @@ class Reader:
                          signature=self.text(tokens, first, head_end))
 
     @staticmethod
-    def behind(tokens, i):
-        """The index behind the next ; outside of brackets."""
+    def after(tokens, i):
+        """The index after the next ; outside of brackets."""
         while tokens[i].text != ";":
             i = closing(tokens, i) if tokens[i].text in ("(", "[", "{") else i + 1
         return i + 1
 
     @staticmethod
-    def behind_declaration(tokens, i):
-        """The index behind the next ;, or a body."""
+    def after_declaration(tokens, i):
+        """The index after the next ;, or a body."""
         while tokens[i].text not in (";", "{"):
             i = closing(tokens, i) if tokens[i].text in ("(", "[") else i + 1
         return closing(tokens, i) if tokens[i].text == "{" else i + 1
 
     @staticmethod
-    def behind_requires(tokens, i):
+    def after_requires(tokens, i):
         """A constraint: terms joined by && and ||, each a name with arguments, in parentheses, or an expression of its own."""
         while True:
             while tokens[i].text == "!":

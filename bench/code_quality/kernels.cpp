@@ -46,9 +46,9 @@ const auto sum = kernel("sum", params("x", "y", "n"), [](In<float> x, InOut<floa
 const auto softmax = kernel("softmax", params("x", "y", "columns"), [](In<float> x, Out<float> y, u32 columns) {
                          auto row = x.slice(cast<u64>(block_id().x) * cast<u64>(columns));
                          auto out = y.slice(cast<u64>(block_id().x) * cast<u64>(columns));
-                         f32 most = -std::numeric_limits<float>::max();
-                         for (auto i : range(thread_id().x, columns, 256u)) most = max(most, row[i]);
-                         auto highest = of_block(most, larger);
+                         f32 maximum = -std::numeric_limits<float>::max();
+                         for (auto i : range(thread_id().x, columns, 256u)) maximum = max(maximum, row[i]);
+                         auto highest = of_block(maximum, larger);
                          f32 total = 0;
                          for (auto i : range(thread_id().x, columns, 256u))
                              total += stdlib::exp(value(row[i] - highest));
@@ -159,12 +159,12 @@ const auto histogram =
     }).launch_bounds(256);
 
 const auto mandelbrot =
-    kernel("mandelbrot", params("y", "columns", "most"), [](Out<std::uint32_t> y, u32 columns, u32 most) {
+    kernel("mandelbrot", params("y", "columns", "most"), [](Out<std::uint32_t> y, u32 columns, u32 max_steps) {
         u32 j = global_id().x, i = global_id().y;
         auto cx = value(fma(cast<f32>(j), 0.02f, -2.0f)), cy = value(fma(cast<f32>(i), 0.05f, -1.0f));
         f32 a = 0, b = 0;
         u32 steps = 0;
-        while_([&] { return (steps < most) & (fma(a, a, b * b) < 4.0f); },
+        while_([&] { return (steps < max_steps) & (fma(a, a, b * b) < 4.0f); },
                [&] {
                    auto next = value(fma(a, a, cx) - b * b);
                    b = fma(a * 2, b, cy);
@@ -207,18 +207,18 @@ const auto q4k = kernel("q4k", params("x", "y"),
                             u32 q = cast<u32>(block[16 + t]);
                             auto out = y.slice(cast<u64>(block_id().x) * 256).slice(group * 64 + lane);
                             for (std::uint32_t part = 0; part < 2; ++part) {
-                                u32 j = group * 2 + part, scale, least;
+                                u32 j = group * 2 + part, scale, offset;
                                 const auto at = [&](const auto& i) { return cast<u32>(block[i]); };
                                 if_(j < 4, [&] {
                                     scale = at(4 + j) & 63;
-                                    least = at(8 + j) & 63;
+                                    offset = at(8 + j) & 63;
                                 }).else_([&] {
                                     scale = (at(8 + j) & 15) | (at(j) >> 6) << 4;
-                                    least = at(8 + j) >> 4 | (at(4 + j) >> 6) << 4;
+                                    offset = at(8 + j) >> 4 | (at(4 + j) >> 6) << 4;
                                 });
                                 u32 number = part ? u32(q >> 4) : u32(q & 15);
                                 out[part * 32] =
-                                    fma(d * cast<f32>(scale), cast<f32>(number), -(minimum * cast<f32>(least)));
+                                    fma(d * cast<f32>(scale), cast<f32>(number), -(minimum * cast<f32>(offset)));
                             }
                         })
                      .require(aligned<4>("x"))
@@ -375,9 +375,10 @@ const auto masked_softmax = kernel("masked_softmax", params("x", "mask", "y", "c
                                            auto bits = value(cast<f32>(row[i]));
                                            return value(select((cast<u32>(mask[i]) & 1) != 0, bits, f32(-1e30f)));
                                        };
-                                       f32 most = -1e30f;
-                                       for (auto i : range(thread_id().x, columns, 256u)) most = max(most, masked(i));
-                                       auto highest = of_block(most, larger);
+                                       f32 maximum = -1e30f;
+                                       for (auto i : range(thread_id().x, columns, 256u))
+                                           maximum = max(maximum, masked(i));
+                                       auto highest = of_block(maximum, larger);
                                        f32 total = 0;
                                        for (auto i : range(thread_id().x, columns, 256u))
                                            total += stdlib::exp(value(masked(i) - highest));

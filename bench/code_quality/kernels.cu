@@ -38,11 +38,11 @@ __device__ float block_max(float v) {
     for (int distance = 16; distance > 0; distance /= 2) v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, distance));
     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = v;
     __syncthreads();
-    float most = parts[0];
+    float maximum = parts[0];
 #pragma unroll
-    for (int k = 1; k < 8; ++k) most = fmaxf(most, parts[k]);
+    for (int k = 1; k < 8; ++k) maximum = fmaxf(maximum, parts[k]);
     __syncthreads();
-    return most;
+    return maximum;
 }
 
 KERNEL sum(const float* __restrict__ x, float* __restrict__ y, int n) {
@@ -55,13 +55,13 @@ KERNEL sum(const float* __restrict__ x, float* __restrict__ y, int n) {
 KERNEL softmax(const float* __restrict__ x, float* __restrict__ y, int columns) {
     const float* row = x + std::uint64_t(blockIdx.x) * columns;
     float* out = y + std::uint64_t(blockIdx.x) * columns;
-    float most = -3.402823466e38f;
-    for (int i = threadIdx.x; i < columns; i += 256) most = fmaxf(most, row[i]);
-    most = block_max(most);
+    float maximum = -3.402823466e38f;
+    for (int i = threadIdx.x; i < columns; i += 256) maximum = fmaxf(maximum, row[i]);
+    maximum = block_max(maximum);
     float total = 0;
-    for (int i = threadIdx.x; i < columns; i += 256) total += expf(row[i] - most);
+    for (int i = threadIdx.x; i < columns; i += 256) total += expf(row[i] - maximum);
     const float factor = __frcp_rn(block_sum(total));
-    for (int i = threadIdx.x; i < columns; i += 256) out[i] = expf(row[i] - most) * factor;
+    for (int i = threadIdx.x; i < columns; i += 256) out[i] = expf(row[i] - maximum) * factor;
 }
 
 KERNEL layernorm(const float* __restrict__ x, float* __restrict__ y, int columns, float scale) {
@@ -157,12 +157,12 @@ KERNEL histogram(const u8* __restrict__ x, u32* __restrict__ y, int n) {
     atomicAdd(&y[threadIdx.x], bins[threadIdx.x]);
 }
 
-KERNEL mandelbrot(u32* __restrict__ y, int columns, int most) {
+KERNEL mandelbrot(u32* __restrict__ y, int columns, int max_steps) {
     const int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y * blockDim.y + threadIdx.y;
     const float cx = fmaf(float(j), 0.02f, -2.0f), cy = fmaf(float(i), 0.05f, -1.0f);
     float a = 0, b = 0;
     int steps = 0;
-    while (steps < most && fmaf(a, a, b * b) < 4.0f) {
+    while (steps < max_steps && fmaf(a, a, b * b) < 4.0f) {
         const float next = fmaf(a, a, cx) - b * b;
         b = fmaf(a * 2, b, cy);
         a = next;
@@ -203,16 +203,16 @@ KERNEL q4k(const u8* __restrict__ x, float* __restrict__ y) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         const int j = group * 2 + half;
-        int scale, least;
+        int scale, offset;
         if (j < 4) {
             scale = block[4 + j] & 63;
-            least = block[8 + j] & 63;
+            offset = block[8 + j] & 63;
         } else {
             scale = (block[8 + j] & 15) | (block[j] >> 6) << 4;
-            least = block[8 + j] >> 4 | (block[4 + j] >> 6) << 4;
+            offset = block[8 + j] >> 4 | (block[4 + j] >> 6) << 4;
         }
         const int number = half ? q >> 4 : q & 15;
-        out[half * 32] = fmaf(d * float(scale), float(number), -(minimum * float(least)));
+        out[half * 32] = fmaf(d * float(scale), float(number), -(minimum * float(offset)));
     }
 }
 
@@ -354,13 +354,13 @@ KERNEL masked_softmax(const std::uint16_t* __restrict__ x, const u8* __restrict_
                       int columns) {
     const std::uint16_t* row = x + std::uint64_t(blockIdx.x) * columns;
     float* out = y + std::uint64_t(blockIdx.x) * columns;
-    float most = -1e30f;
-    for (int i = threadIdx.x; i < columns; i += 256) most = fmaxf(most, masked(row, mask, i));
-    most = block_max(most);
+    float maximum = -1e30f;
+    for (int i = threadIdx.x; i < columns; i += 256) maximum = fmaxf(maximum, masked(row, mask, i));
+    maximum = block_max(maximum);
     float total = 0;
-    for (int i = threadIdx.x; i < columns; i += 256) total += expf(masked(row, mask, i) - most);
+    for (int i = threadIdx.x; i < columns; i += 256) total += expf(masked(row, mask, i) - maximum);
     const float factor = __frcp_rn(block_sum(total));
-    for (int i = threadIdx.x; i < columns; i += 256) out[i] = expf(masked(row, mask, i) - most) * factor;
+    for (int i = threadIdx.x; i < columns; i += 256) out[i] = expf(masked(row, mask, i) - maximum) * factor;
 }
 
 // The four largest of a row, by one thread for each.

@@ -25,15 +25,15 @@ struct Heads {
 template <class T>
 std::vector<double> attended(const Heads& shape, const T* query, const T* keys, const T* values, std::uint64_t count) {
     std::vector<double> weights(count), out(shape.head_dim, 0.0);
-    double most = -INFINITY, sum = 0;
+    double maximum = -INFINITY, sum = 0;
     for (std::uint64_t key = 0; key < count; ++key) {
         double score = 0;
         for (std::uint32_t i = 0; i < shape.head_dim; ++i)
             score += double(query[i]) * double(keys[key * shape.head_dim + i]);
         weights[key] = score / std::sqrt(double(shape.head_dim));
-        most = std::max(most, weights[key]);
+        maximum = std::max(maximum, weights[key]);
     }
-    for (double& weight : weights) sum += weight = std::exp(weight - most);
+    for (double& weight : weights) sum += weight = std::exp(weight - maximum);
     for (std::uint64_t key = 0; key < count; ++key)
         for (std::uint32_t i = 0; i < shape.head_dim; ++i)
             out[i] += weights[key] / sum * double(values[key * shape.head_dim + i]);

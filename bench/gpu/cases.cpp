@@ -94,7 +94,7 @@ struct Matrices {
     }
 };
 
-/// What a line says of the tiles behind the sizes, if it does.
+/// What a line says of the tiles after the sizes, if it does.
 void read_tiles(Words& words, stdlib::GemmOptions& options) {
     while (words.has_more()) switch (words.one_of("what follows the sizes", {"tile", "schedule", "parts"})) {
             case 0: options.tile = stdlib::TileSize(1 + words.one_of("the tile", {"small", "medium", "large"})); break;
@@ -185,14 +185,14 @@ enum class Rows { softmax, log_softmax, rmsnorm, layernorm, transpose };
 
 /// What the function makes of a row of x, where all weights are 1 and all shifts 0.
 void expected_row(Rows what, std::vector<double>& row) {
-    double most = -INFINITY, sum = 0, squares = 0, exponentials = 0;
-    for (const double v : row) most = std::max(most, v), sum += v;
+    double maximum = -INFINITY, sum = 0, squares = 0, exponentials = 0;
+    for (const double v : row) maximum = std::max(maximum, v), sum += v;
     const double mean = what == Rows::layernorm ? sum / double(row.size()) : 0;
-    for (const double v : row) exponentials += std::exp(v - most), squares += (v - mean) * (v - mean);
+    for (const double v : row) exponentials += std::exp(v - maximum), squares += (v - mean) * (v - mean);
     const double factor = 1 / std::sqrt(squares / double(row.size()) + 1e-5);
     for (double& v : row) {
-        if (what == Rows::softmax) v = std::exp(v - most) / exponentials;
-        if (what == Rows::log_softmax) v = v - most - std::log(exponentials);
+        if (what == Rows::softmax) v = std::exp(v - maximum) / exponentials;
+        if (what == Rows::log_softmax) v = v - maximum - std::log(exponentials);
         if (what == Rows::rmsnorm || what == Rows::layernorm) v = (v - mean) * factor;
     }
 }

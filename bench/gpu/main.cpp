@@ -58,11 +58,11 @@ private:
         choices_[0]();
         if (const double error = case_.error(); !(error <= case_.allowed))
             throw Error(fmt::format("cuBLASLt's result has an error of {}", error), "the products are not the same");
-        double least = 0;
+        double shortest = 0;
         for (std::size_t i = 0; i < choices_.size(); ++i) {
             time_choice(i, 1);
             const double time = time_choice(i, launches);
-            if (i == 0 || time < least) least = time, fastest_ = i;
+            if (i == 0 || time < shortest) shortest = time, fastest_ = i;
         }
     }
     double timed(int launches, auto record, auto launch) {

@@ -14,7 +14,7 @@
 namespace ikat::bench {
 namespace {
 
-constexpr int most_choices = 8;
+constexpr int max_choices = 8;
 
 /// The functions of the library, which is loaded when it is first asked for.
 struct Library {
@@ -105,14 +105,14 @@ std::vector<std::function<void()>> cublaslt_choices(const Product& product) {
 
     cublasLtMatmulPreference_t preference = nullptr;
     lt.check(lt.cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
-    const std::size_t most = product.workspace_bytes;
-    lt.check(lt.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most,
-                                                     sizeof most),
+    const std::size_t max_bytes = product.workspace_bytes;
+    lt.check(lt.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &max_bytes,
+                                                     sizeof max_bytes),
              "a preference");
-    std::array<cublasLtMatmulHeuristicResult_t, most_choices> results{};
+    std::array<cublasLtMatmulHeuristicResult_t, max_choices> results{};
     int count = 0;
     lt.check(lt.cublasLtMatmulAlgoGetHeuristic(lt.blas, shared->operation, shared->b, shared->a, shared->c, shared->c,
-                                               preference, most_choices, results.data(), &count),
+                                               preference, max_choices, results.data(), &count),
              "cublasLtMatmulAlgoGetHeuristic");
     std::vector<std::function<void()>> out;
     for (int i = 0; i < count; ++i)

@@ -117,10 +117,10 @@ double median_ratio(const std::vector<double>& of, const std::vector<double>& to
 }
 
 void compare(const Case& c, const std::vector<float>& ours, const std::vector<float>& theirs, const Form& form) {
-    double most = 0;
-    for (const float x : ours) most = std::max(most, std::abs(double(x)));
+    double largest = 0;
+    for (const float x : ours) largest = std::max(largest, std::abs(double(x)));
     for (std::size_t i = 0; i < ours.size(); ++i)
-        if (!(std::abs(double(ours[i]) - theirs[i]) <= c.tolerance * most))
+        if (!(std::abs(double(ours[i]) - theirs[i]) <= c.tolerance * largest))
             throw Error(fmt::format("{} differs at {}: {}, and {} by {}", c.title, i, ours[i], theirs[i], form.name()),
                         "they are not the same kernel");
 }
@@ -134,7 +134,7 @@ void measure(const runtime::Device& device, Peer& peer, const Case& c, unsigned 
     const float* const given = c.has_factor ? &factor : nullptr;
 
     const Form* chosen = nullptr;
-    double least = std::numeric_limits<double>::infinity();
+    double shortest = std::numeric_limits<double>::infinity();
     for (const Form& form : c.forms) {
         peer.upload(buffers);
         peer.run(form, given, c.n);
@@ -142,7 +142,7 @@ void measure(const runtime::Device& device, Peer& peer, const Case& c, unsigned 
         if (rounds == 0) continue;
         const auto again = [&] { return seconds([&] { peer.run(form, given, c.n); }); };
         const double time = std::min(again(), again());
-        if (time < least) least = time, chosen = &form;
+        if (time < shortest) shortest = time, chosen = &form;
     }
     if (rounds == 0) return fmt::print("{}: the same results, forms: {}\n", c.title, c.forms.size());
 

@@ -21,7 +21,7 @@ struct Form {
 
 class Peer {
 public:
-    /// The first device of that kind, with so many threads. Throws Error if there is none.
+    /// The first device of that kind, with this many threads. Throws Error if there is none.
     explicit Peer(unsigned threads);
     ~Peer();
     Peer(const Peer&) = delete;

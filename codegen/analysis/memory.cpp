@@ -8,7 +8,7 @@ namespace {
 
 using namespace ir;
 
-constexpr int most_additions = 16;  // how many additions we look through
+constexpr int max_additions = 16;  // how many additions we look through
 
 const Instruction* defined_by(const Function& fn, Value value) {
     const Inst inst = fn[value].instruction;
@@ -21,7 +21,7 @@ std::int64_t signed_constant(Type type, Word bits) {
 
 /// Strips constant addends from the sum that defines value and adds them to offset.
 void strip(const Function& fn, Value& value, std::int64_t& offset) {
-    for (int depth = 0; depth < most_additions; ++depth) {
+    for (int depth = 0; depth < max_additions; ++depth) {
         const Instruction* inst = defined_by(fn, value);
         if (!inst || (inst->op != Op::Add && inst->op != Op::Sub)) return;
         const auto operands = fn.operands(fn[value].instruction);

@@ -20,7 +20,7 @@ using ir::Object;
 struct Address {
     Object object;
     ir::Value base = ir::no_value;   // any number
-    ir::Value index = ir::no_value;  // … and what is added to it: so many times `scale` bytes, if not no_value
+    ir::Value index = ir::no_value;  // … and what is added to it: that many times `scale` bytes, if not no_value
     std::uint32_t scale = 0;
     std::int64_t offset = 0;  // bytes
     std::uint32_t bytes = 0;  // that are accessed there,

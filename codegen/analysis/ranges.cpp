@@ -104,8 +104,8 @@ Interval bitwise(Op op, Type type, const Interval& a, const Interval& b) {
                                     : b.multiple == 0 ? a.multiple & (0 - a.multiple)
                                                       : two;
     if (op != Op::And) return {0, ones_up_to(std::max(a.high, b.high)), std::max<std::uint64_t>(low_zeros, 1)};
-    const std::uint64_t most = std::max(a.multiple & (0 - a.multiple), b.multiple & (0 - b.multiple));
-    return {0, std::min(a.high, b.high), a.multiple && b.multiple ? most : 0};
+    const std::uint64_t multiple = std::max(a.multiple & (0 - a.multiple), b.multiple & (0 - b.multiple));
+    return {0, std::min(a.high, b.high), a.multiple && b.multiple ? multiple : 0};
 }
 
 Interval divided(Op op, Type type, const Interval& a, const Interval& b) {
@@ -116,8 +116,8 @@ Interval divided(Op op, Type type, const Interval& a, const Interval& b) {
 
 Interval shifted_right(Type type, const Interval& a, const Interval& by) {
     if (a.low < 0) return full(type);
-    const auto least = int(std::min<Int128>(by.low, 64)), most = int(std::min<Int128>(by.high, 64));
-    return {a.low >> most, a.high >> least, 1};
+    const auto min_shift = int(std::min<Int128>(by.low, 64)), max_shift = int(std::min<Int128>(by.high, 64));
+    return {a.low >> max_shift, a.high >> min_shift, 1};
 }
 
 /// 2^by, the factor of a left shift; nothing is known for shifts by the width or more, where PTX gives 0.

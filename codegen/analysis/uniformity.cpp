@@ -143,9 +143,10 @@ private:
         if (const auto bits = constant(fn_, value)) return *bits % 32 == 0;
         const auto difference = operands_of(value, Op::Sub);
         if (difference.empty()) return false;
-        const auto most = operands_of(difference[0], Op::Max);
-        if (most.empty() || !may_be_whole(difference[1])) return false;
-        return (is_whole_warps(most[0]) && may_be_whole(most[1])) || (is_whole_warps(most[1]) && may_be_whole(most[0]));
+        const auto maximum = operands_of(difference[0], Op::Max);
+        if (maximum.empty() || !may_be_whole(difference[1])) return false;
+        return (is_whole_warps(maximum[0]) && may_be_whole(maximum[1])) ||
+               (is_whole_warps(maximum[1]) && may_be_whole(maximum[0]));
     }
     bool may_be_whole(Value value) const {
         const auto bits = constant(fn_, value);

@@ -58,7 +58,7 @@ private:
 /// can reach. What cannot be known is taken to be right; with Doubt::Differs, to be wrong.
 std::vector<Diagnostic> divergent_operations(const ir::Function& fn, const Dominators& dominators,
                                              ir::Doubt doubt = ir::Doubt::Agrees);
-/// Throws those of all functions as one Error: for IR that came as text, behind ir::verify.
+/// Throws those of all functions as one Error: for IR that came as text, after ir::verify.
 void verify_convergence(std::span<const ir::Function> functions);
 
 }  // namespace ikat::analysis

@@ -23,7 +23,7 @@ std::vector<Diagnostic> unequal_barriers(const KernelTree& kernel) {
         ir::Word threads = 0;
         Location where{};
     };
-    std::array<Use, ir::BarrierForm::most> first{};
+    std::array<Use, ir::BarrierForm::max_barriers> first{};
     std::vector<Diagnostic> out;
     for (const NodeInfo& node : kernel.nodes) {
         if (node.kind != Kind::Operation || node.op != ir::Op::Barrier || node.arguments.size() != 2) continue;
@@ -36,7 +36,7 @@ std::vector<Diagnostic> unequal_barriers(const KernelTree& kernel) {
                        .message = "barrier " + std::to_string(*id) + " of " + std::to_string(*threads) +
                                   " threads, which elsewhere is of " + std::to_string(known.threads),
                        .hint = "all that wait or arrive at a barrier name the same number of threads: a block has " +
-                               std::to_string(ir::BarrierForm::most) + " barriers",
+                               std::to_string(ir::BarrierForm::max_barriers) + " barriers",
                        .notes = {{known.where, "it is used here, too"}}});
     }
     return out;

@@ -7,7 +7,7 @@
 //     bulk_load(s[i], x[i], n, b);     s is in flight until a wait at a barrier
 //
 // It says only what is surely wrong, in the first round of each loop. So an array counts as in flight if every way to
-// here has begun a copy to it, and none, from the beginning of the kernel on, has waited; behind a wait, parts of an
+// here has begun a copy to it, and none, from the beginning of the kernel on, has waited; after a wait, parts of an
 // array may be read while others are copied. Arrays that are stored to in other ways, too, are not looked at.
 #include "codegen/ast/copies.hpp"
 
@@ -127,7 +127,7 @@ private:
             if (after_then->begun[s] == no_node) now_->begun[s] = no_node;
     }
 
-    /// Behind a loop or a function that is inlined, which may be left early, what stands in it may have happened.
+    /// After a loop or a function that is inlined, which may be left early, what is in it may have happened.
     void visit_around(const NodeInfo& node) {
         const Flight before = *now_;
         const bool waited = std::exchange(waited_, false), committed = std::exchange(committed_, false);

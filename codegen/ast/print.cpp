@@ -41,8 +41,8 @@ private:
         for (std::size_t i = 0; i < kernel_.parameters.size(); ++i) {
             if (i > 0) out_ += ", ";
             parameter(kernel_.parameters[i]);
-            for (const KernelInfo::LeastSize& least : kernel_.sizes)
-                if (least.pointer == i) out_ += " at_least " + product(kernel_, least);
+            for (const KernelInfo::MinSize& size : kernel_.sizes)
+                if (size.pointer == i) out_ += " at_least " + product(kernel_, size);
             for (const KernelInfo::Halo& halo : kernel_.halos)
                 if (halo.pointer == i) out_ += fmt::format(" halo {}", fmt::join(halo.widths, " x "));
         }

@@ -33,7 +33,7 @@ struct Use {
     bool fenced = false;        // on all ways, since they were last touched
     Node touched = no_node;     // there
     Node product = no_node;     // that may be in flight
-    std::uint32_t commits = 0;  // behind it, at least
+    std::uint32_t commits = 0;  // after it, at least
     bool operator==(const Use&) const = default;
 };
 /// Of all groups; nothing where no way leads.

@@ -170,7 +170,7 @@ public:
     std::size_t value_count() const { return values_.size(); }
     std::size_t inst_count() const { return instructions_.size(); }
 
-    /// Memory for about so many instructions.
+    /// Memory for about this many instructions.
     void reserve(std::size_t instructions);
     Block add_block();
     Value add_parameter(Block block, Type type);

@@ -80,7 +80,7 @@ private:
         if (fn_.block_count() == 0) at_function("it has no entry block");
         for (const Parameter& parameter : fn_.parameters) this->parameter(parameter);
         for (const Symbol& symbol : fn_.symbols) this->symbol(symbol);
-        if (symbol_bytes(fn_.symbols, Space::Const) > most_constant_bytes) at_function("too much constant memory");
+        if (symbol_bytes(fn_.symbols, Space::Const) > max_constant_bytes) at_function("too much constant memory");
         cluster();
         distinct(fn_.parameters, "parameter %");
         distinct(fn_.symbols, "symbol $");
@@ -88,10 +88,10 @@ private:
         if (fn_.gives != Type::Void && !contains(AnyNum | Packed, fn_.gives)) at_function("its result is not a number");
     }
     void cluster() {
-        constexpr std::uint64_t most = 16;  // of any device, if it is asked for more than 8
+        constexpr std::uint64_t max_blocks = 16;  // of any device, if it is asked for more than 8
         std::uint64_t blocks = 1;
-        for (const std::uint32_t extent : fn_.bounds.cluster) blocks *= std::min<std::uint64_t>(extent, most + 1);
-        if (blocks == 0 || blocks > most) at_function("a cluster has 1 to 16 blocks");
+        for (const std::uint32_t extent : fn_.bounds.cluster) blocks *= std::min<std::uint64_t>(extent, max_blocks + 1);
+        if (blocks == 0 || blocks > max_blocks) at_function("a cluster has 1 to 16 blocks");
         if (blocks != 1 && !fn_.is_entry) at_function("only a kernel has clusters");
     }
     void distinct(const auto& named, const std::string& kind) {
@@ -116,7 +116,8 @@ private:
             at_function(name + " is a pointer, which must be a u64 to numbers");
         }
         if (parameter.multiple == 0) at_function(name + " cannot be a multiple of 0");
-        if (parameter.alignment & (parameter.alignment - 1)) at_function(name + ": its alignment is no power of two");
+        if (parameter.alignment & (parameter.alignment - 1))
+            at_function(name + ": its alignment is not a power of two");
     }
     void symbol(const Symbol& symbol) {
         const std::string name = "symbol $" + symbol.name;
@@ -133,7 +134,7 @@ private:
             at_function(name + ": constant arrays have a value for each element, others have none");
         for (const Word value : symbol.values)
             if (!fits(symbol.element, value)) at_function(name + ": a value has more bits than the element type");
-        if (symbol.alignment & (symbol.alignment - 1)) at_function(name + ": its alignment is no power of two");
+        if (symbol.alignment & (symbol.alignment - 1)) at_function(name + ": its alignment is not a power of two");
     }
 
     // Ids in range, everything defined once, at the recorded place, and every block with a terminator.

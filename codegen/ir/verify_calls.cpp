@@ -42,7 +42,7 @@ private:
         if (found.empty()) return complain("there is no function @" + name);
         const Function& callee = found[0];
         if (callee.is_entry) return complain("@" + name + " is a kernel, which cannot be called");
-        if (&callee > &fn) return complain("@" + name + " must stand before the functions that call it");
+        if (&callee > &fn) return complain("@" + name + " must come before the functions that call it");
         const auto operands = fn.operands(inst);
         if (operands.size() != callee.parameters.size())
             return complain("@" + name + " takes " + std::to_string(callee.parameters.size()) + " operands, not " +

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t untracked = ~std::uint32_t{0};
 /// Of work that may be done, and the most commits that are counted.
-constexpr std::uint8_t done = 255, most_commits = 15;
+constexpr std::uint8_t done = 255, max_commits = 15;
 
 /// What is tracked: a value of products, or a copy.
 struct Item {
@@ -23,7 +23,7 @@ struct Item {
     Object to{};
 };
 
-/// At a point: by item, how many commits at most are behind its work, if that is in flight on all ways there.
+/// At a point: by item, how many commits at most are after its work, if that is in flight on all ways there.
 struct FlightState {
     std::vector<std::uint8_t> commits;
     bool waited = false;  // for copies, on some way
@@ -156,13 +156,13 @@ private:
         // Who waits at a barrier for what arrives there is not known here.
         const bool arrives = its.commits == Work::Copies && is_address(it.op, 0);
         for (std::uint32_t i = 0; i < items_.size(); ++i) {
-            std::uint8_t& behind = now_.commits[i];
+            std::uint8_t& later = now_.commits[i];
             const Work work = items_[i].work;
-            if (behind == done) continue;
-            if (its.commits == work) behind = behind < most_commits ? std::uint8_t(behind + 1) : done;
-            if (its.awaits == work && (its.all || behind > its.groups)) behind = done;
-            if (anything || (work == Work::Copies && arrives) || (work == Work::Loads && others)) behind = done;
-            if (items_[i].copy == inst) behind = done;
+            if (later == done) continue;
+            if (its.commits == work) later = later < max_commits ? std::uint8_t(later + 1) : done;
+            if (its.awaits == work && (its.all || later > its.groups)) later = done;
+            if (anything || (work == Work::Copies && arrives) || (work == Work::Loads && others)) later = done;
+            if (items_[i].copy == inst) later = done;
         }
         if (its.awaits == Work::Copies || its.awaits == Work::Loads || anything || arrives || (others && any_wait_))
             now_.waited = true;
@@ -218,9 +218,9 @@ private:
     }
     /// The bytes that a copy surely writes, from the same address on.
     bool overlaps(const Item& item, const MemoryAccess& access) const {
-        constexpr std::int64_t least = 16;  // of a bulk copy
+        constexpr std::int64_t min_bytes = 16;  // of a bulk copy
         const MemoryAccesses at = accesses(fn_[item.copy]);
-        const std::int64_t begin = at.empty() ? 0 : at[0].offset, bytes = at.empty() ? least : at[0].bytes;
+        const std::int64_t begin = at.empty() ? 0 : at[0].offset, bytes = at.empty() ? min_bytes : at[0].bytes;
         return access.offset < begin + bytes && begin < access.offset + std::int64_t(access.bytes);
     }
 

@@ -37,17 +37,17 @@ std::size_t parameter_bytes(const KernelInfo& kernel) {
     return layout.bytes();
 }
 
-std::string product(const KernelInfo& kernel, const KernelInfo::LeastSize& least) {
+std::string product(const KernelInfo& kernel, const KernelInfo::MinSize& size) {
     std::string out;
-    for (const std::uint32_t factor : least.factors) out += (out.empty() ? "" : " * ") + kernel.parameters[factor].name;
-    if (least.per > 1) out += " / " + std::to_string(least.per);
-    if (least.count > 1) out += " * " + std::to_string(least.count);
+    for (const std::uint32_t factor : size.factors) out += (out.empty() ? "" : " * ") + kernel.parameters[factor].name;
+    if (size.per > 1) out += " / " + std::to_string(size.per);
+    if (size.count > 1) out += " * " + std::to_string(size.count);
     return out;
 }
 
 namespace {
 
-constexpr std::uint32_t most_dimensions = 5;
+constexpr std::uint32_t max_dimensions = 5;
 
 bool is_pointer(const ir::Parameter& parameter) { return parameter.access != ir::Access::Value; }
 bool is_u32(const ir::Parameter& parameter) {
@@ -79,24 +79,24 @@ std::string problem(const KernelInfo& kernel) {
         last = absent.before;
     }
     for (const KernelInfo::View& view : kernel.views) {
-        if (view.rank < 2 || view.rank > most_dimensions || !is(view.pointer, is_pointer))
-            return "a view is of no pointer";
+        if (view.rank < 2 || view.rank > max_dimensions || !is(view.pointer, is_pointer))
+            return "a view is not of a pointer";
         for (std::uint32_t i = 1; i < view.parameters(); ++i)
             if (!is(view.pointer + i, is_u32)) return "a view has no extents";
     }
     for (const TensorMapInfo& map : kernel.maps) {
-        const bool fits = map.rank >= 1 && map.rank <= most_dimensions && ir::contains(ir::Storable, map.element);
+        const bool fits = map.rank >= 1 && map.rank <= max_dimensions && ir::contains(ir::Storable, map.element);
         if (!fits || map.parameter >= count || kernel.parameters[map.parameter].bytes != TensorMapInfo::bytes)
             return "a map is none";
     }
-    for (const KernelInfo::LeastSize& least : kernel.sizes) {
-        if (!is(least.pointer, is_pointer) || least.per == 0) return "a size is of no pointer";
-        for (const std::uint32_t factor : least.factors)
+    for (const KernelInfo::MinSize& size : kernel.sizes) {
+        if (!is(size.pointer, is_pointer) || size.per == 0) return "a size is not of a pointer";
+        for (const std::uint32_t factor : size.factors)
             if (factor >= count || is_pointer(kernel.parameters[factor]) || kernel.parameters[factor].bytes)
-                return "a size is no product of numbers";
+                return "a size is not a product of numbers";
     }
     for (const KernelInfo::Halo& halo : kernel.halos)
-        if (!is(halo.pointer, is_pointer) || halo.widths.size() > most_dimensions) return "a halo is of no pointer";
+        if (!is(halo.pointer, is_pointer) || halo.widths.size() > max_dimensions) return "a halo is not of a pointer";
     for (const KernelInfo::Expectation& expected : kernel.expectations)
         if (!is(expected.parameter, any) || expected.multiple == 0) return "an expectation is of no parameter";
     for (const std::uint32_t blocks : kernel.bounds.cluster)

@@ -13,7 +13,7 @@
 
 namespace ikat {
 
-/// What a launch has to know of a kernel: its parameters, contracts and bounds, and where they stand in the source.
+/// What a launch has to know of a kernel: its parameters, contracts and bounds, and where they are in the source.
 struct KernelInfo {
     /// A parameter of rank 2 to 5: parameters[pointer], followed by its extents (u32; ... planes, rows, columns), then
     /// its pitches (u32; elements from one index of a dimension to the next; for all dimensions but the last).
@@ -37,14 +37,14 @@ struct KernelInfo {
     };
 
     /// A contract: a buffer has `count` elements for each `per` of the product of these integers.
-    struct LeastSize {
+    struct MinSize {
         std::uint32_t pointer = 0;
         std::uint64_t count = 1, per = 1;
         std::vector<std::uint32_t> factors{};  // parameters
-        bool operator==(const LeastSize&) const = default;
+        bool operator==(const MinSize&) const = default;
     };
 
-    /// Elements beyond each edge of a pointer's view that the body may read: for each dimension so many.
+    /// Elements beyond each edge of a pointer's view that the body may read: for each dimension this many.
     struct Halo {
         std::uint32_t pointer = 0;
         std::vector<std::uint32_t> widths{};
@@ -63,7 +63,7 @@ struct KernelInfo {
     /// An optional parameter that the kernel is made without.
     struct Absent {
         std::string name{};
-        std::uint32_t before = 0;  // the parameter in front of which it would stand
+        std::uint32_t before = 0;  // the parameter in front of which it would be
         bool operator==(const Absent&) const = default;
     };
 
@@ -74,7 +74,7 @@ struct KernelInfo {
     std::vector<TensorMapInfo> maps{};  // in the order of their parameters
     ir::LaunchBounds bounds{};
     BlockShape block{};
-    std::vector<LeastSize> sizes{};
+    std::vector<MinSize> sizes{};
     std::vector<Halo> halos{};
     std::vector<Expectation> expectations{};
     bool takes_dynamic_shared = false;  // a launch says how many bytes
@@ -95,7 +95,7 @@ struct KernelInfo {
     bool operator==(const KernelInfo&) const = default;
 };
 
-/// Where the parameters of an entry lie: one behind the other, each at its alignment.
+/// Where the parameters of an entry lie: one after the other, each at its alignment.
 class ParameterLayout {
 public:
     /// The place of the next one.
@@ -114,7 +114,7 @@ private:
 std::size_t parameter_bytes(const KernelInfo& kernel);
 
 /// "rows * columns / 32 * 18"
-std::string product(const KernelInfo& kernel, const KernelInfo::LeastSize& least);
+std::string product(const KernelInfo& kernel, const KernelInfo::MinSize& size);
 
 /// Empty, or what cannot be: a view of a parameter that there is not.
 std::string problem(const KernelInfo& kernel);

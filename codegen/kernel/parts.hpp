@@ -36,7 +36,7 @@ void parts(auto& archive, Is<KernelInfo::BlockShape> auto& it) {
     auto& [whole_warps, whole_warpgroups, linear, linear_grid, threads] = it;
     archive(whole_warps, whole_warpgroups, linear, linear_grid, threads);
 }
-void parts(auto& archive, Is<KernelInfo::LeastSize> auto& it) {
+void parts(auto& archive, Is<KernelInfo::MinSize> auto& it) {
     auto& [pointer, count, per, factors] = it;
     archive(pointer, count, per, factors);
 }

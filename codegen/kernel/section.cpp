@@ -78,7 +78,7 @@ private:
     std::vector<std::string> files_;
 };
 
-constexpr std::size_t most_lines = std::size_t{1} << 22;  // of PTX
+constexpr std::size_t max_lines = std::size_t{1} << 22;  // of PTX
 
 /// What is wrong with the bytes is thrown.
 struct Malformed {
@@ -94,7 +94,7 @@ public:
     void lines(std::vector<Location>& lines) {
         std::uint64_t size = 0;
         read(size);
-        if (size > most_lines) throw Malformed{fmt::format("it tells of {} lines", size)};
+        if (size > max_lines) throw Malformed{fmt::format("it tells of {} lines", size)};
         lines.reserve(size);
         for (Location now{};;) {
             std::uint64_t same = 0;
@@ -108,7 +108,7 @@ public:
         }
     }
 
-    /// Behind everything are the zeros that fill a word.
+    /// After everything are the zeros that fill a word.
     void finish() const {
         if (left_.size() >= sizeof(std::uint64_t) || left_.find_first_not_of('\0') != left_.npos)
             throw Malformed{"there is something after its end"};
@@ -147,7 +147,7 @@ private:
     void read(ir::Access& access) {
         std::uint32_t number = 0;
         read(number);
-        if (number >= std::size(ir::access_names)) throw Malformed{"it has a direction that there is not"};
+        if (number >= std::size(ir::access_names)) throw Malformed{"it has a direction that does not exist"};
         access = ir::Access(number);
     }
     const char* read_file() {
@@ -284,7 +284,7 @@ std::string section_of(const KernelInfo& kernel) {
 
 std::string with_sections(std::string_view ptx, std::span<const KernelInfo> kernels) {
     std::string out(ptx);
-    if (out.ends_with("}\n")) out += '\n';  // as behind each function
+    if (out.ends_with("}\n")) out += '\n';  // as after each function
     for (const KernelInfo& kernel : kernels) out += section_of(kernel);
     return out;
 }

@@ -6,7 +6,7 @@
 //         // what a launch has to know of gemm
 //         .b64 0x0000000301010101, 0x...
 //     }
-// Its words are bytes, the lowest first: numbers in groups of 7 bits, texts behind their lengths. Locations have the
+// Its words are bytes, the lowest first: numbers in groups of 7 bits, texts after their lengths. Locations have the
 // name of their file without its folder, so that the text does not depend on where it was made.
 #pragma once
 #include <span>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies that go on behind their instruction become a load and a store: done where they begin. There is nothing left to
-// commit or to wait for.
+// Asynchronous copies become a load and a store: done where they begin. There is nothing left to commit or to wait
+// for.
 //
 //     copy_async 16.cg, [%to], [%from], %n  ==>  %a = gt.u32 %n, 0
 //     copy_commit                                %0, %1, %2, %3 = load.u32.v4 global [%from] guard %a else 0, 0, 0, 0

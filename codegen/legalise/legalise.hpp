@@ -10,7 +10,7 @@ namespace ikat::legalise {
 /// vector becomes atomics of its elements.
 analysis::Changed expand_atomics(ir::Function& fn, const Target& target);
 
-/// copies.cpp. Copies that go on behind their instruction become loads and stores, which wait, if the target has none;
+/// copies.cpp. Asynchronous copies become loads and stores, which wait, if the target has none;
 /// zeros are stored for what is not read. Stores of matrices, too.
 analysis::Changed expand_copies(ir::Function& fn, analysis::Context& context, const Target& target);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared arrays that together exceed what a block has without asking become parts of dynamic shared memory, which a
-// launch asks for: those with the largest alignment first, and behind them what the launch gives to the kernel. Each
+// launch asks for: those with the largest alignment first, and after them what the launch gives to the kernel. Each
 // keeps its name, so that the emulator can tell an access beyond one from an access to the next.
 //
 //     shared $a: f32[16384] align 16           ==>  dynamic shared $a: f32[16384] align 16 at 1024
@@ -27,7 +27,7 @@ std::uint32_t alignment_of(const Symbol& symbol) {
     return std::max<std::uint32_t>(symbol.alignment, ir::info(symbol.element).bytes);
 }
 
-/// Gives each array its place. The kernel's own bytes, behind which those of the launch begin.
+/// Gives each array its place. The kernel's own bytes, after which those of the launch begin.
 std::uint32_t lay_out(std::vector<Symbol>& symbols) {
     std::vector<Symbol*> own;
     std::uint32_t unit = 16;  // all arrays without a size begin at one place
@@ -51,7 +51,7 @@ std::uint32_t lay_out(std::vector<Symbol>& symbols) {
     return bytes;
 }
 
-/// How much the launch has given to the kernel is what remains behind its own bytes.
+/// How much the launch has given to the kernel is what remains after its own bytes.
 void subtract_own(ir::Function& fn, std::uint32_t own) {
     ir::Rewriter walk(fn);
     walk.run([&](Inst inst) {

@@ -19,7 +19,7 @@ using ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value;
 
 class Vectors {
 public:
-    Vectors(ir::Function& fn, unsigned most) : fn_(fn), walk_(fn), most_(most) {}
+    Vectors(ir::Function& fn, unsigned max_elements) : fn_(fn), walk_(fn), max_elements_(max_elements) {}
 
     bool run() {
         walk_.run([this](Inst inst) { rewrite(inst); });
@@ -29,7 +29,7 @@ public:
 private:
     void rewrite(Inst inst) {
         const Instruction& it = fn_[inst];
-        const bool is_long = it.memory.count > most_ && bits(it.type) < 32;
+        const bool is_long = it.memory.count > max_elements_ && bits(it.type) < 32;
         if (is_long && it.op == Op::Load) return load(inst);
         if (is_long && it.op == Op::Store) return store(inst);
         walk_.keep(inst);
@@ -105,7 +105,7 @@ private:
 
     ir::Function& fn_;
     ir::Rewriter walk_;
-    unsigned most_;  // elements that the target supports
+    unsigned max_elements_;  // elements that the target supports
 };
 
 }  // namespace

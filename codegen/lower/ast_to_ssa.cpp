@@ -359,12 +359,12 @@ private:
 
     /// The value below which i must be for another iteration: end - step, but never below the type's lowest value.
     Value limit(const Range& range) {
-        Value least = range.step;
+        Value minimum = range.step;
         if (ir::is_signed(range.type)) {
             const ir::Word lowest = ir::Word{1} << (ir::bits(range.type) - 1);
-            least = build_.make(Op::Add, range.type, {build_.constant(range.type, lowest), range.step});
+            minimum = build_.make(Op::Add, range.type, {build_.constant(range.type, lowest), range.step});
         }
-        const Value reachable = build_.make(Op::Max, range.type, {range.end, least});
+        const Value reachable = build_.make(Op::Max, range.type, {range.end, minimum});
         return build_.make(Op::Sub, range.type, {reachable, range.step});
     }
 

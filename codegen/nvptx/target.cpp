@@ -96,7 +96,7 @@ constexpr pipeline::Order order[] = {
     {"carries", "fuse", "a chain that comes apart leaves sums"},
     {"address", "fuse", "what is part of an address is no sum to be fused"},
     {"clamps", "fuse", "a clamp is told by its comparisons"},
-    {"fuse", "immediates", "a constant may stand in what is fused, and not in its parts"},
+    {"fuse", "immediates", "a constant may be in what is fused, and not in its parts"},
 };
 static_assert(pipeline::are_in_order(selection, order));
 

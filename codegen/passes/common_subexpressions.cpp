@@ -15,8 +15,8 @@
 //     …                                …
 //   ^2:                              ^2:
 //     %4 = mul.u32 %n, %n              …
-// Of two that stand beside each other, the first goes up to where both come from, if that is near: out of short arms of
-// the same branch or, in loops, also out of that of one and that of another behind it. From farther away it would be
+// Of two that are beside each other, the first goes up to where both come from, if that is near: out of short arms of
+// the same branch or, in loops, also out of that of one and that of another after it. From farther away it would be
 // kept in a register for too long. Into or out of a loop nothing goes here. Loads stay.
 //
 // Needs: nothing. Keeps: blocks and edges. Removes the duplicates themselves, and leaves what only they used: run

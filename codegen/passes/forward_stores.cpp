@@ -8,9 +8,9 @@
 //
 // Works within a block. Another thread may write in between only after a barrier, a fence, an atomic, an ordered or a
 // volatile access: without one that is a data race. So all of those, and other collective operations, invalidate what
-// is known; a store invalidates what it may overwrite, and so does a copy that goes on behind its instruction: what it
-// writes is known again after the wait for it, which orders. Only weak, unguarded accesses of the same type and width
-// take part. The stores themselves stay.
+// is known; a store invalidates what it may overwrite, and so does an asynchronous copy: what it writes is known
+// again after the wait for it, which orders. Only weak, unguarded accesses of the same type and width take part. The
+// stores themselves stay.
 //
 // Needs: equal addresses to be one value (cse). Keeps: blocks and edges. Removes the loads.
 #include "codegen/analysis/memory.hpp"

@@ -72,9 +72,9 @@ private:
         changed_ = true;
         const Inst call = fn_[block].instructions[place];
         const std::vector<Value> operands(fn_.operands(call).begin(), fn_.operands(call).end());
-        const Block behind = split_block(fn_, block, place + 1);
+        const Block after = split_block(fn_, block, place + 1);
         fn_[block].instructions.pop_back();
-        if (!fn_.results(call).empty()) replacement_.replace(fn_.result(call), fn_.add_parameter(behind, callee.gives));
+        if (!fn_.results(call).empty()) replacement_.replace(fn_.result(call), fn_.add_parameter(after, callee.gives));
         const std::uint32_t first_symbol = add_symbols(callee);
         const auto argument = [&](Inst inst) {
             return callee[inst].op == Op::Param ? operands[callee[inst].attribute] : no_value;
@@ -84,8 +84,8 @@ private:
         for (auto made = index(first); made < fn_.block_count(); ++made) {
             Terminator& end = fn_[Block(made)].terminator;
             if (end.kind != Terminator::Kind::Return) continue;
-            Jump jump{behind};
-            if (!fn_[behind].parameters.empty()) jump.arguments.push_back(end.given);
+            Jump jump{after};
+            if (!fn_[after].parameters.empty()) jump.arguments.push_back(end.given);
             end = {.kind = Terminator::Kind::Jump, .targets = {std::move(jump)}, .where = end.where};
         }
     }

@@ -12,7 +12,7 @@ using namespace ir;
 
 namespace {
 
-constexpr std::size_t most_moving = 8;  // addresses from round to round: each takes two registers
+constexpr std::size_t max_moving = 8;  // addresses from round to round: each takes two registers
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void Strides::look_at(Inst inst) {
     if (moves) {
         const Moving moving{place.base, value_of(index->factor), form.scale};
         place.moving = std::size_t(std::ranges::find(moving_, moving) - moving_.begin());
-        if (place.moving == most_moving) return;
+        if (place.moving == max_moving) return;
         if (place.moving == moving_.size()) moving_.push_back(moving);
     } else {
         place.scale = std::uint32_t(scale);
@@ -172,10 +172,10 @@ Value Strides::exact(Value limit) {
     const Value last = step_ > 1 ? made(Op::Add, limit, number(std::uint32_t(step_ - 1))) : limit;
     const auto wide = [&](const Sum& sum) { return build_.convert(Type::U64, value_of(sum)); };
     for (const Index& index : asked_) {
-        Value most = made(Op::Mul, wide(index.factor), build_.convert(Type::U64, last));
-        if (index.first.rest != no_value) most = made(Op::Add, most, wide({index.first.rest}));
-        if (index.first.known) most = made(Op::Add, most, wide({no_value, index.first.known}));
-        also(made(Op::Lt, most, build_.constant(Type::U64, Word{1} << 32)));
+        Value maximum = made(Op::Mul, wide(index.factor), build_.convert(Type::U64, last));
+        if (index.first.rest != no_value) maximum = made(Op::Add, maximum, wide({index.first.rest}));
+        if (index.first.known) maximum = made(Op::Add, maximum, wide({no_value, index.first.known}));
+        also(made(Op::Lt, maximum, build_.constant(Type::U64, Word{1} << 32)));
     }
     return all;
 }

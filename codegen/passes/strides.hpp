@@ -46,7 +46,7 @@ public:
     std::vector<ir::Value> next(std::span<const ir::Value> moving) const;
 
 private:
-    /// A sum, of which the part that is known stands apart.
+    /// A sum, of which the part that is known is kept apart.
     struct Sum {
         ir::Value rest = ir::no_value;  // no_value: 0
         std::uint32_t known = 0;
@@ -57,7 +57,7 @@ private:
         Sum first, factor;
         bool operator==(const Index&) const = default;
     };
-    /// An address that goes from round to round, by so many bytes for each step of the counter.
+    /// An address that goes from round to round, by that many bytes for each step of the counter.
     struct Moving {
         ir::Value base, factor;
         std::uint64_t scale;

@@ -20,7 +20,7 @@
 //
 // No difference falls below the lowest number of the type: nothing is below that. No counter of ^6 passes the highest:
 // for that, the limit is lowered where it is near it, and what is left is for the loop as it was. So a trip makes the
-// rounds that the loop would, be it one that wraps. Behind the trips all is asked of %c, so that no other counter has
+// rounds that the loop would, be it one that wraps. After the trips all is asked of %c, so that no other counter has
 // to be kept in a register. Convergent operations are repeated as the rounds are. Threads that make equally many rounds
 // stay together.
 //
@@ -144,7 +144,7 @@ public:
         std::vector<Copy> rounds;
         for (Word round = 0; round < loop_.rounds; ++round) {
             rounds.push_back(clone_region(fn_, loop_.region));
-            // Behind the last round it is asked again, and not in the trip.
+            // After the last round it is asked again, and not in the trip.
             if (asked_once)
                 std::erase(fn_[rounds.back()(loop_.latch)].instructions,
                            fn_[rounds.back()(back.condition)].instruction);
@@ -220,8 +220,9 @@ private:
         if (rounds == 0) return limit;
         const Word lowest = is_signed(type_) ? Word{1} << (bits(type_) - 1) : 0;
         const Value distance = build_.constant(type_, rounds * loop_.step);
-        const Value least = lowest ? build_.make(Op::Add, type_, {build_.constant(type_, lowest), distance}) : distance;
-        return build_.make(Op::Sub, type_, {build_.make(Op::Max, type_, {limit, least}), distance});
+        const Value minimum =
+            lowest ? build_.make(Op::Add, type_, {build_.constant(type_, lowest), distance}) : distance;
+        return build_.make(Op::Sub, type_, {build_.make(Op::Max, type_, {limit, minimum}), distance});
     }
     /// Up to here, the counter of a next round follows one below the limit.
     Value last_counter() {

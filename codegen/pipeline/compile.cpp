@@ -85,7 +85,7 @@ std::vector<RegisterUse> register_use(const regalloc::Allocation& allocation, co
     return out;
 }
 
-/// The stages behind `left`, with what that has left; all if it is empty.
+/// The stages after `left`, with what that has left; all if it is empty.
 void finish(Work& work, std::string_view left, const CompileOptions& options, Compiled& out) {
     const auto level = options.optimise ? pipeline::OptLevel::Default : pipeline::OptLevel::None;
     const Target& target = nvptx::target(options.target);

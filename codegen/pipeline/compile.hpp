@@ -67,7 +67,7 @@ Compiled compile(const ast::KernelTree& kernel, const CompileOptions& options = 
 /// findings are the user's mistakes.
 Compiled compile(ir::Module module, const CompileOptions& options = {});
 Compiled compile(ir::Function kernel, const CompileOptions& options = {});
-/// The stages behind that of the snapshot, which `options` must have.
+/// The stages after that of the snapshot, which `options` must have.
 Compiled compile(Snapshot snapshot, const CompileOptions& options = {});
 
 /// The PTX as it is written to a file: before the section .ikat (codegen/kernel/section.hpp).

@@ -203,7 +203,7 @@ std::span<const Stage* const> selection(const Target& target) {
     if (out.empty()) {
         for (const std::string_view name : target.selection) out.push_back(find(name, target));
         IKAT_ASSERT(std::ranges::all_of(out, std::identity{}),
-                    "the selection of " + std::string(target.name) + " names a stage that there is not");
+                    "the selection of " + std::string(target.name) + " names a stage that does not exist");
     }
     return out;
 }

@@ -60,7 +60,7 @@ private:
         switch (kind_of(module_, directive)) {
             case ptx::DirectiveKind::MaxThreads:
             case ptx::DirectiveKind::RequiredThreads: out_.max_threads = product; break;
-            case ptx::DirectiveKind::LeastBlocks: out_.min_blocks = product; break;
+            case ptx::DirectiveKind::MinBlocks: out_.min_blocks = product; break;
             case ptx::DirectiveKind::MaxRegisters: out_.max_registers = product; break;
             default: break;
         }
@@ -122,8 +122,8 @@ void add_occupancy(KernelReport& report, const std::string& ptx, const ReportOpt
         const auto with = [&](std::uint32_t registers) {
             return ikat::occupancy(*target, {report.threads_per_block, registers, shared});
         };
-        const std::uint32_t most = report.max_registers ? report.max_registers : target->registers_per_thread;
-        if (report.words) row.predicted = with(std::min(*report.words, most));
+        const std::uint32_t max_registers = report.max_registers ? report.max_registers : target->registers_per_thread;
+        if (report.words) row.predicted = with(std::min(*report.words, max_registers));
         row.figures = figures(report, ptx, target->name, options);
         if (row.figures) row.assembled = with(row.figures->registers);
         report.occupancy.push_back(std::move(row));

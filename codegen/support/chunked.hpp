@@ -47,7 +47,7 @@ public:
         if (size_ == capacity()) chunks_.emplace_back().reserve(per_chunk);
         chunks_[size_++ / per_chunk].push_back(std::move(value));
     }
-    /// Drops the elements behind the first `count`; their memory stays for others.
+    /// Drops the elements after the first `count`; their memory stays for others.
     void cut(std::size_t count) {
         for (; size_ > count; --size_) chunks_[(size_ - 1) / per_chunk].pop_back();
     }

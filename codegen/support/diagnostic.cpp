@@ -36,9 +36,9 @@ std::string escaped(const std::string& text) {
 
 /// Shortens a long part of a message by leaving out its middle.
 std::string shortened(const std::string& text) {
-    constexpr std::size_t most = 4000;
-    if (text.size() <= most) return text;
-    return text.substr(0, most / 2) + " ... " + text.substr(text.size() - most / 2);
+    constexpr std::size_t max_chars = 4000;
+    if (text.size() <= max_chars) return text;
+    return text.substr(0, max_chars / 2) + " ... " + text.substr(text.size() - max_chars / 2);
 }
 
 std::string prefixed(const Location& where, std::string_view kind, const std::string& message) {
@@ -48,13 +48,13 @@ std::string prefixed(const Location& where, std::string_view kind, const std::st
 }
 
 std::string render(const std::vector<Diagnostic>& diagnostics) {
-    constexpr std::size_t most = 20;
+    constexpr std::size_t max_shown = 20;
     std::string out;
-    for (std::size_t i = 0; i < std::min(diagnostics.size(), most); ++i) {
+    for (std::size_t i = 0; i < std::min(diagnostics.size(), max_shown); ++i) {
         if (!out.empty()) out += '\n';
         out += to_string(diagnostics[i]);
     }
-    if (diagnostics.size() > most) out += "\n... and " + std::to_string(diagnostics.size() - most) + " more";
+    if (diagnostics.size() > max_shown) out += "\n... and " + std::to_string(diagnostics.size() - max_shown) + " more";
     return out;
 }
 

@@ -23,10 +23,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string_view nearest(std::string_view wanted, std::span<const std::string> known) {
     std::string_view best;
-    std::size_t least = std::max<std::size_t>(2, wanted.size() / 3) + 1;
+    std::size_t shortest = std::max<std::size_t>(2, wanted.size() / 3) + 1;
     for (const std::string& name : known)
-        if (const std::size_t distance = edit_distance(wanted, name); distance < least && distance < name.size())
-            best = name, least = distance;
+        if (const std::size_t distance = edit_distance(wanted, name); distance < shortest && distance < name.size())
+            best = name, shortest = distance;
     return best;
 }
 

@@ -69,8 +69,8 @@ std::optional<int> own_descriptor(std::string_view path) {
 
 /// Follows symbolic links; the last may lead to a file that does not exist yet.
 fs::path followed(fs::path path) {
-    constexpr int most_links = 40;  // the system's limit
-    for (int i = 0; i < most_links; ++i) {
+    constexpr int max_links = 40;  // the system's limit
+    for (int i = 0; i < max_links; ++i) {
         std::error_code none;
         const fs::path target = fs::read_symlink(path, none);
         if (none) break;

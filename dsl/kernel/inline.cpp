@@ -13,7 +13,7 @@ namespace {
 using ast::Kind;
 using ast::NodeInfo;
 
-constexpr std::size_t most_results = 16;
+constexpr std::size_t max_results = 16;
 
 /// Appends the node of a text to the window; returns its results as nodes.
 std::vector<ast::Node> append_text(Recorder& recorder, bool pure, std::string_view text,
@@ -50,7 +50,7 @@ void inline_ptx(const char* text, const TextOperand* first, std::uint32_t count,
         registers.push_back(ir::info(operand.type).bits);
         if (operand.writes) written.push_back(operand.type);
     }
-    if (written.size() > most_results)
+    if (written.size() > max_results)
         return recorder.complain("inline_ptx() gives at most 16 values", "split the text", recorder.here());
     const ikat::ptx::InlineText read = ikat::ptx::read_inline(text, registers);
     for (const Diagnostic& finding : read.findings) {

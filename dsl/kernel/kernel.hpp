@@ -121,7 +121,7 @@ struct ParameterTraits<Var<T>> {
 };
 template <class T, trace::Direction direction, int r>
 struct ParameterTraits<Pointer<T, direction, r>> {
-    static constexpr bool valid = r >= 1 && r <= detail::most_dimensions, writes = direction != trace::Direction::Read;
+    static constexpr bool valid = r >= 1 && r <= detail::max_dimensions, writes = direction != trace::Direction::Read;
     static constexpr int rank = r;
     using host_type = T;
     static constexpr trace::ParameterType pointer{
@@ -237,7 +237,7 @@ trace::Contract at_least(const trace::ParameterName& buffer,
 /// nothing of the buffer's size.
 template <std::uint32_t... width>
 trace::Contract halo(const trace::ParameterName& parameter) {
-    static_assert(sizeof...(width) >= 1 && sizeof...(width) <= detail::most_dimensions,
+    static_assert(sizeof...(width) >= 1 && sizeof...(width) <= detail::max_dimensions,
                   "halo<width> or a width for each dimension of a view");
     return {.kind = trace::Contract::Kind::Halo, .parameter = parameter, .widths = {width...}};
 }
@@ -274,8 +274,8 @@ public:
         handle_.launch_bounds(max_threads, min_blocks);
         return std::move(*this);
     }
-    /// The grid is divided into clusters of so many blocks, 1 to 8, which run at the same time, wait for each other and
-    /// reach each other's shared memory (dsl/threads/cluster.hpp). From sm_90 on.
+    /// The grid is divided into clusters of this many blocks, 1 to 8, which run at the same time, wait for each other
+    /// and reach each other's shared memory (dsl/threads/cluster.hpp). From sm_90 on.
     Kernel&& cluster(std::uint32_t x, std::uint32_t y = 1, std::uint32_t z = 1) && {
         handle_.cluster(x, y, z);
         return std::move(*this);

@@ -139,7 +139,7 @@ public:
     const LaneValues& lanes() const { return *this; }
     /// Lane k, from 0.
     Leaf<T> lane(std::size_t k) const { return Leaf<T>(trace::pure(values_[k])); }
-    /// Writes the values from `next` on, and moves it behind them.
+    /// Writes the values from `next` on, and moves it after them.
     void append_leaves(trace::Recorded*& next) const {
         for (const trace::Recorded& value : values_) *next++ = value;
     }
@@ -255,7 +255,7 @@ public:
         const trace::Contraction as_written(contracted_);
         return operands_.apply(f_, k);
     }
-    /// Writes the values that it is made of from `next` on, and moves it behind them.
+    /// Writes the values that it is made of from `next` on, and moves it after them.
     void append_leaves(trace::Recorded*& next) const { operands_.append_leaves(next); }
 
 private:
@@ -278,7 +278,7 @@ public:
     const SomeLanes& lanes() const { return *this; }
     /// Lane k of these, from 0.
     auto lane(std::size_t k) const { return tree_.lane(backwards_ ? first_ - k : first_ + k); }
-    /// Writes the values that it is made of from `next` on, and moves it behind them.
+    /// Writes the values that it is made of from `next` on, and moves it after them.
     void append_leaves(trace::Recorded*& next) const { tree_.append_leaves(next); }
 
 private:
@@ -369,7 +369,7 @@ requires(Lanewise<V> || ...) auto each_lane(F&& f, V&&... v) {
 
 namespace detail {
 template <int N>
-inline constexpr bool is_vector_size = N == 2 || N == 4 || N == 8 || N == trace::most_lanes;
+inline constexpr bool is_vector_size = N == 2 || N == 4 || N == 8 || N == trace::max_lanes;
 }  // namespace detail
 
 /// N values that are loaded or stored together.

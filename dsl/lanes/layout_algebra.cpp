@@ -46,7 +46,7 @@ Layout logical_divide(const Layout& layout, const Layout& tiler) {
     const Layout both({one_mode(tiler), one_mode(tiles)});
     if (both.places() > layout.size())
         throw Error("the " + number(layout.size()) + " elements of " + layout.text() +
-                        " are no whole number of tiles " + tiler.text(),
+                        " are not a whole number of tiles " + tiler.text(),
                     "with its repetitions " + tiles.text() + " the tile covers " + number(both.places()) + " elements");
     return compose(layout, both);
 }

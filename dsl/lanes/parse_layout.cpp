@@ -9,7 +9,7 @@ namespace ikat {
 namespace {
 
 /// The largest size and offset of a layout that is read.
-constexpr std::uint64_t most = std::uint64_t{1} << 48;
+constexpr std::uint64_t max_number = std::uint64_t{1} << 48;
 
 /// A number, or a tuple of others.
 struct Tuple {
@@ -91,7 +91,7 @@ private:
         skip_spaces();
         Tuple out{.at = at_};
         if (!next_is('(')) {
-            out.number = number(most);
+            out.number = number(max_number);
             return out;
         }
         if (++depth_ > 16) fail(at_, "this is nested too deeply");
@@ -114,7 +114,7 @@ private:
         if (!extent.parts.empty()) return;
         const auto [e, s] = mode.emplace_back(extent.number, stride.number);
         if (e == 0) fail(extent.at, "an extent is at least 1");
-        if (size_ > most / e || (e > 1 && s > (most - last_) / (e - 1)))
+        if (size_ > max_number / e || (e > 1 && s > (max_number - last_) / (e - 1)))
             fail(extent.at, "the layout has more than 2^48 elements or places from here on",
                  "give a part of it, or smaller strides");
         size_ *= e;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies from global to shared memory that go on while the thread does, in groups.
+// Copies from global to shared memory that continue while the thread does, in groups.
 //
 //     copy_async<16>(s.vec<4>(i), x.vec<4>(i));       begins; s and x must not be touched there
 //     copy_commit();                                  closes the group of the copies so far
@@ -7,7 +7,7 @@
 //     copy_wait<0>();                                 until none of the thread's groups is unfinished
 //     sync_block();                                   until the other threads' are done, too
 //
-// A place is an element, s[i], from which on so many bytes are copied, or a vector of as many bytes. Both must be
+// A place is an element, s[i], from which on this many bytes are copied, or a vector of as many bytes. Both must be
 // aligned to that many. Targets below sm_80 load and store instead.
 #pragma once
 #include "dsl/memory/memory.hpp"
@@ -76,7 +76,7 @@ void copy_async_if(Condition&& condition, const To& to, const From& from,
 /// Makes a group of the thread's copies since the last one; it may be empty.
 inline void copy_commit(const trace::Where& where = trace::Where::current()) { trace::copy_commit(where); }
 /// Waits until at most the N last groups of this thread are unfinished. Only this thread sees what they have copied:
-/// others do behind a sync_block() that follows.
+/// others do after a sync_block() that follows.
 template <int N>
 void copy_wait(const trace::Where& where = trace::Where::current()) {
     static_assert(N >= 0 && N < int(ir::all_copies), "copy_wait<N>: N is how many groups may be unfinished");

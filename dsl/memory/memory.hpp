@@ -54,7 +54,7 @@ public:
         return slot_.lanes[0];
     }
     const trace::Slot& slot() const { return slot_; }
-    /// The same place, of which it is known that it is in rows of so many bytes whose 16-byte pieces are swizzled
+    /// The same place, of which it is known that it is in rows of this many bytes whose 16-byte pieces are swizzled
     /// within `swizzle` bytes: findings about shared memory say its row, and products by warpgroups are compared with
     /// it.
     Subscript in_rows(std::uint32_t bytes, std::uint32_t swizzle) const {
@@ -353,7 +353,7 @@ public:
 /// the same element. All tables of a kernel together have at most 64 KiB.
 template <class E, std::size_t... N>
 class Constant : public detail::Array<trace::Direction::Read, E, N...> {
-    static_assert((N * ... * sizeof(E)) <= ir::most_constant_bytes,
+    static_assert((N * ... * sizeof(E)) <= ir::max_constant_bytes,
                   "constant memory has 65536 bytes: pass large tables as In<T>");
     using Base = detail::Array<trace::Direction::Read, E, N...>;
 

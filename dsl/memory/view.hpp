@@ -32,7 +32,7 @@ struct ViewShape {
     trace::Recorded pitches[rank - 1];
 };
 
-inline constexpr int most_dimensions = 5;
+inline constexpr int max_dimensions = 5;
 
 /// The parameters of the PTX entry for a parameter of a rank.
 template <int rank>
@@ -132,7 +132,7 @@ private:
 
 template <class E, trace::Direction direction, int rank>
 class Pointer : public detail::ViewElements<E, direction, std::make_index_sequence<std::size_t(rank)>> {
-    static_assert(rank >= 2 && rank <= detail::most_dimensions,
+    static_assert(rank >= 2 && rank <= detail::max_dimensions,
                   "a parameter has rank 1 to 5: In<float>, In<float, 2>, In<float, 3>");
     static_assert(ir::contains(ir::Storable, ir::type_of<E>),
                   "memory holds integers and floats, named by their host types: In<float>, not In<f32>");

@@ -106,9 +106,9 @@ Array declare_array(ir::Space space, Type element, std::uint64_t count, const Wh
     recorder.at(where);
     const std::uint32_t index =
         recorder.add_symbol({.name = {}, .space = space, .element = element, .count = count, .alignment = 16});
-    constexpr std::uint64_t most_shared = 232448;  // of any target
+    constexpr std::uint64_t max_shared = 232448;  // of any target
     const std::uint64_t bytes = ir::symbol_bytes(recorder.symbols(), ir::Space::Shared);
-    if (space == ir::Space::Shared && bytes > most_shared)
+    if (space == ir::Space::Shared && bytes > max_shared)
         recorder.complain("the kernel's Shared arrays take up " + std::to_string(bytes) + " bytes",
                           "a block has at most 232448 bytes on any target", recorder.here());
     return {.index = index, .capture = recorder.capture(), .symbol = true, .element = element};
@@ -134,7 +134,7 @@ Array declare_constant(Type element, std::uint64_t count, const void* first, std
     if (found == symbols.end()) {
         index = recorder.add_symbol(std::move(symbol));
         const std::uint64_t bytes = ir::symbol_bytes(recorder.symbols(), ir::Space::Const);
-        if (bytes > ir::most_constant_bytes)
+        if (bytes > ir::max_constant_bytes)
             recorder.complain("the kernel's Constant arrays take up " + std::to_string(bytes) + " bytes",
                               "constant memory has 65536 bytes: pass large tables as In<T>", recorder.here());
     }
@@ -226,7 +226,7 @@ void subscript(const Array& array, const Position& index, const StructLayout& la
     for (std::uint32_t k = 0; k < layout.count; ++k) {
         const auto [field, offset] = layout.fields[k];
         const std::uint32_t width = ir::info(field).bytes;
-        IKAT_ASSERT(offset % width == 0 && layout.bytes % width == 0, "fields stand at multiples of their width");
+        IKAT_ASSERT(offset % width == 0 && layout.bytes % width == 0, "fields are at multiples of their width");
         Slot& slot = fields[k] = {
             .array = array, .index = literal(Type::U32, std::uint64_t{offset / width}), .where = index.where};
         slot.array.element = field;

@@ -24,12 +24,12 @@ void Callers::at(const Location& where) {
     if (again && open_ == calls_.size()) return;
     if (where == kernel_) return;  // the location of parameters and of the end of the body
     if (is_inside(where)) {
-        for (; open_ < calls_.size(); ++open_) calls_[open_].behind = where;
+        for (; open_ < calls_.size(); ++open_) calls_[open_].after = where;
         last_ = where;
         return;
     }
-    constexpr std::size_t most = 1 << 16;  // in case no statement of the kernel's own text ever follows
-    if (calls_.size() == most || (calls_.size() > open_ && calls_.back().place == where)) return;
+    constexpr std::size_t max_calls = 1 << 16;  // in case no statement of the kernel's own text ever follows
+    if (calls_.size() == max_calls || (calls_.size() > open_ && calls_.back().place == where)) return;
     calls_.push_back({where, last_, {}});
 }
 
@@ -47,16 +47,16 @@ void Callers::explain(std::vector<Diagnostic>& diagnostics) const {
 }
 
 void Callers::explain(Diagnostic& diagnostic) const {
-    constexpr std::size_t most = 3;
+    constexpr std::size_t max_notes = 3;
     std::vector<Diagnostic::Note> notes;
     for (const Call& call : calls_) {
-        const Location& caller = call.behind.known() ? call.behind : call.before;
-        if (!(call.place == diagnostic.where) || !caller.known() || notes.size() == most) continue;
+        const Location& caller = call.after.known() ? call.after : call.before;
+        if (!(call.place == diagnostic.where) || !caller.known() || notes.size() == max_notes) continue;
         const bool is_new =
             std::ranges::none_of(notes, [&](const auto& note) { return note.where.line == caller.line; });
-        const char* more = call.behind.line == call.before.line ? ""
-                           : call.behind.known()                ? ", or just above"
-                                                                : ", or just below";
+        const char* more = call.after.line == call.before.line ? ""
+                           : call.after.known()                ? ", or just above"
+                                                               : ", or just below";
         if (is_new)
             notes.push_back(
                 {caller, std::string("the kernel calls it ") + (is_system(call.place) ? "there" : "here") + more});

@@ -25,7 +25,7 @@ public:
 
 private:
     struct Call {
-        Location place, before, behind;  // outside the kernel, and the kernel's statements around it
+        Location place, before, after;  // outside the kernel, and the kernel's statements around it
     };
     bool is_inside(const Location& where) const;
     void explain(Diagnostic& diagnostic) const;

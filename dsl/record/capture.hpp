@@ -85,7 +85,7 @@ struct Contract {
     enum class Kind : std::uint8_t { MultipleOf, Aligned, AtLeast, Halo };
     Kind kind{};
     ParameterName parameter;
-    std::uint64_t value = 1, per = 1;  // AtLeast: so many elements for each `per` of the product of these
+    std::uint64_t value = 1, per = 1;  // AtLeast: this many elements for each `per` of the product of these
     std::vector<ParameterName> factors{};
     std::vector<std::uint32_t> widths{};  // Halo: for all dimensions, or for each
 };

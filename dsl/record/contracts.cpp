@@ -54,10 +54,10 @@ void KernelHandle::State::apply_size(Recorder& recorder, const Contract& contrac
         return {};
     };
     const auto buffer = position(contract.parameter, is_pointer, "is for pointers");
-    KernelInfo::LeastSize least{.pointer = buffer.value_or(0), .count = contract.value, .per = contract.per};
+    KernelInfo::MinSize size{.pointer = buffer.value_or(0), .count = contract.value, .per = contract.per};
     for (const ParameterName& factor : contract.factors)
-        if (const auto found = position(factor, is_integer, "multiplies integers")) least.factors.push_back(*found);
-    if (buffer) recorder.kernel.sizes.push_back(std::move(least));
+        if (const auto found = position(factor, is_integer, "multiplies integers")) size.factors.push_back(*found);
+    if (buffer) recorder.kernel.sizes.push_back(std::move(size));
 }
 
 void KernelHandle::State::apply_halo(Recorder& recorder, const Contract& contract) const {
@@ -68,7 +68,7 @@ void KernelHandle::State::apply_halo(Recorder& recorder, const Contract& contrac
                           where);
     };
     if (parameter->access != ir::Access::In && parameter->access != ir::Access::InOut)
-        return complain("is for what is read, and `" + parameter->name + "` is no In or InOut");
+        return complain("is for what is read, and `" + parameter->name + "` is not an In or InOut");
     const auto pointer = std::uint32_t(parameter - recorder.kernel.parameters.data());
     const KernelInfo::View* const view = recorder.kernel.view_at(pointer);
     const std::size_t rank = view ? view->rank : 1, widths = contract.widths.size();

@@ -5,7 +5,7 @@ namespace ikat::trace {
 namespace {
 
 /// More than kernels have between two regions; a larger distance probably means a frame on another stack.
-constexpr std::size_t most_words = 1 << 15;
+constexpr std::size_t max_words = 1 << 15;
 
 // A sanitizer would report reading another function's frame. The words are read one at a time, because a call of memcpy
 // would be checked, too.
@@ -26,7 +26,7 @@ __attribute__((no_sanitize("address", "thread"))) bool differ(const volatile std
 
 HostStack::Mark HostStack::watch(const void* frame) {
     const auto* words = static_cast<const std::uintptr_t*>(frame);
-    if (words >= begin_ || std::size_t(begin_ - words) > most_words) return {};
+    if (words >= begin_ || std::size_t(begin_ - words) > max_words) return {};
     const Mark mark{begin_, words_.size()};
     const auto count = std::size_t(begin_ - words);
     words_.resize(words_.size() + count);

@@ -36,14 +36,14 @@ namespace {
 /// The last part of this thread's stack, reserved for reporting that the rest is exhausted; empty if it is unknown.
 Reserve reserve_of_stack() {
     static thread_local const Reserve reserve = [] {
-        constexpr std::size_t most = 256 * 1024;
+        constexpr std::size_t max_reserve = 256 * 1024;
         pthread_attr_t attributes;
         void* end = nullptr;
         std::size_t size = 0;
         if (pthread_getattr_np(pthread_self(), &attributes) != 0) return Reserve{};
         pthread_attr_getstack(&attributes, &end, &size);
         pthread_attr_destroy(&attributes);
-        return Reserve{reinterpret_cast<std::uintptr_t>(end), std::min(size / 4, most)};
+        return Reserve{reinterpret_cast<std::uintptr_t>(end), std::min(size / 4, max_reserve)};
     }();
     return reserve;
 }
@@ -80,9 +80,9 @@ Recorder::Recorder(std::uint32_t capture, bool compare_regions)
 }
 
 Recorder::~Recorder() {
-    constexpr std::size_t most = 1 << 15;  // trees; larger arenas are freed
+    constexpr std::size_t max_spare = 1 << 15;  // trees; larger arenas are freed
     arena_.clear();
-    if (arena_.trees.capacity() <= most) std::swap(arena_, spare_arena());
+    if (arena_.trees.capacity() <= max_spare) std::swap(arena_, spare_arena());
 }
 
 void Recorder::complain(std::string message, std::string hint, Location where, std::vector<Diagnostic::Note> notes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder behind trace.hpp: one capture's trees, nodes and open regions. Only the language's own .cpp files
+// The recorder of trace.hpp: one capture's trees, nodes and open regions. Only the language's own .cpp files
 // include it.
 // Pure nodes (reads, loads, arithmetic) and operations of several lanes wait in the *window* until the next statement:
 // an assignment, a store, a barrier, control flow. Then they enter the region in the order of the window. Until then
@@ -62,7 +62,7 @@ struct Arena {
 };
 
 /// More than any kernel needs, and little enough for the host's memory.
-inline constexpr std::size_t most_nodes = std::size_t{1} << 21;
+inline constexpr std::size_t max_nodes = std::size_t{1} << 21;
 inline constexpr std::string_view endless_hint =
     "a C++ loop over a host number is unrolled: write for (auto i : range(n)) or while_(), which run on the device";
 
@@ -132,7 +132,7 @@ public:
     void flush();
     /// Puts the nodes that the trees need in tree order, left to right.
     void arrange(const std::uint32_t* roots, std::size_t count);
-    /// The same, and the other nodes behind them: the elements of arrays whose places are meant were loaded, too, and
+    /// The same, and the other nodes after them: the elements of arrays whose places are meant were loaded, too, and
     /// these loads, which go later, would hold on to the order of evaluation.
     void arrange_first(const std::uint32_t* roots, std::size_t count);
 
@@ -198,7 +198,7 @@ public:
     std::optional<ir::Word> remainder(ast::Node node, ir::Word power) const;
     /// The byte of its array that an address is at, if that is known.
     std::optional<std::uint64_t> byte_in_array(ast::Node address) const;
-    /// Whether an address is surely not a multiple of so many bytes, a power of two, if its array is.
+    /// Whether an address is surely not a multiple of this many bytes, a power of two, if its array is.
     bool is_misaligned(ast::Node address, std::uint32_t bytes) const;
     /// Adds a symbol, named by its space and its number.
     std::uint32_t add_symbol(ir::Symbol symbol);

@@ -15,7 +15,7 @@ public:
     }
     /// Arranges their nodes in this order; returns their combined effects.
     Recorded arrange(Recorder& recorder) const {
-        std::uint32_t roots[most_operands];
+        std::uint32_t roots[max_operands];
         for (std::uint32_t i = 0; i < count_; ++i) roots[i] = recorder.adopt(values_[i]);
         const Recorded history = recorder.together({values_, count_});
         recorder.arrange(roots, count_);
@@ -24,8 +24,8 @@ public:
 
 private:
     // A condition, a block's base, a slice's start, the index, the lanes.
-    static constexpr int most_operands = most_lanes + 4;
-    Recorded values_[most_operands];
+    static constexpr int max_operands = max_lanes + 4;
+    Recorded values_[max_operands];
     std::uint32_t count_ = 0;
 };
 

@@ -147,7 +147,7 @@ struct Position {
 };
 
 /// A vector has 2, 4, 8 or 16 elements.
-inline constexpr int most_lanes = 16;
+inline constexpr int max_lanes = 16;
 
 /// What is known of the rows of the array that a subscript is in, if it has indices for the row and within it.
 struct KnownRows {
@@ -160,7 +160,7 @@ struct KnownRows {
 struct Slot {
     Array array;
     Recorded index;
-    Recorded lanes[most_lanes]{};
+    Recorded lanes[max_lanes]{};
     std::uint8_t count = 1;
     Where where{};
     KnownRows rows{};

@@ -27,7 +27,7 @@ bool is_effect(const ast::NodeInfo& node) {
 
 Node Recorder::append(ast::NodeInfo node) {
     if (replaying_ && repeats(node)) return Node(now_.nodes++);
-    if (kernel.nodes.size() >= most_nodes)
+    if (kernel.nodes.size() >= max_nodes)
         throw Error(Diagnostic{.where = here_,
                                .message = "the kernel is recorded without end: it already has two million operations",
                                .hint = std::string(endless_hint)});

@@ -7,7 +7,7 @@
 //     if_(thread_id().x == 0, [&] { full[0].init(1); fence_barrier_init(); });
 //     sync_block();
 //     if_(thread_id().x == 0, [&] {
-//         full[0].arrive_expect(4096);                     one arrival, and so many bytes, end the phase
+//         full[0].arrive_expect(4096);                     one arrival, and this many bytes, end the phase
 //         bulk_load(s[0], x[0], 4096, full[0]);
 //     });
 //     full[0].wait(0);                                     until phase 0 has ended: all see what has been copied
@@ -30,7 +30,7 @@ public:
     explicit BarrierPlace(const trace::Slot& slot) : slot_(slot) {}
     const trace::Slot& slot() const { return slot_; }
 
-    /// By one thread, before all else: each phase ends with so many arrivals, 1 to 2^20 - 1. Others use the barrier
+    /// By one thread, before all else: each phase ends with this many arrivals, 1 to 2^20 - 1. Others use the barrier
     /// after a fence_barrier_init() by that thread and a sync_block().
     template <Operand V>
     void init(V&& arrivals, const trace::Where& where = trace::Where::current()) const {
@@ -49,7 +49,7 @@ public:
     void arrive_drop(const trace::Where& where = trace::Where::current()) const {
         trace::mbarrier(slot_, {ir::MbarrierForm::Kind::Drop}, nullptr, where);
     }
-    /// So many bytes more must arrive before the phase ends: those of the copies that are begun with this barrier.
+    /// This many bytes more must arrive before the phase ends: those of the copies that are begun with this barrier.
     template <Operand V>
     void expect(V&& bytes, const trace::Where& where = trace::Where::current()) const {
         with(ir::MbarrierForm::Kind::Expect, std::forward<V>(bytes), where);
@@ -117,7 +117,7 @@ private:
 inline void fence_barrier_init(const trace::Where& where = trace::Where::current()) {
     fence(Scope::None, FenceOrder::BarrierInit, where);
 }
-/// What this thread has stored is seen by copies of many bytes, and by products of a warpgroup, that are begun behind
+/// What this thread has stored is seen by copies of many bytes, and by products of a warpgroup, that are begun after
 /// it, and the next barrier of the block: in shared memory, or with fence_async() in all memory.
 inline void fence_async_shared(const trace::Where& where = trace::Where::current()) {
     fence(Scope::None, FenceOrder::AsyncShared, where);

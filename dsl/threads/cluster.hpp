@@ -8,7 +8,7 @@
 //     cluster_sync();                                  nobody changes them any more
 //
 // Before a block's shared memory is used, it must have begun, and it must not end before that: a cluster_sync() comes
-// before the first use and behind the last. Where a block is in its cluster, cluster_rank() and others tell
+// before the first use and after the last. Where a block is in its cluster, cluster_rank() and others tell
 // (dsl/threads/simt.hpp).
 #pragma once
 #include "dsl/threads/barrier.hpp"

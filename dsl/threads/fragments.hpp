@@ -71,21 +71,24 @@ struct CheckedProduct {
     static constexpr bool of_4 = std::is_same_v<A, s4> || std::is_same_v<A, u4>, of_bits = std::is_same_v<A, b1>;
     static constexpr bool of_float8 = std::is_same_v<A, e4m3> || std::is_same_v<A, e5m2>;
     static_assert(exists || !of_half,
-                  "Mma: of half there are 8, 8, 4, 16, 8, 8 and 16, 8, 16, with sums of half or float");
-    static_assert(exists || !of_bfloat16, "Mma: of bfloat16 there are 16, 8, 8 and 16, 8, 16, with sums of float");
-    static_assert(exists || !of_tf32, "Mma: of tf32 there are 16, 8, 4 and 16, 8, 8, with sums of float");
-    static_assert(exists || !of_double,
-                  "Mma: of double there are 8, 8, 4 and, from sm_90 on, 16, 8, 4, 16, 8, 8 and 16, 8, 16, with sums "
-                  "of double");
-    static_assert(exists || !of_8,
-                  "Mma: of std::int8_t and std::uint8_t there are 8, 8, 16, 16, 8, 16 and 16, 8, 32, with sums of "
-                  "std::int32_t");
+                  "Mma: of half there are 8, 8, 4, 16, 8, 8 and 16, 8, 16, with accumulators of half or float");
+    static_assert(exists || !of_bfloat16,
+                  "Mma: of bfloat16 there are 16, 8, 8 and 16, 8, 16, with accumulators of float");
+    static_assert(exists || !of_tf32, "Mma: of tf32 there are 16, 8, 4 and 16, 8, 8, with accumulators of float");
+    static_assert(
+        exists || !of_double,
+        "Mma: of double there are 8, 8, 4 and, from sm_90 on, 16, 8, 4, 16, 8, 8 and 16, 8, 16, with accumulators "
+        "of double");
+    static_assert(
+        exists || !of_8,
+        "Mma: of std::int8_t and std::uint8_t there are 8, 8, 16, 16, 8, 16 and 16, 8, 32, with accumulators of "
+        "std::int32_t");
     static_assert(exists || !of_4,
-                  "Mma: of s4 and u4 there are 8, 8, 32, 16, 8, 32 and 16, 8, 64, with sums of std::int32_t");
+                  "Mma: of s4 and u4 there are 8, 8, 32, 16, 8, 32 and 16, 8, 64, with accumulators of std::int32_t");
     static_assert(exists || !of_bits,
-                  "Mma: of b1 there are 8, 8, 128, 16, 8, 128 and 16, 8, 256, with sums of std::int32_t");
+                  "Mma: of b1 there are 8, 8, 128, 16, 8, 128 and 16, 8, 256, with accumulators of std::int32_t");
     static_assert(exists || !of_float8,
-                  "Mma: of e4m3 and e5m2 there are 16, 8, 16 and 16, 8, 32, with sums of half or float");
+                  "Mma: of e4m3 and e5m2 there are 16, 8, 16 and 16, 8, 32, with accumulators of half or float");
     static_assert(exists || of_half || of_bfloat16 || of_tf32 || of_double || of_8 || of_4 || of_bits || of_float8,
                   "Mma: matrices are of half, bfloat16, tf32, double, std::int8_t, std::uint8_t, s4, u4, b1, e4m3 or "
                   "e5m2");
@@ -182,7 +185,7 @@ struct QuadPairLayout : FragmentRegisters<Product, part> {
     }
 
 private:
-    static constexpr bool of_words = Base::each == 1;  // sums of 32 bits
+    static constexpr bool of_words = Base::each == 1;  // accumulators of 32 bits
     template <class Thread>
     static constexpr auto upper(const Thread& of) {
         return of.lane() / 16 * 4;

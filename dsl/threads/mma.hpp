@@ -25,7 +25,7 @@ template <class Layout, class Register>
 struct IsFragment<Fragment<Layout, Register>> : std::true_type {};
 
 template <class A, class B>
-constexpr bool check_factors() {
+constexpr bool check_operands() {
     constexpr bool fragments = IsFragment<A>::value && IsFragment<B>::value;
     static_assert(fragments, "mma(a, b, c): a and b are fragments, M::A and M::B of an Mma");
     if constexpr (fragments) {
@@ -49,16 +49,16 @@ void append_registers(const F& fragment, trace::Recorded*& next) {
 
 template <class A, class B, class V>
 auto product(ir::MatrixForm::Variant variant, const A& a, const B& b, V&& c, const trace::Where& where) {
-    if constexpr (check_factors<A, B>()) {
+    if constexpr (check_operands<A, B>()) {
         using Product = typename A::layout::product;
         using C = typename Product::C;
         constexpr std::size_t count = C::layout::registers;
         LaneValues<typename C::element_type, LaneShape<count>> out;
-        const IncomingLanes<typename C::element_type, LaneShape<count>> sums(std::forward<V>(c), where);
+        const IncomingLanes<typename C::element_type, LaneShape<count>> accumulators(std::forward<V>(c), where);
         trace::require_whole_warps();
         trace::Recorded operands[A::layout::registers + B::layout::registers + count], *next = operands;
         append_registers(a, next), append_registers(b, next);
-        for (const trace::Recorded& sum : sums.values().recorded()) *next++ = sum;
+        for (const trace::Recorded& sum : accumulators.values().recorded()) *next++ = sum;
         ir::MatrixForm form = Product::form;
         form.flags = A::layout::flags | B::layout::flags;
         if (variant != ir::MatrixForm::Variant::Plain) form.variant = variant;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices by the four warps of a warpgroup together, in flight until they are waited for; sm_90a.
 //
-//     using W = Wgmma<64, 128, 16, bfloat16, float>;      A: 64 x 16, B: 16 x 128; the sums are 64 x 128
-//     W::C sums;                                          each thread's elements, in registers
+//     using W = Wgmma<64, 128, 16, bfloat16, float>;      A: 64 x 16, B: 16 x 128; the accumulators are 64 x 128
+//     W::C accumulators;                                  each thread's elements, in registers
 //     wgmma_fence();
 //     for (int k = 0; k < 64; k += W::k)                  a: 64 rows, b: 128 columns of 64 elements, in shared memory
-//         wgmma(sums, k_major<128>(a[0, k]), k_major<128>(b[0, k]), k > 0);
+//         wgmma(accumulators, k_major<128>(a[0, k]), k_major<128>(b[0, k]), k > 0);
 //     wgmma_commit();
 //     wgmma_wait<0>();
-//     for (int i = 0; i < W::C::elements; ++i) y(W::C::row(i), W::C::column(i)) = sums[i];
+//     for (int i = 0; i < W::C::elements; ++i) y(W::C::row(i), W::C::column(i)) = accumulators[i];
 //
 // From a product to the wait that covers it, its fragments are neither read nor assigned, and the shared memory that
 // it reads is not written. docs/language/tensor-cores.md has more.
@@ -40,25 +40,26 @@ struct CheckedWgmma {
     static constexpr bool of_float8 = std::is_same_v<A, e4m3> || std::is_same_v<A, e5m2>;
     static_assert(
         exists || !of_16,
-        "Wgmma: of half and bfloat16 there is 64, n, 16, with n a multiple of 8 up to 256, and sums of float, "
+        "Wgmma: of half and bfloat16 there is 64, n, 16, with n a multiple of 8 up to 256, and accumulators of float, "
         "of half also half");
     static_assert(exists || !of_tf32,
-                  "Wgmma: of tf32 there is 64, n, 8, with n a multiple of 8 up to 256, and sums of float");
-    static_assert(exists || !of_float8,
-                  "Wgmma: of e4m3 and e5m2 there is 64, n, 32, with n a multiple of 8 up to 256, and sums of float or "
-                  "half");
+                  "Wgmma: of tf32 there is 64, n, 8, with n a multiple of 8 up to 256, and accumulators of float");
+    static_assert(
+        exists || !of_float8,
+        "Wgmma: of e4m3 and e5m2 there is 64, n, 32, with n a multiple of 8 up to 256, and accumulators of float or "
+        "half");
     static_assert(exists || !of_8,
                   "Wgmma: of std::int8_t and std::uint8_t there is 64, n, 32, with n 8, 24 or a multiple of 16 up to "
-                  "256, and sums of std::int32_t");
+                  "256, and accumulators of std::int32_t");
     static_assert(exists || !of_bits,
-                  "Wgmma: of b1 there is 64, n, 256, with n 8, 24 or a multiple of 16 up to 256, and sums of "
+                  "Wgmma: of b1 there is 64, n, 256, with n 8, 24 or a multiple of 16 up to 256, and accumulators of "
                   "std::int32_t");
     static_assert(exists || of_16 || of_tf32 || of_float8 || of_8 || of_bits,
                   "Wgmma: matrices are of half, bfloat16, tf32, e4m3, e5m2, std::int8_t, std::uint8_t or b1");
 };
 
-/// Each warp has the rows of A that it would have of a product of 16 rows, and so has it of the sums, for each 8
-/// columns.
+/// Each warp has the rows of A that it would have of a product of 16 rows, and so has it of the accumulators, for each
+/// 8 columns.
 template <class Product, class OfWarp, MatrixPart part_>
 struct WgmmaLayout {
     static constexpr MatrixPart part = part_;
@@ -106,7 +107,7 @@ public:
     static constexpr bool mn_major = mn_major_, negated = negated_;
     explicit SharedMatrix(const trace::Recorded& descriptor) : descriptor_(descriptor) {}
 
-    /// The matrix so many bytes further on, a host or device number, a multiple of 16. Within rows that are swizzled,
+    /// The matrix this many bytes further on, a host or device number, a multiple of 16. Within rows that are swizzled,
     /// 32 bytes further on is the next k.
     template <Operand V>
     SharedMatrix offset(V&& bytes, const trace::Where& where = trace::Where::current()) const {
@@ -154,20 +155,21 @@ constexpr bool check_wgmma() {
     constexpr bool matrices = is_wgmma_fragment<C> && IsSharedMatrix<B>::value;
     constexpr bool from_shared = IsSharedMatrix<A>::value, from_registers = is_wgmma_fragment<A>;
     static_assert(matrices && (from_shared || from_registers),
-                  "wgmma(sums, a, b): sums is a W::C of a Wgmma, b a k_major<>(s[i]) or mn_major<>(s[i]), and a one of "
-                  "these, or a W::A");
+                  "wgmma(accumulators, a, b): accumulators are a W::C of a Wgmma, b a k_major<>(s[i]) or "
+                  "mn_major<>(s[i]), and a one of these, or a W::A");
     if constexpr (matrices && (from_shared || from_registers)) {
         constexpr bool is_sum = C::layout::part == MatrixPart::Sum;
-        static_assert(is_sum, "wgmma(sums, a, b): sums is a W::C");
+        static_assert(is_sum, "wgmma(accumulators, a, b): accumulators are a W::C");
         constexpr bool two_bytes = ir::matrix_bits(C::layout::product::form.a) == 16;
         constexpr bool transposes = B::mn_major || [] {
             if constexpr (from_shared) return A::mn_major;
             return false;
         }();
-        static_assert(two_bytes || !transposes, "wgmma(sums, a, b): only matrices of 16-bit elements can be mn_major");
+        static_assert(two_bytes || !transposes,
+                      "wgmma(accumulators, a, b): only matrices of 16-bit elements can be mn_major");
         if constexpr (from_registers)
             static_assert(std::is_same_v<A, typename C::layout::product::A>,
-                          "wgmma(sums, a, b): the fragments are of different products");
+                          "wgmma(accumulators, a, b): the fragments are of different products");
         return is_sum && (two_bytes || !transposes);
     }
     return false;
@@ -188,12 +190,13 @@ constexpr ir::WgmmaForm form_of(bool saturates) {
 }
 
 template <bool saturates, class C, class A, class B, class P>
-void warpgroup_product(const C& sums, const A& a, const B& b, P&& adds, const trace::Where& where) {
+void warpgroup_product(const C& accumulators, const A& a, const B& b, P&& adds, const trace::Where& where) {
     if constexpr (check_wgmma<C, A, B>()) {
         constexpr ir::WgmmaForm known = form_of<C, A, B>(saturates);
-        static_assert(known.exists(),
-                      "wgmma(sums, a, b): matrices of 16-bit elements and of floats have signs, and sums "
-                      "of integers saturate");
+        static_assert(
+            known.exists(),
+            "wgmma(accumulators, a, b): matrices of 16-bit elements and of floats have signs, and accumulators "
+            "of integers saturate");
         ir::WgmmaForm form = known;
         trace::Recorded operands[3], *next = operands;
         if constexpr (IsSharedMatrix<A>::value) *next++ = a.descriptor().recorded();
@@ -206,7 +209,7 @@ void warpgroup_product(const C& sums, const A& a, const B& b, P&& adds, const tr
         }
         const trace::Variable* factors = nullptr;
         if constexpr (!IsSharedMatrix<A>::value) factors = &a[0].handle();
-        trace::wgmma(form, sums[0].handle(), factors, {operands, std::uint32_t(next - operands)}, where);
+        trace::wgmma(form, accumulators[0].handle(), factors, {operands, std::uint32_t(next - operands)}, where);
     }
 }
 
@@ -214,7 +217,7 @@ void warpgroup_product(const C& sums, const A& a, const B& b, P&& adds, const tr
 
 /// A matrix of which each row (of A, or column of B) is contiguous: `swizzle` bytes of it, as a TensorMap's box with
 /// that swizzle has them, eight rows one after another. `row_step`: bytes from eight rows to the next eight. Without a
-/// swizzle, pieces of 16 bytes of eight rows stand together, and `k_step` is from one such block to the next along k.
+/// swizzle, pieces of 16 bytes of eight rows are together, and `k_step` is from one such block to the next along k.
 template <int swizzle, class P>
 auto k_major(const P& place, std::int64_t row_step = 8 * swizzle, std::int64_t k_step = 0,
              const trace::Where& where = trace::Where::current()) {
@@ -224,7 +227,7 @@ auto k_major(const P& place, std::int64_t row_step = 8 * swizzle, std::int64_t k
         return SharedMatrix<false>({});
 }
 /// The transpose, of 16-bit elements: for each k, `swizzle` bytes of rows (of A, or columns of B) are contiguous, as a
-/// box has them, and eight k stand one after another. `row_step`: bytes from those rows to the next; `k_step`: from
+/// box has them, and eight k follow one another. `row_step`: bytes from those rows to the next; `k_step`: from
 /// eight k to the next eight. Without a swizzle, 16 bytes of rows are contiguous.
 template <int swizzle, class P>
 auto mn_major(const P& place, std::int64_t row_step, std::int64_t k_step = swizzle ? 8 * swizzle : 128,
@@ -238,19 +241,20 @@ auto mn_major(const P& place, std::int64_t row_step, std::int64_t k_step = swizz
     }
 }
 
-/// Begins sums += a * b; with `adds` false, a host bool or a pred that is the same for the warpgroup, sums = a * b. All
-/// threads of the four warps come to it together. Blocks are multiples of 128 threads. a and b are where k_major() and
-/// mn_major() say, and a may be a W::A; -a or -b subtracts. Sums of integers wrap; of floats, the order and rounding of
-/// the sum are not specified. Of bits: how many are set in both of a row and a column.
+/// Begins accumulators += a * b; with `adds` false, a host bool or a pred that is the same for the warpgroup,
+/// accumulators = a * b. All threads of the four warps come to it together. Blocks are multiples of 128 threads. a and
+/// b are where k_major() and mn_major() say, and a may be a W::A; -a or -b subtracts. Sums of integers wrap; of floats,
+/// the order and rounding of the sum are not specified. Of bits: how many are set in both of a row and a column.
 template <class C, class A, class B, Operand P = bool>
-void wgmma(C& sums, const A& a, const B& b, P&& adds = true, const trace::Where& where = trace::Where::current()) {
-    detail::warpgroup_product<false>(sums, a, b, std::forward<P>(adds), where);
+void wgmma(C& accumulators, const A& a, const B& b, P&& adds = true,
+           const trace::Where& where = trace::Where::current()) {
+    detail::warpgroup_product<false>(accumulators, a, b, std::forward<P>(adds), where);
 }
 /// The same for integers, with sums that are clamped to an i32.
 template <class C, class A, class B, Operand P = bool>
-void wgmma_saturating(C& sums, const A& a, const B& b, P&& adds = true,
+void wgmma_saturating(C& accumulators, const A& a, const B& b, P&& adds = true,
                       const trace::Where& where = trace::Where::current()) {
-    detail::warpgroup_product<true>(sums, a, b, std::forward<P>(adds), where);
+    detail::warpgroup_product<true>(accumulators, a, b, std::forward<P>(adds), where);
 }
 /// Before the first product, and between any other use of fragments and the product that uses them.
 inline void wgmma_fence(const trace::Where& where = trace::Where::current()) {
@@ -263,7 +267,7 @@ inline void wgmma_commit(const trace::Where& where = trace::Where::current()) {
 /// Waits until at most the N last groups are unfinished, 0 to 7.
 template <int N>
 void wgmma_wait(const trace::Where& where = trace::Where::current()) {
-    static_assert(N >= 0 && N < int(ir::most_groups(ir::Op::WgmmaWait)),
+    static_assert(N >= 0 && N < int(ir::max_groups(ir::Op::WgmmaWait)),
                   "wgmma_wait<N>: N is how many groups may be unfinished, 0 to 7");
     trace::wgmma_wait(N, where);
 }

@@ -109,8 +109,8 @@ IKAT_INTERVAL(operator/, {
 IKAT_INTERVAL(operator%, {
     static_assert(std::is_same_v<T, std::int32_t> && !detail::AnInterval<B>,
                   "an interval of i32 is divided by a number");
-    const auto most = value(abs(b.low) - 1);
-    return Interval<T>{value(select(a.low < 0, -most, 0)), value(select(a.high > 0, most, 0))};
+    const auto largest = value(abs(b.low) - 1);
+    return Interval<T>{value(select(a.low < 0, -largest, 0)), value(select(a.high > 0, largest, 0))};
 })
 
 // Conditions. What a NaN is compared with may hold or not.

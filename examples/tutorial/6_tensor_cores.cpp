@@ -17,7 +17,7 @@ using M = Mma<16, 8, 16, bfloat16, float>;
 // c = a * b for 16 rows of a and 8 columns of b, by one warp. The columns of b are contiguous, as the rows of a are.
 const auto one_tile = kernel("one_tile", params("a", "b", "c", "k"),
                              [](In<bfloat16x2> a, In<bfloat16x2> b, Out<float> c, u32 k) {
-                                 M::C sums(0.0f);
+                                 M::C accumulators(0.0f);
                                  for (auto from : range(0, k, 16)) {
                                      M::A x;
                                      M::B y;
@@ -25,10 +25,10 @@ const auto one_tile = kernel("one_tile", params("a", "b", "c", "k"),
                                          x[r] = a[(M::A::row(2 * r) * k + from + M::A::column(2 * r)) / 2];
                                      for (int r = 0; r < 2; ++r)
                                          y[r] = b[(M::B::column(2 * r) * k + from + M::B::row(2 * r)) / 2];
-                                     sums = mma(x, y, sums);
+                                     accumulators = mma(x, y, accumulators);
                                  }
                                  for (int i = 0; i < M::C::elements; ++i)
-                                     c[M::C::row(i) * M::n + M::C::column(i)] = sums[i];
+                                     c[M::C::row(i) * M::n + M::C::column(i)] = accumulators[i];
                              })
                           .require(multiple_of<16>("k"))
                           .launch_bounds(32);
@@ -52,8 +52,8 @@ const auto tiles =
             };
             // each of the four warps has 32 x 32 elements of c: 2 x 4 products
             u32 my_row = warp_id() / 2 * 32, my_column = warp_id() % 2 * 32, lane = lane_id();
-            M::C sums[2][4];
-            for (auto& some : sums)
+            M::C accumulators[2][4];
+            for (auto& some : accumulators)
                 for (M::C& one : some) one = 0.0f;
             bring(0u, 0u);
             for (auto from : range(0, k, step)) {
@@ -67,7 +67,7 @@ const auto tiles =
                         x[i] = load_matrix<4>(as[stage, my_row + 16 * i + lane % 16, at + lane / 16 * 8]);
                     for (int j = 0; j < 4; ++j) {
                         M::B y = load_matrix<2>(bs[stage, my_column + 8 * j + lane % 8, at + lane / 8 % 2 * 8]);
-                        for (int i = 0; i < 2; ++i) sums[i][j] = mma(x[i], y, sums[i][j]);
+                        for (int i = 0; i < 2; ++i) accumulators[i][j] = mma(x[i], y, accumulators[i][j]);
                     }
                 }
             }
@@ -75,7 +75,7 @@ const auto tiles =
                 for (int j = 0; j < 4; ++j)
                     for (int e = 0; e < M::C::elements; ++e)
                         c[(row + my_row + 16 * i + M::C::row(e)) * n + column + my_column + 8 * j + M::C::column(e)] =
-                            sums[i][j][e];
+                            accumulators[i][j][e];
         })
         .require(multiple_of<step>("k"), aligned<16>("a"), aligned<16>("b"))
         .launch_bounds(128);

@@ -18,7 +18,7 @@ using namespace ikat::stdlib;
 constexpr std::uint32_t extent = 64, stages = 3, threads = 128;
 using M = Mma<16, 8, 16, bfloat16, float>;
 using Tile = SharedTile<bfloat16, stages, extent, 64>;
-using Sums = WarpTiles<M, 32, 32>;
+using Accumulators = WarpTiles<M, 32, 32>;
 
 // C = A B. The columns of B are contiguous, as the rows of A are: it is stored as n x k.
 const auto product_of_tiles =
@@ -31,9 +31,9 @@ const auto product_of_tiles =
                const TileSource<Tile, threads, Along::Columns> from_a(A, row, {.bytes = 16}), from_b(B, column, {});
 
                u32 my_row = warp_id() / 2 * 32, my_column = warp_id() % 2 * 32;
-               const LeftFactor<M, Tile, Major::K> left(a, my_row);
-               const RightFactor<M, Tile, Major::K> right(b, my_column);
-               Sums sums(0.0f);
+               const LeftOperand<M, Tile, Major::K> left(a, my_row);
+               const RightOperand<M, Tile, Major::K> right(b, my_column);
+               Accumulators accumulators(0.0f);
 
                pipeline<stages>(
                    from_a.count(),
@@ -41,10 +41,12 @@ const auto product_of_tiles =
                        from_a.load(a[stage], slice);
                        from_b.load(b[stage], slice);
                    },
-                   [&](const auto& stage) { sums.accumulate(left, right, a[stage], b[stage]); });  // work on one
+                   [&](const auto& stage) {  // work on one
+                       accumulators.accumulate(left, right, a[stage], b[stage]);
+                   });
 
-               const auto scratch = a.bytes().as<float>().slice(warp_id() * row_scratch<Sums>);
-               each_row<4>(sums, scratch, [&](const auto& i, const auto& j, const auto& four) {
+               const auto scratch = a.bytes().as<float>().slice(warp_id() * row_scratch<Accumulators>);
+               each_row<4>(accumulators, scratch, [&](const auto& i, const auto& j, const auto& four) {
                    u32 r = row + my_row + i, c = column + my_column + j;
                    if_((r < C.extent(0)) & (c < C.extent(1)), [&] { C.vec<4>(r, c / 4) = four; });
                });
@@ -57,7 +59,7 @@ const auto product_of_tiles =
 // The same tile without a swizzle: its rows are 128 bytes apart, so all begin in the same bank.
 const auto with_conflicts = kernel("with_conflicts", [](Out<float> y) {
     SharedTile<bfloat16, stages, extent, 64, 0> a;
-    const LeftFactor<M, decltype(a), Major::K> left(a, 0);
+    const LeftOperand<M, decltype(a), Major::K> left(a, 0);
     y[thread_id().x] = cast<f32>(left.fragment(a[0], 0, 0)[0][0]);
 });
 

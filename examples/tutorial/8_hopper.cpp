@@ -15,13 +15,13 @@ using namespace ikat;
 using namespace ikat::stdlib;
 
 // A block makes 128 x 128 elements of C. A slice of a matrix is a box of 128 rows of 64 elements, of which four are in
-// shared memory. A warpgroup, 128 threads, has 64 x 128 sums.
+// shared memory. A warpgroup, 128 threads, has 64 x 128 accumulators.
 constexpr std::uint32_t extent = 128, stages = 4, threads = specialised_threads(2);
 using Tile = SharedTile<bfloat16, stages, extent, 64>;
 using Slices = TensorMap<bfloat16, Box<extent, 64>, 128>;
 using W = Wgmma<64, extent, 16, bfloat16, float>;
-using Sums = WarpgroupTiles<W, 1>;
-using Factor = WarpgroupFactor<W, Tile, Major::K>;
+using Accumulators = WarpgroupTiles<W, 1>;
+using TileOperand = WarpgroupOperand<W, Tile, Major::K>;
 
 // C = A B. The columns of B are contiguous, as the rows of A are: it is stored as n x k.
 const auto product_by_warpgroups =
@@ -44,19 +44,19 @@ const auto product_by_warpgroups =
                    },
                    [&](const auto& group) {
                        u32 my_row = group * 64;
-                       const Factor left(a, my_row), right(b, 0);
-                       Sums sums(0.0f);
+                       const TileOperand left(a, my_row), right(b, 0);
+                       Accumulators accumulators(0.0f);
                        for (auto slice [[maybe_unused]] : range(slices)) {
                            ring.wait(at);
                            wgmma_fence();
-                           sums.begin(left, right, a[at.stage()], b[at.stage()]);
+                           accumulators.begin(left, right, a[at.stage()], b[at.stage()]);
                            wgmma_commit();
                            wgmma_wait<0>();
                            ring.free(at.stage());
                            at.next();
                        }
                        const auto mine = scratch.flat().slice((group * 4 + warp_id() % 4) * warpgroup_scratch);
-                       each_row<4>(sums, mine, [&](const auto& i, const auto& j, const auto& four) {
+                       each_row<4>(accumulators, mine, [&](const auto& i, const auto& j, const auto& four) {
                            u32 r = row + my_row + i, c = column + j;
                            if_((r < C.extent(0)) & (c < C.extent(1)), [&] { C.vec<4>(r, c / 4) = four; });
                        });
@@ -68,12 +68,12 @@ const auto product_by_warpgroups =
 // A sum is read while the product that it belongs to is in flight.
 const auto too_early = kernel("too_early", [](Out<float> y) {
     Tile a;
-    const Factor left(a, 0), right(a, 0);
-    Sums sums(0.0f);
+    const TileOperand left(a, 0), right(a, 0);
+    Accumulators accumulators(0.0f);
     wgmma_fence();
-    sums.begin(left, right, a[0], a[0]);
+    accumulators.begin(left, right, a[0], a[0]);
     wgmma_commit();
-    y[thread_id().x] = sums[0][0];
+    y[thread_id().x] = accumulators[0][0];
     wgmma_wait<0>();
 });
 

@@ -19,7 +19,7 @@ using M = Mma<16, 8, 16, bfloat16, float>;
 using QueryTile = SharedTile<bfloat16, 1, extent, dim>;
 using KeyTile = SharedTile<bfloat16, 3, extent, dim>;
 using Scores = WarpTiles<M, rows, extent>;
-using Sums = WarpTiles<M, rows, dim>;
+using Accumulators = WarpTiles<M, rows, dim>;
 
 // O = softmax(Q K^T / sqrt(dim)) V, where query i sees keys 0 to i.
 const auto causal_attention =
@@ -36,15 +36,15 @@ const auto causal_attention =
                copy_commit();
                copy_wait<0>();
                sync_block();
-               const RegisterFactor<M, rows, dim> queries(LeftFactor<M, QueryTile, Major::K>(q, my_row), q[0]);
+               const RegisterOperand<M, rows, dim> queries(LeftOperand<M, QueryTile, Major::K>(q, my_row), q[0]);
 
                const TileSource<KeyTile, threads, Along::Rows> from_k(K, 0, {.bytes = 16}), from_v(V, 0, {.bytes = 16});
-               const RightFactor<M, KeyTile, Major::K> keys(k, 0);     // as n x k: a key is a column of K^T
-               const RightFactor<M, KeyTile, Major::MN> values(v, 0);  // as k x n
-               Sums sums(0.0f);
+               const RightOperand<M, KeyTile, Major::K> keys(k, 0);     // as n x k: a key is a column of K^T
+               const RightOperand<M, KeyTile, Major::MN> values(v, 0);  // as k x n
+               Accumulators accumulators(0.0f);
                OnlineSoftmax<rows> softmax;
                u32 key = 0;
-               const auto tiles = value(block_id().x + 1);  // what lies behind all of the block's queries is not copied
+               const auto tiles = value(block_id().x + 1);  // what comes after all of the block's queries is not copied
                pipeline<3>(
                    tiles,
                    [&](const auto& stage, const auto& slice) {
@@ -58,14 +58,14 @@ const auto causal_attention =
                            mask(scores,
                                 [&](const auto& query, const auto& column) { return column <= my_row + query; });
                        });
-                       softmax.take(scores, float(std::log2(std::exp(1.0)) / std::sqrt(double(dim))), sums);
-                       sums.accumulate(RegisterFactor<M, rows, extent>(scores), values, v[stage]);
+                       softmax.take(scores, float(std::log2(std::exp(1.0)) / std::sqrt(double(dim))), accumulators);
+                       accumulators.accumulate(RegisterOperand<M, rows, extent>(scores), values, v[stage]);
                        key += extent;
                    });
-               softmax.finish(sums);
+               softmax.finish(accumulators);
 
-               const auto scratch = k.bytes().as<float>().slice(warp_id() * row_scratch<Sums>);
-               each_row<4>(sums, scratch, [&](const auto& i, const auto& j, const auto& four) {
+               const auto scratch = k.bytes().as<float>().slice(warp_id() * row_scratch<Accumulators>);
+               each_row<4>(accumulators, scratch, [&](const auto& i, const auto& j, const auto& four) {
                    u32 row = first + my_row + i;
                    if_(row < O.extent(0), [&] { O.vec<4>(row, j / 4) = four; });
                });

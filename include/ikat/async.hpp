@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies that go on while the thread does, and barriers that they arrive at. See docs/language/async.md.
+// Copies that continue while the thread does, and barriers that they arrive at. See docs/language/async.md.
 #pragma once
 #include "ikat/dsl.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests that use Catch2, of either version; include it before or behind Catch2's own header.
+// For tests that use Catch2, of either version; include it before or after Catch2's own header.
 //
 //     REQUIRE_THAT([](const Device& device) { Buffer<float> y = device.buffer<float>(n); device.launch(fill, …, y); },
 //                  testing::has_no_findings());

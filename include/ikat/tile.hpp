@@ -10,7 +10,7 @@
 #include "stdlib/tile/online_softmax.hpp"
 #include "stdlib/tile/parts.hpp"
 #include "stdlib/tile/pipeline.hpp"
-#include "stdlib/tile/register_factor.hpp"
+#include "stdlib/tile/register_operand.hpp"
 #include "stdlib/tile/ring.hpp"
 #include "stdlib/tile/ring_pipeline.hpp"
 #include "stdlib/tile/schedule.hpp"

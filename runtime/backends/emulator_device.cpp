@@ -147,12 +147,12 @@ void EmulatorDevice::check(emulator::LoadedModule& loaded, const RawLaunch& laun
     // A kernel for a newer target would run on a newer device, so that target's limits apply.
     const ptx::Target* const its = loaded.target();
     const bool newer = its && its->number > ptx::target(properties_.target).number;
-    const std::uint64_t most = newer ? its->shared_opt_in : properties_.shared_bytes_optin;
-    if (shared > most)
+    const std::uint64_t max_shared = newer ? its->shared_opt_in : properties_.shared_bytes_optin;
+    if (shared > max_shared)
         throw Error(fmt::format("kernel '{}' needs {} bytes of shared memory per block ({} static, {} dynamic)",
                                 launch.entry, shared, fixed, launch.grid.dynamic_shared_bytes),
-                    newer ? fmt::format("a block of {} has at most {}", its->name, most)
-                          : fmt::format("this device gives a block at most {}", most));
+                    newer ? fmt::format("a block of {} has at most {}", its->name, max_shared)
+                          : fmt::format("this device gives a block at most {}", max_shared));
 }
 
 void EmulatorDevice::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) {

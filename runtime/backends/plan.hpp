@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device on which nothing runs: it has the properties of an emulator and gives out addresses that no memory stands
-// behind. What a function would launch for arrays of any size is recorded there (exec/recorder.hpp).
+// A device on which nothing runs: it has the properties of an emulator and gives out addresses without
+// memory. What a function would launch for arrays of any size is recorded there (exec/recorder.hpp).
 #pragma once
 #include "runtime/backend.hpp"
 

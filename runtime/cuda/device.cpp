@@ -299,12 +299,12 @@ void Device::allow_dynamic_shared(Function function, const RawLaunch& launch) co
     check(driver_->cuFuncGetAttribute(&fixed, FunctionAttribute::SharedSizeBytes, function), "cuFuncGetAttribute");
     const std::uint64_t needed = std::uint64_t(fixed) + launch.grid.dynamic_shared_bytes;
     if (needed <= properties_.shared_bytes) return;
-    const int most = int(properties_.shared_bytes_optin) - fixed;
+    const int max_dynamic = int(properties_.shared_bytes_optin) - fixed;
     if (needed > properties_.shared_bytes_optin)
         throw Error(fmt::format("kernel '{}' needs {} bytes of shared memory per block ({} static, {} dynamic)",
                                 launch.entry, needed, fixed, launch.grid.dynamic_shared_bytes),
                     fmt::format("this device gives a block at most {}", properties_.shared_bytes_optin));
-    check(driver_->cuFuncSetAttribute(function, FunctionAttribute::MaxDynamicSharedSizeBytes, most),
+    check(driver_->cuFuncSetAttribute(function, FunctionAttribute::MaxDynamicSharedSizeBytes, max_dynamic),
           "cuFuncSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES)");
 }
 

@@ -18,7 +18,7 @@ struct Layout {
 };
 using Layouts = std::map<std::string, Layout, std::less<>>;  // by the entry's name
 
-/// The driver takes parameters in one piece, but then each where it has it itself, which depends on the device: behind
+/// The driver takes parameters in one piece, but then each where it has it itself, which depends on the device: after
 /// 0x210 bytes of its own on sm_90, which are no multiple of 32. It is those of wide parameters that are given one by
 /// one.
 Layouts layouts_of(const PtxText& ptx);

@@ -12,7 +12,7 @@ class Sink : public Counted {
 public:
     /// Does the work, begins it, or notes it. Throws Error for what cannot be done.
     virtual void take(const Node& work) = 0;
-    /// Whether the work may go on when take() has returned.
+    /// Whether the work may continue when take() has returned.
     virtual bool is_asynchronous() const = 0;
 };
 

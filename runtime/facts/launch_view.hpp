@@ -18,7 +18,7 @@ struct LaunchView {
     std::uint64_t address = 0;  // of the first element
     std::uint32_t element_bytes = 1;
     std::vector<std::uint64_t> extents, pitches;  // in elements, as of runtime/view.hpp; no pitches: rank 1
-    std::vector<std::uint64_t> halo{};  // by dimension: so many elements beyond each edge may be read; empty: none
+    std::vector<std::uint64_t> halo{};  // by dimension: this many elements beyond each edge may be read; empty: none
 };
 
 }  // namespace ikat::emulator

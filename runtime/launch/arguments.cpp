@@ -92,8 +92,10 @@ std::optional<std::uint64_t> exact(bool negative, std::uint64_t magnitude, ir::T
         return down == up ? std::optional(down) : std::nullopt;
     }
     const std::uint64_t sign = std::uint64_t{1} << (ir::bits(type) - 1), mask = sign | (sign - 1);
-    const std::uint64_t most = negative ? (ir::is_signed(type) ? sign : 0) : ir::is_signed(type) ? sign - 1 : mask;
-    if (magnitude > most) return {};
+    const std::uint64_t max_magnitude = negative              ? (ir::is_signed(type) ? sign : 0)
+                                        : ir::is_signed(type) ? sign - 1
+                                                              : mask;
+    if (magnitude > max_magnitude) return {};
     return (negative ? 0 - magnitude : magnitude) & mask;
 }
 

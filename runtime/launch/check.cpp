@@ -51,10 +51,10 @@ void each_exceeded_limit(const Grid& grid, const DeviceProperties& device, auto&
         report(fmt::format("a block of {} x {} x {} threads", threads.x, threads.y, threads.z),
                fmt::format("{} takes at most {} threads per block and {} x {} x {} per dimension", device.name,
                            device.max_threads_per_block, widest.x, widest.y, widest.z));
-    const Dim3& most = device.max_blocks;
-    if (blocks.x > most.x || blocks.y > most.y || blocks.z > most.z)
+    const Dim3& max_blocks = device.max_blocks;
+    if (blocks.x > max_blocks.x || blocks.y > max_blocks.y || blocks.z > max_blocks.z)
         report(fmt::format("a grid of {} x {} x {} blocks", blocks.x, blocks.y, blocks.z),
-               fmt::format("{} takes at most {} x {} x {}", device.name, most.x, most.y, most.z));
+               fmt::format("{} takes at most {} x {} x {}", device.name, max_blocks.x, max_blocks.y, max_blocks.z));
 }
 
 /// One launch being checked. Findings are collected and thrown together.
@@ -79,7 +79,7 @@ struct Check {
     void type(std::size_t i);
     void contract(std::size_t i);
     void alignment(std::size_t i);
-    void size(const KernelInfo::LeastSize& least);
+    void size(const KernelInfo::MinSize& minimum);
     void expectation(const KernelInfo::Expectation& expected);
     std::string words(std::size_t i) const;
     void overlaps();
@@ -139,22 +139,22 @@ void Check::alignment(std::size_t i) {
                                               info(parameter.element).name));
 }
 
-void Check::size(const KernelInfo::LeastSize& least) {
-    const Argument& buffer = arguments[least.pointer];
+void Check::size(const KernelInfo::MinSize& minimum) {
+    const Argument& buffer = arguments[minimum.pointer];
     std::uint64_t product = 1;
     const auto times = [&](std::uint64_t number) {
         if (__builtin_mul_overflow(product, number, &product)) product = ~std::uint64_t{0};
     };
-    for (const std::uint32_t factor : least.factors) {
+    for (const std::uint32_t factor : minimum.factors) {
         const std::uint64_t number = is_negative(arguments[factor]) ? 0 : magnitude(arguments[factor]);
         if (number == 0) return;
         times(number);
     }
-    product /= least.per;
-    times(least.count);
+    product /= minimum.per;
+    times(minimum.count);
     if (buffer.elements() >= product) return;
-    report(fmt::format("buffer '{}' has {} elements, fewer than {} = {}", kernel.parameters[least.pointer].name,
-                       buffer.elements(), ikat::product(kernel, least), product),
+    report(fmt::format("buffer '{}' has {} elements, fewer than {} = {}", kernel.parameters[minimum.pointer].name,
+                       buffer.elements(), ikat::product(kernel, minimum), product),
            "the kernel requires it: check the numbers against the buffer's size");
 }
 
@@ -266,7 +266,7 @@ void check_launch(const KernelInfo& kernel, const LaunchPoint& point, std::span<
     }
     check.overlaps();
     for (const KernelInfo::View& view : kernel.views) check.view(view);
-    for (const KernelInfo::LeastSize& least : kernel.sizes) check.size(least);
+    for (const KernelInfo::MinSize& minimum : kernel.sizes) check.size(minimum);
     for (const KernelInfo::Expectation& expected : kernel.expectations) check.expectation(expected);
     check.grid(point.grid, device.properties());
     check.finish();

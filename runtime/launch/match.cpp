@@ -42,7 +42,7 @@ private:
             add(given);
     }
 
-    /// The rest by name, behind those in order.
+    /// The rest by name, after those in order.
     void add_by_name(std::span<const Given> in_order, std::span<const Given> named) {
         for (const Given& each : in_order) {
             if (list_.is_complete()) refuse_count(in_order.size() + named.size());

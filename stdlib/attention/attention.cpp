@@ -158,7 +158,7 @@ std::string Attention::problem_of_wgmma() const {
     for (const TensorView* x : {&Q_, &K_, &V_, &O_})
         if (access_of(*x) != 16) return "rows of Q, K, V or O do not begin at multiples of 16 bytes";
     const std::uint32_t n = options_.queries_of_block;
-    if (n % 64 != 0 || n / 64 > WgmmaAttentionTile::most_groups(head_dim()))
+    if (n % 64 != 0 || n / 64 > WgmmaAttentionTile::max_groups(head_dim()))
         return fmt::format("there are no blocks of {} queries", n);
     return {};
 }
@@ -214,7 +214,7 @@ WgmmaAttentionKernel Attention::chosen_of_wgmma() const {
     auto out = of_options<WgmmaAttentionKernel>();
     out.groups = options_.queries_of_block / 64;
     if (out.groups == 0) {
-        out.groups = WgmmaAttentionTile::most_groups(head_dim());
+        out.groups = WgmmaAttentionTile::max_groups(head_dim());
         while (out.groups > 1 &&
                (queries_of_sequence() <= 64 * (out.groups - 1) || blocks(64 * out.groups) < multiprocessors()))
             --out.groups;

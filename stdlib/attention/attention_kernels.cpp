@@ -20,7 +20,7 @@
 namespace ikat::stdlib {
 namespace {
 
-/// Blocks have the last queries of a head first, which see the most keys if they see none behind their own.
+/// Blocks have the last queries of a head first, which see the most keys if they see none after their own.
 template <class T>
 QueriesPlace place_of_block(const AttentionKernel& is, const Scoring<T>& with) {
     if (is.has_offsets) {
@@ -64,9 +64,9 @@ public:
         const TileSource<Keys, tile.threads, Along::Rows> from_k(of_k, 0,
                                                                  {.bytes = is_.k_access, .saves_registers = true}),
             from_v(of_v, 0, {.bytes = is_.v_access, .saves_registers = true});
-        const LeftFactor<M, Queries, Major::K> left(q_, warp_row_);
-        const RightFactor<M, Keys, Major::K> right_k(k_, 0);
-        const RightFactor<M, Keys, Major::MN> right_v(v_, 0);
+        const LeftOperand<M, Queries, Major::K> left(q_, warp_row_);
+        const RightOperand<M, Keys, Major::K> right_k(k_, 0);
+        const RightOperand<M, Keys, Major::MN> right_v(v_, 0);
 
         const auto [begin, end] = tiles_of_keys();
         from_q.load(q_[0], 0);
@@ -76,7 +76,7 @@ public:
         copy_wait<1>();
         sync_block();
         const auto queries_in_tile = q_[0];
-        std::optional<RegisterFactor<M, rows, d>> kept;
+        std::optional<RegisterOperand<M, rows, d>> kept;
         if constexpr (keeps_queries) kept.emplace(left, queries_in_tile);
 
         begin_with_sink(softmax_, with_, head_);
@@ -96,7 +96,7 @@ public:
                 softmax_.take(scores, is_.has_wide_cap ? 1.0f : std::numbers::log2e_v<float>, sums_);
             else
                 softmax_.take(scores, with_.factor, sums_);
-            const RegisterFactor<M, rows, keys> weights(scores);
+            const RegisterOperand<M, rows, keys> weights(scores);
             copy_wait<0>();
             sync_block();
             with_next([&](const U32& next) { from_k.load(k_[0], next); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels behind flash_attention().
+// The kernels of flash_attention().
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace ikat::stdlib {
 
 /// A block has `queries` queries of a head, a quarter of them each of its warps, and goes through tiles of `keys` keys,
-/// of rows of so many bytes.
+/// of rows of this many bytes.
 struct AttentionTile {
     std::uint32_t queries = 128;
     /// The keys of a tile, by the bytes of a row.
@@ -33,7 +33,7 @@ struct AttentionTile {
 ///                                 all share it
 ///     (query_offsets, key_offsets)    the rows that sequences begin at, and the last ends; then first and last are
 ///                                 those of sequences of as many queries as keys, and the bias has the rows of Q and
-///                                 as many columns as a sequence has keys at most: keys behind these have none
+///                                 as many columns as a sequence has keys at most: keys after these have none
 ///     (sinks)                     for each head a score without a value
 ///     (log_sum)                   a view (sequences, heads, queries): the logarithm of the sum of exp(score)
 ///     (own)                       the arguments of scores() and of sees()

@@ -36,8 +36,8 @@ AttentionCall::AttentionCall(std::string_view function, const Queue& queue, cons
     if (log_sum) log_sum_ = heads_of_rows("log_sum", *log_sum, 1);
 }
 
-TensorView AttentionCall::heads_of_rows(std::string_view what, const TensorView& given, std::uint32_t least) const {
-    if (given.rank < least || given.rank > 4)
+TensorView AttentionCall::heads_of_rows(std::string_view what, const TensorView& given, std::uint32_t min_rank) const {
+    if (given.rank < min_rank || given.rank > 4)
         fail(fmt::format("{} has {} dimension{}", what, given.rank, given.rank == 1 ? "" : "s"),
              "it is a view of rows, heads of rows, or sequences of heads of rows");
     const TensorView out = given.of_rank(4);
@@ -181,19 +181,19 @@ void AttentionCall::check_numbers(const std::optional<float>& scale, float soft_
 /// Where the factor of products has no number in f32, scores are made in steps, as of a wide cap: if there is none, of
 /// one that is none for any score.
 ScoreNumbers AttentionCall::score_numbers(const std::optional<float>& given, float soft_cap, bool has_bias) const {
-    constexpr float most = 0x1p127f;    // times log2(e) it is finite
-    constexpr float least = 0x1p-100f;  // below it all exponentials are 1
-    constexpr float most_narrow = 64;
+    constexpr float max_cap = 0x1p127f;   // times log2(e) it is finite
+    constexpr float min_cap = 0x1p-100f;  // below it all exponentials are 1
+    constexpr float max_narrow_cap = 64;
     const double scale = given ? double(*given) : 1 / std::sqrt(double(head_dim()));
     ScoreNumbers out{.has_cap = soft_cap > 0 && std::isfinite(soft_cap)};
-    out.cap = out.has_cap ? std::clamp(soft_cap, least, most) : 0;
+    out.cap = out.has_cap ? std::clamp(soft_cap, min_cap, max_cap) : 0;
     const double factor = out.has_cap ? scale / double(out.cap) * 2 * std::numbers::log2e
                           : has_bias  ? scale
                                       : scale * std::numbers::log2e;
     out.factor = float(factor);
-    out.has_wide_cap = out.cap > most_narrow || !std::isfinite(out.factor);
+    out.has_wide_cap = out.cap > max_narrow_cap || !std::isfinite(out.factor);
     if (!out.has_wide_cap) return out;
-    if (!out.has_cap) out.cap = most;
+    if (!out.has_cap) out.cap = max_cap;
     out.has_cap = true;
     out.factor = float(scale);
     return out;

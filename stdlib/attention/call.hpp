@@ -27,8 +27,8 @@ protected:
     AttentionCall(std::string_view function, const Queue& queue, const TensorView& Q, const TensorView& K,
                   const TensorView& V, const TensorView& O, const std::optional<MutableTensorView>& log_sum);
 
-    /// As (sequences, heads, rows, elements), of which the first may be left out, down to `least` dimensions.
-    TensorView heads_of_rows(std::string_view what, const TensorView& given, std::uint32_t least = 2) const;
+    /// As (sequences, heads, rows, elements), of which the first may be left out, down to `min_rank` dimensions.
+    TensorView heads_of_rows(std::string_view what, const TensorView& given, std::uint32_t min_rank = 2) const;
 
     [[noreturn]] void fail(std::string_view message, std::string_view hint) const;
     void check_life(const runtime::BufferPart& part) const;
@@ -37,7 +37,7 @@ protected:
     void check_shape(std::string_view what, const TensorView& x, const std::array<std::uint64_t, 4>& right,
                      std::string_view hint) const;
 
-    /// The functions, if there are any, of so many sequences, and keys in an array's rows; before check_memory().
+    /// The functions, if there are any, of that many sequences, and keys in an array's rows; before check_memory().
     void take_own(const std::optional<OwnScores>& scores, const std::optional<OwnSight>& sight, std::uint64_t sequences,
                   std::uint64_t keys);
     /// ... their arguments.
@@ -50,9 +50,9 @@ protected:
     void check_types() const;
     /// That what is written, these or `others`, is no other operand's memory.
     void check_memory(std::vector<OperandRole> others) const;
-    /// ... their shapes; K has so many planes of heads.
+    /// ... their shapes; K has this many planes of heads.
     void check_sizes(std::uint64_t planes) const;
-    /// That they fit the kernels' 32 bits; `but` goes on with the hint.
+    /// That they fit the kernels' 32 bits; `but` continues the hint.
     void check_pitches(std::string_view what, const TensorView& x, std::string_view but = "") const;
     void check_numbers(const std::optional<float>& scale, float soft_cap) const;
     ScoreNumbers score_numbers(const std::optional<float>& scale, float soft_cap, bool has_bias) const;

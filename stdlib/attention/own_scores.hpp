@@ -15,7 +15,7 @@
 //
 // Both functions are called while the kernel is captured. `at` says which score it is: at.query and at.key, i32, count
 // the keys of the sequence, and the last query is at the last key: query i is at i + keys - queries. at.head is a head
-// of Q. Behind these come the arguments that follow the function: numbers, which are the kernel's parameters, and
+// of Q. After these come the arguments that follow the function: numbers, which are the kernel's parameters, and
 // arrays, whose elements are read in f32 if they are floats, integers in i32:
 //
 //     x[at.head], x[at.sequence]    a Buffer or a slice of one, with an element for each head or sequence

@@ -101,13 +101,13 @@ struct SequenceFound {
 template <class T>
 SequenceFound sequence_of_block(const Scoring<T>& with, const Leaf<std::uint32_t>& number, std::uint32_t of_block) {
     const auto& starts = *with.query_offsets;
-    u32 sequence = 0, behind = with.sequences;
-    while_([&] { return behind - sequence > 1u; },
+    u32 sequence = 0, last = with.sequences;
+    while_([&] { return last - sequence > 1u; },
            [&] {
-               const auto middle = value((sequence + behind) / 2u), start = value(starts[middle]);
+               const auto middle = value((sequence + last) / 2u), start = value(starts[middle]);
                const auto is_before = value(start / of_block + middle <= number);
                sequence = select(is_before, middle, sequence);
-               behind = select(is_before, behind, middle);
+               last = select(is_before, last, middle);
            });
     const auto found = value(sequence), begin = value(starts[found]), end = value(starts[found + 1u]);
     return {found, begin, end, value((number - (begin / of_block + found)) * of_block)};
@@ -204,14 +204,14 @@ void finish_scores(auto& scores, const auto& is, const Scoring<T>& with, const Q
         const auto key = own_key();
         // By offsets, rows are those of all queries, and of keys there may be more than the bias has columns.
         const auto columns = value(of.query_row ? value(min(of.keys, with.bias->extent(3))) : of.keys);
-        const auto behind = value(bit_cast<i32>(columns) - bit_cast<i32>(key));
+        const auto remaining = value(bit_cast<i32>(columns) - bit_cast<i32>(key));
         const auto of_head = (*with.bias)[of.sequence, of.head];
         for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
             // Queries that there are not have the bias of the last one.
             const auto query = value(min(query_of(r), of.queries - 1u));
             const auto bias = of_head[of.query_row ? value(query + *of.query_row) : query].slice(key);
             each_of_row(scores, r, [&](auto& score, std::uint32_t column) {
-                const auto more = cast<f32>(bias.load_if(behind > std::int32_t(column), column, T{}));
+                const auto more = cast<f32>(bias.load_if(remaining > std::int32_t(column), column, T{}));
                 score = is.has_cap ? value(score + more) : value(fma(score, with.factor, more));
             });
         }

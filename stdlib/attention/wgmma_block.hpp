@@ -21,7 +21,7 @@
 namespace ikat::stdlib {
 
 /// Warpgroups begin their products by turns, so that one has its softmax to do while those of another are done. Each
-/// has a barrier, behind those of sync_warpgroup(), where it waits, and the one before it arrives.
+/// has a barrier, after those of sync_warpgroup(), where it waits, and the one before it arrives.
 template <std::uint32_t groups>
 class Turns {
     static constexpr std::uint32_t first = 1 + groups;
@@ -105,7 +105,7 @@ private:
                                    }
                                });
             if (is_.own.has_sight()) {
-                const auto last = works_.each_behind_first(work, [&](const U32& number, const U32& before) {
+                const auto last = works_.each_after_first(work, [&](const U32& number, const U32& before) {
                     load(maps_.k, number);
                     load(maps_.v, before);
                 });
@@ -147,9 +147,9 @@ private:
 
     /// A warpgroup that multiplies. While the sums of one tile of keys are on their way, so are the scores of the next.
     class Multiplier {
-        using Left = WarpgroupFactor<OfScores, Queries, Major::K>;
-        using Right = WarpgroupFactor<OfScores, Keys, Major::K>;
-        using Values = WarpgroupFactor<OfValues, Keys, Major::MN>;
+        using Left = WarpgroupOperand<OfScores, Queries, Major::K>;
+        using Right = WarpgroupOperand<OfScores, Keys, Major::K>;
+        using Values = WarpgroupOperand<OfValues, Keys, Major::MN>;
 
     public:
         Multiplier(const WgmmaAttentionBlock& block, const U32& group)
@@ -181,7 +181,7 @@ private:
             of_queries_.next();
             take_first(rows);
             if (block_.is_.own.has_sight())
-                block_.works_.each_behind_first(rows.work, [&](const U32& number, const U32&) { take(rows, number); });
+                block_.works_.each_after_first(rows.work, [&](const U32& number, const U32&) { take(rows, number); });
             else
                 for (auto number : range(rows.work.begin + 1u, rows.work.end)) take(rows, value(number));
             begin_sums(rows);
@@ -219,10 +219,10 @@ private:
             wgmma_wait<1>();
             block_.ring_.free(stage_of_keys);
             weigh(rows, scores, step, number);
-            // For the next product already here, behind the softmax: nothing else would keep ptxas from waiting for
+            // For the next product already here, after the softmax: nothing else would keep ptxas from waiting for
             // the sums before it.
             at_.next();
-            block_.ring_.wait_behind(at_, rows.softmax.zero_behind_weights());
+            block_.ring_.wait_after(at_, rows.softmax.zero_after_weights());
             wgmma_wait<0>();
             block_.ring_.free(stage_of_values);
             WarpgroupRows<Sums> sums(rows.sums);
@@ -230,7 +230,7 @@ private:
             rows.weights.take(scores);
         }
 
-        // Where the stage is, is computed before the fence: behind it, only products use registers.
+        // Where the stage is, is computed before the fence: after it, only products use registers.
         void begin_scores(Scores& scores) const {
             const auto of_keys = right_.of(block_.kv_[at_.stage()]);
             // Sixteen descriptors, if they were kept throughout the loop, would take registers that are not there.
@@ -373,7 +373,7 @@ KernelHandle made_of_tile(const WgmmaAttentionKernel& is) {
 
 template <class T, std::uint32_t d, std::uint32_t keys>
 KernelHandle made_of_groups(const WgmmaAttentionKernel& is) {
-    if constexpr (WgmmaAttentionTile::most_groups(d) == 3)
+    if constexpr (WgmmaAttentionTile::max_groups(d) == 3)
         if (is.groups == 3) return made_of_tile<T, WgmmaAttentionTile{d, 3, keys}>(is);
     return is.groups == 1 ? made_of_tile<T, WgmmaAttentionTile{d, 1, keys}>(is)
                           : made_of_tile<T, WgmmaAttentionTile{d, 2, keys}>(is);

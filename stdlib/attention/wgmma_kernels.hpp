@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels behind flash_attention() on sm_90a, by TMA and wgmma.
+// The kernels of flash_attention() on sm_90a, by TMA and wgmma.
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace ikat::stdlib {
 
-/// A block has 64 queries for each of its `groups` warpgroups, behind one that copies, and goes through tiles of keys.
+/// A block has 64 queries for each of its `groups` warpgroups, after one that copies, and goes through tiles of keys.
 struct WgmmaAttentionTile {
     std::uint32_t head_dim = 64, groups = 2;
-    std::uint32_t most_keys = 128;
+    std::uint32_t max_keys = 128;
 
     constexpr std::uint32_t queries() const { return 64 * groups; }
-    constexpr std::uint32_t keys() const { return head_dim == 256 ? 64 : most_keys; }
-    /// Elements of a row in shared memory: panels of 64 or 128 bytes. What is behind the row is zero.
+    constexpr std::uint32_t keys() const { return head_dim == 256 ? 64 : max_keys; }
+    /// Elements of a row in shared memory: panels of 64 or 128 bytes. What is after the row is zero.
     constexpr std::uint32_t row() const { return head_dim == 80 ? 96 : head_dim; }
     static constexpr std::uint32_t stages = 4;  // of tiles of K or V
     constexpr std::uint32_t threads() const { return 128 * (groups + 1); }
     /// How many there may be: three have 160 registers for each thread, two have 232.
-    static constexpr std::uint32_t most_groups(std::uint64_t head_dim) { return head_dim == 64 ? 3 : 2; }
+    static constexpr std::uint32_t max_groups(std::uint64_t head_dim) { return head_dim == 64 ? 3 : 2; }
 };
 /// Which of the kernels. Its parameters, of which those in brackets are there only where `has_` says so:
 ///
@@ -44,7 +44,7 @@ struct WgmmaAttentionKernel {
     bool has_wide_cap = false;  // then has_cap, too, see soft_cap.hpp
     OwnAttention own{};
 
-    WgmmaAttentionTile tile() const { return {head_dim, groups, most_keys()}; }
+    WgmmaAttentionTile tile() const { return {head_dim, groups, max_keys()}; }
     /// "flash_attention_bf16_d128_wgmma_behind".
     std::string name() const;
     /// A new one, not yet captured.
@@ -55,7 +55,7 @@ struct WgmmaAttentionKernel {
 
 private:
     /// Biases, and functions where there are three warpgroups, leave registers for fewer.
-    std::uint32_t most_keys() const { return has_bias || (own && groups == 3) ? 64 : 128; }
+    std::uint32_t max_keys() const { return has_bias || (own && groups == 3) ? 64 : 128; }
 };
 
 }  // namespace ikat::stdlib

@@ -47,8 +47,8 @@ struct WgmmaWorks {
         }
     }
 
-    /// Calls f(number, number before) for the tiles of keys behind the first; gives the last number.
-    Leaf<std::uint32_t> each_behind_first(
+    /// Calls f(number, number before) for the tiles of keys after the first; gives the last number.
+    Leaf<std::uint32_t> each_after_first(
         const WgmmaWork& work,
         const std::function<void(const Leaf<std::uint32_t>&, const Leaf<std::uint32_t>&)>& f) const {
         const auto next = [&](const Leaf<std::uint32_t>& from) {
@@ -65,27 +65,27 @@ struct WgmmaWorks {
     }
 
 private:
-    /// If there are no tiles of keys, one of which no query sees a key: behind all keys, where everything is zero.
+    /// If there are no tiles of keys, one of which no query sees a key: after all keys, where everything is zero.
     WgmmaWork work_at(const QueriesPlace& at) const {
         const std::uint32_t keys = tile.keys();
-        const auto behind_all = tiles_of(value(at.keys + at.queries), keys);
+        const auto after_all = tiles_of(value(at.keys + at.queries), keys);
         auto begin = value(bit_cast<u32>(max(bit_cast<i32>(at.first_query) + at.first, 0)) / keys);
         auto end = tiles_of(at.keys, keys);
         if (is.has_behind) {
-            const auto behind_last = value(bit_cast<i32>(min(at.first_query + tile.queries(), at.queries)));
-            end = tiles_of(value(bit_cast<u32>(max(min(bit_cast<i32>(at.keys), behind_last + at.last), 0))), keys);
+            const auto after_last = value(bit_cast<i32>(min(at.first_query + tile.queries(), at.queries)));
+            end = tiles_of(value(bit_cast<u32>(max(min(bit_cast<i32>(at.keys), after_last + at.last), 0))), keys);
         }
         const std::optional<HeadScores> own = at.own(with);
         if (is.own.has_sight()) begin = next_seen(*own, at, tile.queries(), keys, begin, end);
         const auto has_keys = value(begin < end);
-        return {at, value(select(has_keys, begin, behind_all)), value(select(has_keys, end, behind_all + 1u)), own};
+        return {at, value(select(has_keys, begin, after_all)), value(select(has_keys, end, after_all + 1u)), own};
     }
 };
 
 /// The first coordinates of `count` rows of a head, from `row` of `all` of a sequence on; with offsets, `begin` is the
 /// sequence's first row. A map has boxes of `count` rows, of which `count` follow each other then: those from
 /// `begin` - `count` on, those from the next one on ... A box begins that far into one of them that nothing is left of
-/// it behind the sequence.
+/// it after the sequence.
 struct WgmmaRows {
     Leaf<std::uint32_t> sequence, head, row;
 };

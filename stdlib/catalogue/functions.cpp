@@ -22,7 +22,7 @@ std::vector<std::string> words_of(std::string_view name) {
     return out;
 }
 
-/// How much the words of two names differ, in whatever order they stand.
+/// How much the words of two names differ, in whatever order they are.
 std::size_t distance_of_words(std::string_view a, std::string_view b) {
     std::vector<std::string> left = words_of(a), right = words_of(b);
     std::erase_if(left, [&](const std::string& word) {
@@ -103,15 +103,15 @@ const NamedFunction* find_function(std::string_view name, std::optional<std::siz
 
 std::string nearest_name(std::string_view name) {
     std::string out;
-    std::size_t least = 3;  // of other kernels, only what is a slip of the keyboard
+    std::size_t min_distance = 3;  // of other kernels, only what is a slip of the keyboard
     const auto compare = [&](std::string_view other, std::string_view asked) {
         const std::size_t at = std::min(distance_of_words(asked, other), edit_distance(asked, other));
-        if (at < least) least = at, out = other;
+        if (at < min_distance) min_distance = at, out = other;
     };
     for (const Entry& entry : registry()) compare(entry.name, name);
     for (const Alias& alias : aliases()) compare(alias.name, name);
     for (const auto* family : function_families())
-        if (family->has_several() && name.starts_with(family->prefix)) least = ~std::size_t{0};
+        if (family->has_several() && name.starts_with(family->prefix)) min_distance = ~std::size_t{0};
     for (const NamedFunction& function : functions()) compare(function.name, canonical(name));
     for (const NamedFunction& function : functions()) compare(function.name, name);
     return out;

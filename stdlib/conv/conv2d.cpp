@@ -37,7 +37,7 @@ struct ConvolutionNumbers {
 struct DensePlaces {
     const ConvolutionNumbers& of;
 
-    /// Channel number `channel` of an image, and a line of a channel so many behind it.
+    /// Channel number `channel` of an image, and a line of a channel that many after it.
     auto channel(const auto& image, const auto& channel) const { return value(image * of.channels + channel); }
     auto line(const auto& first, const auto& channel, const auto& line) const {
         return value((first + channel) * of.height + line);

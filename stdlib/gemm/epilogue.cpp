@@ -70,11 +70,11 @@ public:
         return {.f = value(cast<f32>((*vector_)[at.row]))};
     }
     void load(const EpilogueGroup& at, std::size_t count, Registers& to, const Then& then) const override {
-        constexpr int most = 16 / sizeof(T);
-        if (is_aligned_ && most >= 8 && count >= 8)
-            load_vectors<std::min(most, 8)>(at, count, to, then);
-        else if (is_aligned_ && most >= 4 && count >= 4)
-            load_vectors<std::min(most, 4)>(at, count, to, then);
+        constexpr int max_count = 16 / sizeof(T);
+        if (is_aligned_ && max_count >= 8 && count >= 8)
+            load_vectors<std::min(max_count, 8)>(at, count, to, then);
+        else if (is_aligned_ && max_count >= 4 && count >= 4)
+            load_vectors<std::min(max_count, 4)>(at, count, to, then);
         else
             for (std::size_t k = 0; k < count; ++k) {
                 load_one(at, k, value(at.column + std::uint32_t(k)), to);

@@ -17,8 +17,8 @@ const GemmKernel& gemm_tiled() {
 runtime::Grid gemm_tiled_grid(std::uint32_t m, std::uint32_t n) {
     constexpr GemmTile tile;
     const auto tiles = [](std::uint32_t extent, std::uint32_t size) { return extent / size + (extent % size != 0); };
-    constexpr std::uint32_t most = 65535;  // of a grid in y and z
-    const std::uint32_t across = tiles(n, tile.n), down = tiles(m, tile.m), layers = tiles(down, most);
+    constexpr std::uint32_t max_extent = 65535;  // of a grid in y and z
+    const std::uint32_t across = tiles(n, tile.n), down = tiles(m, tile.m), layers = tiles(down, max_extent);
     return {.blocks = {across, tiles(down, layers), layers}, .threads = {tile.threads(), 1, 1}};
 }
 

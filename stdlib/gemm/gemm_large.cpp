@@ -38,7 +38,7 @@ public:
         b_.push_back(B.slice(row_of_b_ * n + first).as<std::uint8_t>());
     }
 
-    /// Begins to copy slice number `slice` to stage `stage`, with zeros behind the end of k.
+    /// Begins to copy slice number `slice` to stage `stage`, with zeros after the end of k.
     void load(const SharedBytes& a, const SharedBytes& b, const Number& stage, const Number& slice) const {
         const auto first = value(slice * depth);
         const auto from_a = value(mul_wide(first, 4u)), from_b = value(mul_wide(first, n_) * 4u);

@@ -82,8 +82,8 @@ void GemmCall::choose() {
 /// 16 slices: fewer are not worth a second kernel.
 void GemmCall::choose_parts(std::uint64_t tiles, std::uint64_t at_once) {
     parts_ = options_.parts;
-    const std::uint64_t most = std::max<std::uint64_t>(slices() / 16, 1);
-    if (parts_ == 0) parts_ = std::uint32_t(std::clamp<std::uint64_t>(at_once / tiles, 1, most));
+    const std::uint64_t max_parts = std::max<std::uint64_t>(slices() / 16, 1);
+    if (parts_ == 0) parts_ = std::uint32_t(std::clamp<std::uint64_t>(at_once / tiles, 1, max_parts));
     parts_ = std::uint32_t(std::min<std::uint64_t>(parts_, slices()));
 }
 

@@ -143,7 +143,7 @@ template <class T, TensorTile tile, MatrixOrder a, MatrixOrder b>
 struct ProductKernels {
     using Out = Element<T>;
     using Product = BlockProduct<T, tile, a, b>;
-    using Sum = typename Product::Sum;
+    using Sum = typename Product::Accumulator;
     using Sums = ikat::Out<Sum, 3>;
 
     static KernelHandle make(const TensorKernel& is) {
@@ -312,7 +312,7 @@ struct ClusterKernels {
     static constexpr ClusterTile tile = cluster_tile(size, sizeof(T));
     using Out = Element<T>;
     using Product = ClusterProduct<T, tile, a, b>;
-    using Sum = typename Product::Sums::Sum;
+    using Sum = typename Product::Accumulators::Accumulator;
     using MapA = typename Product::MapA;
     using MapB = typename Product::MapB;
 

@@ -45,8 +45,8 @@ void transpose(const Queue& queue, const TensorView& x, const MutableTensorView&
 /// token.
 void rope(const Queue& queue, Rope form, const MutableTensorView& x, const TensorView& positions, std::uint32_t rotary,
           float base, bool backward = false);
-/// Row t of x to row slots[t] of the cache, where there is such a row; slots are std::uint32_t. Rows are what is behind
-/// the first dimension, as in tokens×heads×head_dim; their elements follow each other, rows are any distance apart.
+/// Row t of x to row slots[t] of the cache, where there is such a row; slots are std::uint32_t. Rows are the dimensions
+/// after the first one, as in tokens×heads×head_dim; their elements follow each other, rows are any distance apart.
 void kv_scatter(const Queue& queue, const TensorView& x, const TensorView& slots, const MutableTensorView& cache);
 
 }  // namespace ikat::stdlib

@@ -177,7 +177,7 @@ Angle<T> reduce(const Leaf<T>& x) {
 
 /// r^3 tail + low, which is added to r.
 template <class T>
-Leaf<T> behind(const Angle<T>& angle, const Leaf<T>& square, const Leaf<T>& tail) {
+Leaf<T> correction(const Angle<T>& angle, const Leaf<T>& square, const Leaf<T>& tail) {
     return value(fma(angle.r * square, tail, angle.low));
 }
 
@@ -194,7 +194,7 @@ Leaf<T> sine(const Angle<T>& angle, int more) {
     const Leaf<T> square = value(angle.r * angle.r);
     const Leaf<IntOf<T>> quadrant = value(angle.quadrant + more);
     const Leaf<bool> odd = value((quadrant & 1) != 0), negative = value((quadrant & 2) != 0);
-    const Leaf<T> sin_near = value(angle.r + behind(angle, square, Circle<T>::sin_tail(square)));
+    const Leaf<T> sin_near = value(angle.r + correction(angle, square, Circle<T>::sin_tail(square)));
     const Leaf<T> magnitude = value(select(odd, cos_near(angle, square), sin_near));
     return value(select(negative, -magnitude, magnitude));
 }
@@ -216,7 +216,7 @@ F tan(const F& x) {
     const F square = value(angle.r * angle.r);
     const F tail = horner(square, {0x1.555556p-2f, 0x1.111088p-3f, 0x1.ba52bp-5f, 0x1.623c3ep-6f, 0x1.4679eep-7f,
                                    0x1.3641bp-10f, 0x1.f7ddfp-9f});
-    const F rest = behind(angle, square, tail);
+    const F rest = correction(angle, square, tail);
     const F t = value(angle.r + rest), t_low = value(rest - (t - angle.r));
     const F reciprocal = value(rcp(t)), left = value(fma(-t_low, reciprocal, fma(-t, reciprocal, 1.0f)));
     const F cotangent = value(fma(reciprocal, left, reciprocal));

@@ -150,9 +150,9 @@ F pow_regular(const F& x, const F& y) {
 // exponent has become smaller, a positive number. In between the first is exact. Of e^r, r^6 has the factor of x in n,
 // which is near the best: it is one constant fewer in a register.
 F exp(const F& x) {
-    constexpr float most = 129, range = 291, of_x = C::log2e / range;
-    const F steps = value(saturate(fma(x, -of_x, most / range)));
-    const F shifted = value(fma(steps, -range, shifter<float>)), n = value(shifted - (shifter<float> - most));
+    constexpr float max_exponent = 129, range = 291, of_x = C::log2e / range;
+    const F steps = value(saturate(fma(x, -of_x, max_exponent / range)));
+    const F shifted = value(fma(steps, -range, shifter<float>)), n = value(shifted - (shifter<float> - max_exponent));
     const F r = value(fma(n, -C::ln2_low, fma(n, -C::ln2_high, x)));
     const F e = horner(r, {4, 4, 0x1.ffffc2p+0f, 0x1.55549ap-1f, 0x1.558a44p-3f, 0x1.123494p-5f, of_x});
     // n - 129 is in the low bits; what is above them is shifted out.

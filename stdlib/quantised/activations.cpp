@@ -19,12 +19,12 @@ struct Quantised8 {
     Leaf<std::uint32_t> word, head;
 };
 Quantised8 quantised_q8_1(const Lanes<4>& v) {
-    const auto most = value(warp_reduce<8>(max(max(abs(v[0]), abs(v[1])), max(abs(v[2]), abs(v[3]))), maximum));
+    const auto largest = value(warp_reduce<8>(max(max(abs(v[0]), abs(v[1])), max(abs(v[2]), abs(v[3]))), maximum));
     const auto sum = value(warp_reduce<8>((v[0] + v[1]) + (v[2] + v[3]), plus));
-    const auto d = value(most / 127.0f);
+    const auto d = value(largest / 127.0f);
     u32 word = 0;
     for (std::uint32_t k = 0; k < 4; ++k) {
-        const auto scaled = value(select(most == 0.0f, 0.0f, v[k] / d));
+        const auto scaled = value(select(largest == 0.0f, 0.0f, v[k] / d));
         word |= (cast<u32>(rounded(scaled)) & 255u) << (8 * k);
     }
     return {value(word), value(bit_cast<u32>(pack<f16x2>(d, sum)))};

@@ -20,7 +20,7 @@ std::string extents_text(const TensorView& view) {
     return fmt::format("{}", fmt::join(view.extents.begin(), view.extents.begin() + view.rank, " x "));
 }
 
-/// Where rows are that are the dimensions of a view but the last few; a row of so many elements.
+/// Where rows are that are the dimensions of a view but the last few; a row of that many elements.
 ArrayRows rows_of(const TensorView& view, std::uint64_t length, std::size_t dimensions_of_row) {
     ArrayRows out{length, {}};
     for (std::size_t d = 0; d + dimensions_of_row < view.rank; ++d) out.add(view.extents[d], view.strides[d]);
@@ -197,7 +197,8 @@ void quantise_q8_1(const Queue& queue, const TensorView& x, const MutableTensorV
     call.check_type("x", x, ir::Type::F32);
     call.check_type("q", q, ir::Type::U32);
     const std::uint64_t n = elements_of(x);
-    if (n % 32 != 0) call.fail(fmt::format("'x' has {} elements, which is no multiple of 32", n), "pad it with zeros");
+    if (n % 32 != 0)
+        call.fail(fmt::format("'x' has {} elements, which is not a multiple of 32", n), "pad it with zeros");
     const bool x_has_gaps = !is_packed(x, 1), q_has_gaps = !is_packed(q, 1);
     if (is_packed(x) && !q_has_gaps && are_counted(x))
         return run(queue, quantise_q8_1_recipe, 0, {x, q, call.check().reached("x", n) / 32});
@@ -205,8 +206,9 @@ void quantise_q8_1(const Queue& queue, const TensorView& x, const MutableTensorV
     call.check_roles({{"x", x.part, Role::Read}, {"q", q.part, Role::Written}});
     if (x_has_gaps) call.check_row("x", x);
     if (x_has_gaps && last_extent(x) % 32 != 0)
-        call.fail(fmt::format("'x' has gaps between rows of {} elements, which is no multiple of 32", last_extent(x)),
-                  "a block is of one row: pad rows with zeros, or copy them to an array without gaps");
+        call.fail(
+            fmt::format("'x' has gaps between rows of {} elements, which is not a multiple of 32", last_extent(x)),
+            "a block is of one row: pad rows with zeros, or copy them to an array without gaps");
     // Without gaps, x has the rows of q.
     const std::uint64_t columns = x_has_gaps ? last_extent(x) : q_has_gaps ? last_extent(q) / 9 * 32 : n;
     ArrayRows from = rows_of(x, columns, 1);

@@ -6,7 +6,7 @@
 
 namespace ikat::stdlib {
 
-/// A warp for each `share` elements: of n blocks of so many, or, where the kernel has rows, of each row.
+/// A warp for each `share` elements: of n blocks of this many, or, where the kernel has rows, of each row.
 inline Grid warps_grid(const Call& call, std::uint64_t of_block, std::uint64_t share) {
     const bool are_rows = call.has("rows");
     const std::uint64_t length = are_rows ? call["columns"] : call["n"] * of_block, rows = are_rows ? call["rows"] : 1;

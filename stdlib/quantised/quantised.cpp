@@ -40,7 +40,7 @@ struct Unaligned {
         return stage.template words<N, 2>(at, skip);
     }
 };
-/// body(unit i of a stage), whose array begins at byte `begin` behind a multiple of 16.
+/// body(unit i of a stage), whose array begins at byte `begin` after a multiple of 16.
 template <class Format>
 void with_unit(const auto& stage, const auto& begin, const auto& i, auto&& body) {
     if constexpr (Format::bytes % 16 == 0)
@@ -160,7 +160,7 @@ struct PackedActivations {
     }
 };
 
-constexpr std::uint32_t piece = 64;  // of a row: so many units are multiplied at once
+constexpr std::uint32_t piece = 64;  // of a row: that many units are multiplied at once
 
 /// Rows of weights that follow each other; x and y are without gaps.
 template <class Format>

@@ -70,17 +70,17 @@ void RowPairs::launch_from(std::size_t dimension, Launch launch, const std::func
     if (dimension < extents.size()) {
         const std::uint64_t extent = extents[dimension];
         const bool is_last = dimension + 1 == extents.size();
-        std::uint64_t most = 1;  // rows of a launch
+        std::uint64_t max_rows = 1;  // rows of a launch
         if (is_last) {
-            most = extent;
+            max_rows = extent;
             for (const ArrayRows& array : of_)
                 if (array.length <= farthest)
-                    most = std::min(
-                        most, (farthest - array.length) / std::max<std::uint64_t>(array.strides[dimension], 1) + 1);
+                    max_rows = std::min(
+                        max_rows, (farthest - array.length) / std::max<std::uint64_t>(array.strides[dimension], 1) + 1);
         }
-        for (std::uint64_t begin = 0; begin < extent; begin += most) {
+        for (std::uint64_t begin = 0; begin < extent; begin += max_rows) {
             Launch next = launch;
-            next.rows = std::min(most, extent - begin);
+            next.rows = std::min(max_rows, extent - begin);
             for (std::size_t i = 0; i < 2; ++i) {
                 const std::uint64_t stride = of_[i].strides[dimension];
                 next.first[i] += begin * stride;

@@ -25,7 +25,7 @@ constexpr T lowest() {
         return std::numeric_limits<T>::lowest();
 }
 
-/// Combines a value of each of the 32 lanes, or of each group of so many lanes side by side; every lane gets the
+/// Combines a value of each of the 32 lanes, or of each group of this many lanes side by side; every lane gets the
 /// result. `combine` is associative: (a, b) → a value.
 /// Source: the butterfly exchange of the CUDA C++ Programming Guide, "Warp Shuffle Functions".
 template <unsigned lanes = 32, DeviceValue V>

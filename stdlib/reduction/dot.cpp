@@ -114,7 +114,7 @@ void argmax_of(const RowPlaces& places, const In<T>& x, const Out<float>& value,
     require_linear_grid();
     store_argmax(Elements(places), x, value, index, itself);
 }
-/// Of elements behind so many others.
+/// Of elements after that many others.
 template <class T>
 void argmax_of_part(const RowPlaces& places, const In<T>& x, const Out<float>& best_value,
                     const Out<std::uint32_t>& best_index, const u32& before) {

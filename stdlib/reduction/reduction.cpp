@@ -67,8 +67,8 @@ const ReductionKernel<T>& max_kernel() {
 }
 
 Grid reduction_grid(std::uint64_t n) {
-    constexpr std::uint64_t per_block = 2048, most = 1024;
-    const std::uint64_t blocks = std::clamp<std::uint64_t>((n + per_block - 1) / per_block, 1, most);
+    constexpr std::uint64_t per_block = 2048, max_blocks = 1024;
+    const std::uint64_t blocks = std::clamp<std::uint64_t>((n + per_block - 1) / per_block, 1, max_blocks);
     return runtime::grid(blocks * threads, threads);
 }
 

@@ -136,19 +136,19 @@ void norm2(Example& e) { expect_dot(e, e["x"], e["x"]); }
 
 void argmax(Example& e) {
     const std::vector<float> x = e["x"];
-    const double most = max(std::span(x));
-    const auto found = std::ranges::find(x, most);
-    e.expect("value", {most});
+    const double largest = max(std::span(x));
+    const auto found = std::ranges::find(x, largest);
+    e.expect("value", {largest});
     e.expect("index", {found == x.end() ? double(~0u) : double(found - x.begin())});
 }
 void argmax_final(Example& e) {
     const std::vector<float> values = e["values"];
     const std::vector<std::uint32_t> indices = e.words("indices");
-    const double most = max(std::span(values));
+    const double largest = max(std::span(values));
     std::uint32_t first = ~0u;
     for (std::size_t i = 0; i < values.size(); ++i)
-        if (double(values[i]) == most) first = std::min(first, indices[i]);
-    e.expect("value", {most});
+        if (double(values[i]) == largest) first = std::min(first, indices[i]);
+    e.expect("value", {largest});
     e.expect("index", {double(first)});
 }
 

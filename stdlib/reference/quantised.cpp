@@ -84,12 +84,12 @@ std::vector<std::uint32_t> quantise_q8_1(std::span<const float> x) {
     std::vector<std::uint32_t> out(x.size() / 32 * 9);
     for (std::size_t block = 0; block < x.size() / 32; ++block) {
         const std::span<const float> values = x.subspan(block * 32, 32);
-        float most = 0;
-        for (const float v : values) most = std::max(most, std::abs(v));
-        const float d = most / 127;
+        float largest = 0;
+        for (const float v : values) largest = std::max(largest, std::abs(v));
+        const float d = largest / 127;
         out[block * 9] = half(d).bits | std::uint32_t(half(sum_of_block(values)).bits) << 16;
         for (std::size_t i = 0; i < 32; ++i) {
-            const int q = most == 0 ? 0 : int(std::round(values[i] / d));
+            const int q = largest == 0 ? 0 : int(std::round(values[i] / d));
             out[block * 9 + 1 + i / 4] |= std::uint32_t(std::uint8_t(q)) << (i % 4 * 8);
         }
     }

@@ -18,9 +18,9 @@ double sum_of(std::span<const T> x) {
 
 template <class T>
 double max_of(std::span<const T> x) {
-    double most = -std::numeric_limits<double>::infinity();
-    for (T element : x) most = std::fmax(most, double(float(element)));
-    return most;
+    double maximum = -std::numeric_limits<double>::infinity();
+    for (T element : x) maximum = std::fmax(maximum, double(float(element)));
+    return maximum;
 }
 
 }  // namespace
@@ -51,10 +51,10 @@ std::vector<double> log_softmax(std::span<const float> x, std::uint32_t rows, st
     std::vector<double> out(x.begin(), x.end());
     for (std::size_t row = 0; row < rows; ++row) {
         const std::span<double> y(out.data() + row * columns, columns);
-        double most = -std::numeric_limits<double>::infinity(), sum = 0;
-        for (double v : y) most = std::fmax(most, v);
-        for (double v : y) sum += std::exp(v - most);
-        for (double& v : y) v = v - most - std::log(sum);
+        double maximum = -std::numeric_limits<double>::infinity(), sum = 0;
+        for (double v : y) maximum = std::fmax(maximum, v);
+        for (double v : y) sum += std::exp(v - maximum);
+        for (double& v : y) v = v - maximum - std::log(sum);
     }
     return out;
 }

@@ -13,11 +13,11 @@ using Block = BlockGroup<256>;
 
 /// Of a row.
 auto largest_of(const auto& row) {
-    f32 most = lowest<float>();
+    f32 maximum = lowest<float>();
     row.each([&](const auto& v, const auto&) {
-        for (const auto& x : v) most = max(most, x);
+        for (const auto& x : v) maximum = max(maximum, x);
     });
-    return value(row.group.max(most));
+    return value(row.group.max(maximum));
 }
 auto sum_of(const auto& row, auto&& f) {
     f32 sum = 0;
@@ -30,23 +30,23 @@ auto sum_of(const auto& row, auto&& f) {
 /// The largest element of a row and the sum of exp(x - largest) in one pass: when a larger element comes, the sum so
 /// far is scaled down.
 auto sum_of_exponentials_online(const auto& row) {
-    f32 most = -std::numeric_limits<float>::max(), sum = 0;
+    f32 maximum = -std::numeric_limits<float>::max(), sum = 0;
     row.each([&](const auto& v, const auto&) {
-        f32 larger = most;
+        f32 larger = maximum;
         for (const auto& x : v) larger = max(larger, x);
-        sum = sum * exp(value(most - larger));
+        sum = sum * exp(value(maximum - larger));
         for (const auto& x : v) sum += exp(value(x - larger));
-        most = larger;
+        maximum = larger;
     });
-    const auto of_all = row.group.max(most);
-    return std::pair{of_all, row.group.sum(value(sum * exp(value(most - of_all))))};
+    const auto of_all = row.group.max(maximum);
+    return std::pair{of_all, row.group.sum(value(sum * exp(value(maximum - of_all))))};
 }
 
 template <class T, class Group>
 void softmax_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
     with_row<Group, T, kept_vectors<T>>(x, places, [&](const auto& row) {
-        const auto most = largest_of(row);
-        const auto powers = row.mapped([&](const auto& x) { return value(exp(value(x - most))); });
+        const auto maximum = largest_of(row);
+        const auto powers = row.mapped([&](const auto& x) { return value(exp(value(x - maximum))); });
         const auto factor = value(1.0f / sum_of(powers, [](const auto& power) { return power; }));
         powers.map(y, [&](const auto& power) { return power * factor; });
     });
@@ -58,17 +58,17 @@ void softmax_online_of(const RowPlaces& places, const In<T>& x, const Out<T>& y)
     require_threads(Block::block);
     const auto active = value(Block::row() < places.rows);
     const StreamedRow<Block, T> row(x, places, Block::row(), active);
-    const auto [most, sum] = sum_of_exponentials_online(row);
+    const auto [maximum, sum] = sum_of_exponentials_online(row);
     const auto factor = value(1.0f / sum);
-    row.map(y, [&](const auto& x) { return exp(value(x - most)) * factor; });
+    row.map(y, [&](const auto& x) { return exp(value(x - maximum)) * factor; });
 }
 
 template <class T, class Group>
 void log_softmax_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
     with_row<Group, T, kept_vectors<T>>(x, places, [&](const auto& row) {
-        const auto most = largest_of(row);
-        const auto log_of_sum = log(sum_of(row, [&](const auto& x) { return exp(value(x - most)); }));
-        row.map(y, [&](const auto& x) { return (x - most) - log_of_sum; });
+        const auto maximum = largest_of(row);
+        const auto log_of_sum = log(sum_of(row, [&](const auto& x) { return exp(value(x - maximum)); }));
+        row.map(y, [&](const auto& x) { return (x - maximum) - log_of_sum; });
     });
 }
 
@@ -140,13 +140,13 @@ constexpr Recipe softmax_recipe{
     .kernels = {{.summary = "softmax of each row, a warp per row: for up to 1024 columns",
                  .instances = IKAT_FLOATS(softmax_warp<T>()),
                  .grid = rows_to<WarpGroup>,
-                 .most_columns = 1024,
+                 .max_columns = 1024,
                  .passes = 2,
                  .pitched = PITCHED("softmax_warp", softmax_of, WarpGroup)},
                 {.summary = "softmax of each row, a block per row: for up to 8192 columns",
                  .instances = IKAT_FLOATS(softmax_block<T>()),
                  .grid = rows_to<Block>,
-                 .most_columns = 8192,
+                 .max_columns = 8192,
                  .passes = 2,
                  .pitched = PITCHED("softmax_block", softmax_of, Block)},
                 {.summary = "softmax of each row, a block per row in two passes: for long rows",
@@ -168,7 +168,7 @@ constexpr Recipe log_softmax_recipe{.call = "log_softmax(queue, x, y)",
                                     .kernels = {{.summary = "the logarithm of softmax of each row, a warp per row",
                                                  .instances = IKAT_FLOATS(log_softmax_warp<T>()),
                                                  .grid = rows_to<WarpGroup>,
-                                                 .most_columns = 1024,
+                                                 .max_columns = 1024,
                                                  .passes = 2,
                                                  .pitched = PITCHED("log_softmax_warp", log_softmax_of, WarpGroup)},
                                                 {.summary = "the logarithm of softmax of each row, a block per row",

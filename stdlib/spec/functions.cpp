@@ -124,8 +124,8 @@ NamedExtents NamedFunction::extents(std::span<const std::optional<std::vector<st
         const Array& array = arrays[i];
         if (array.shape.is_any()) continue;
         const std::size_t rank = given[i]->size(), names = array.shape.names().size();
-        const std::size_t most = array.shape.has_more() ? OperandShape::most_extents : names;
-        if (rank > most || rank < names - array.shape.optional())
+        const std::size_t max_extents = array.shape.has_more() ? OperandShape::max_extents : names;
+        if (rank > max_extents || rank < names - array.shape.optional())
             throw Error(fmt::format("{}: '{}' has a shape of rank {}, {}", name, array.name, rank, joined(*given[i])),
                         fmt::format("'{}' is {}", array.name, array.shape_text()));
         const std::size_t more = array.shape.has_more() ? rank - names : 0;

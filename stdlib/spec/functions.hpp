@@ -99,7 +99,7 @@ public:
     std::string name;
     const Family* family = nullptr;
     std::string formula{};        // "C = gelu(alpha A B + beta C + bias)"; a line
-    std::string call{};           // as it stands in a program
+    std::string call{};           // as it is written in a program
     std::vector<Array> arrays{};  // those that are written are last
     Run run{};                    // throws Error for what does not fit
     /// What else it is called: names of kernels and aliases.
@@ -134,7 +134,7 @@ std::span<const NamedFunction> functions();
 std::span<const NamedFunction::Family* const> function_families();
 
 /// The function of that name, of another name of it, or of a name that says f32 for tf32, i8 for s8, or nn for the
-/// orders that are not said. Where there are several, the one with so many arrays. Null if there is none. The same
+/// orders that are not said. Where there are several, the one with that many arrays. Null if there is none. The same
 /// object on each call.
 const NamedFunction* find_function(std::string_view name, std::optional<std::size_t> arrays = {});
 

@@ -108,7 +108,7 @@ std::optional<std::uint32_t> Call::elements(const ArraySizes& sizes, std::string
 }
 
 const Variant& Recipe::kernel_for(std::uint32_t columns) const {
-    return *std::ranges::find_if(variants(), [&](const Variant& kernel) { return columns <= kernel.most_columns; });
+    return *std::ranges::find_if(variants(), [&](const Variant& kernel) { return columns <= kernel.max_columns; });
 }
 
 std::string_view Recipe::argument(std::size_t i) const {

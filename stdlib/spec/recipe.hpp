@@ -7,7 +7,7 @@
 //         .call = "softmax(queue, x, y)",
 //         .kernels = {{.summary = "softmax of each row, a warp per row: for up to 1024 columns",
 //                      .instances = IKAT_FLOATS(softmax_warp<T>()),                      f32, f16 and bf16
-//                      .grid = rows_to<WarpGroup>, .most_columns = 1024}, ...},
+//                      .grid = rows_to<WarpGroup>, .max_columns = 1024}, ...},
 //         .operands = {{"x", "... columns"}, {"y", "... columns", Access::Out}},
 //         .sizes = {{"x", "rows columns"}, {"y", "rows columns"}}, ...};
 //
@@ -110,7 +110,7 @@ struct Variant {
     /// The launch for these arguments.
     Grid (*grid)(const Call& call) = nullptr;
     /// The family's function takes the first kernel whose rows may have that many columns.
-    std::uint32_t most_columns = ~0u;
+    std::uint32_t max_columns = ~0u;
     /// How many times it moves the unavoidable traffic if rows are too long to be kept in registers; 0: it has no rows.
     double passes = 0;
     /// How many elements its arrays have at least, if it differs from the recipe's.

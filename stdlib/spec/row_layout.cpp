@@ -5,7 +5,7 @@
 
 namespace ikat::stdlib {
 
-constexpr std::uint64_t most = 0xffffffff;
+constexpr std::uint64_t max_offset = 0xffffffff;
 
 RowLayout::RowLayout(const std::array<const TensorView*, arrays>& of, bool rows_matter) : rows_matter_(rows_matter) {
     const TensorView* shape = nullptr;
@@ -45,11 +45,11 @@ bool RowLayout::is_packed() const {
 }
 
 bool RowLayout::fits() const {
-    if (rows.size() > 2 || number_of_rows() > most / std::max<std::uint64_t>(columns, 2)) return false;
+    if (rows.size() > 2 || number_of_rows() > max_offset / std::max<std::uint64_t>(columns, 2)) return false;
     for (std::size_t a = 0; a < arrays; ++a) {
         std::uint64_t reach = columns;
         for (const Dimension& dimension : rows) reach += (dimension.extent - 1) * dimension.strides[a];
-        if (reach > most) return false;
+        if (reach > max_offset) return false;
     }
     return true;
 }

@@ -17,7 +17,7 @@ using runtime::TensorView;
 class RowLayout {
 public:
     static constexpr std::size_t arrays = 3;
-    /// Where rows do not matter, one of 2^32 elements or more is cut into pieces of so many.
+    /// Where rows do not matter, one of 2^32 elements or more is cut into pieces of this many.
     static constexpr std::uint64_t piece = std::uint64_t{1} << 31;
     struct Dimension {
         std::uint64_t extent;

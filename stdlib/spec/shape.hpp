@@ -42,7 +42,7 @@ constexpr bool is_name(std::string_view word) {
 /// The names of an array's extents, the outermost first.
 class OperandShape {
 public:
-    static constexpr std::size_t most_extents = runtime::TensorView::most_dimensions;
+    static constexpr std::size_t max_extents = runtime::TensorView::max_dimensions;
 
     /// Any.
     constexpr OperandShape() = default;
@@ -77,13 +77,13 @@ private:
             ++optional_;
             word = word.substr(1, word.size() - 2);
         }
-        if (!detail::is_name(word) || count_ == most_extents)
+        if (!detail::is_name(word) || count_ == max_extents)
             throw "a shape has one to five names, of small letters, digits and '_', with one space between them";
         if (position(word) != count_) throw "a shape has each name once";
         names_[count_++] = word;
     }
 
-    std::array<std::string_view, most_extents> names_{};
+    std::array<std::string_view, max_extents> names_{};
     std::size_t count_ = 0, optional_ = 0;
     bool has_more_ = false;
 };
@@ -109,13 +109,13 @@ struct ArrayOperand {
 /// Of one function, in the order of its parameters.
 class Operands {
 public:
-    static constexpr std::size_t most = 5;
+    static constexpr std::size_t max_operands = 5;
 
     constexpr Operands() = default;
     /// In a constant, operands that do not fit each other do not compile.
     constexpr Operands(std::initializer_list<ArrayOperand> list) {
         for (const ArrayOperand& operand : list) {
-            if (count_ == most) throw "a function has at most five arrays";
+            if (count_ == max_operands) throw "a function has at most five arrays";
             if (operand.shape.optional() != 0) throw "an operand has all its extents, or '...'";
             for (const ArrayOperand& other : all())
                 if (other.name == operand.name) throw "two operands have one name";
@@ -145,7 +145,7 @@ private:
         return true;
     }
 
-    std::array<ArrayOperand, most> list_{};
+    std::array<ArrayOperand, max_operands> list_{};
     std::size_t count_ = 0;
 };
 
@@ -153,7 +153,7 @@ private:
 /// made from left to right. "rows columns /32 9" is rows * columns / 32 * 9.
 class SizeProduct {
 public:
-    static constexpr std::size_t most_factors = 5;
+    static constexpr std::size_t max_factors = 5;
     struct Factor {
         std::string_view parameter{};  // or, without one, the number
         std::uint32_t number = 0;
@@ -172,7 +172,7 @@ private:
     constexpr void add(std::string_view word) {
         const bool divides = word.starts_with('/');
         if (divides) word.remove_prefix(1);
-        if (!detail::is_name(word) || count_ == most_factors)
+        if (!detail::is_name(word) || count_ == max_factors)
             throw "a size has one to five factors, with one space between them";
         std::uint32_t number = 0;
         bool is_number = true;
@@ -181,7 +181,7 @@ private:
         factors_[count_++] = {is_number ? std::string_view() : word, is_number ? number : 0, divides};
     }
 
-    std::array<Factor, most_factors> factors_{};
+    std::array<Factor, max_factors> factors_{};
     std::size_t count_ = 0;
 };
 
@@ -194,12 +194,12 @@ struct ArraySize {
 /// Of the arrays of a kernel.
 class ArraySizes {
 public:
-    static constexpr std::size_t most = 5;
+    static constexpr std::size_t max_arrays = 5;
 
     constexpr ArraySizes() = default;
     constexpr ArraySizes(std::initializer_list<ArraySize> list) {
         for (const ArraySize& each : list) {
-            if (count_ == most || find(each.array)) throw "sizes are of at most five arrays, of each once";
+            if (count_ == max_arrays || find(each.array)) throw "sizes are of at most five arrays, of each once";
             list_[count_++] = each;
         }
     }
@@ -212,7 +212,7 @@ public:
     }
 
 private:
-    std::array<ArraySize, most> list_{};
+    std::array<ArraySize, max_arrays> list_{};
     std::size_t count_ = 0;
 };
 

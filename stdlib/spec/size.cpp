@@ -25,7 +25,7 @@ void SizeCheck::enumerator(std::string_view name, std::size_t given, std::size_t
     if (given < count) return;
     throw Error(
         Diagnostic{.where = where,
-                   .message = fmt::format("{}: '{}' is {}, which is no enumerator", function, name, given),
+                   .message = fmt::format("{}: '{}' is {}, which is not an enumerator", function, name, given),
                    .hint = fmt::format("its type has {}, from 0 to {}: write one by its name", count, count - 1)});
 }
 

@@ -317,7 +317,8 @@ void run_rows(const ViewCall& call, const std::vector<FunctionOperand>& numbers,
                            : launch.is_packed() ? variant.instances
                                                 : variant.pitched)[call.type()];
         if (!made)
-            call.fail(fmt::format("'{}' has gaps between its rows, or begins at no multiple of 16 bytes", operand.name),
+            call.fail(fmt::format("'{}' has gaps between its rows, or does not begin at a multiple of 16 bytes",
+                                  operand.name),
                       "copy it to an array without gaps");
         const KernelHandle& handle = made();
         KernelCall of_part{handle, launch.arguments(handle.info(), numbers)};

@@ -55,7 +55,7 @@ private:
     std::size_t type_ = 0;
 };
 
-/// Whether the elements follow each other, from a multiple of so many bytes on.
+/// Whether the elements follow each other, from a multiple of this many bytes on.
 bool is_packed(const TensorView& view, std::uint64_t alignment = 16);
 
 /// Numbers by the names of the kernel's parameters.

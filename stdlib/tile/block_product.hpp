@@ -2,8 +2,8 @@
 // The product that a block makes: some rows of A by some columns of B, on tensor cores, by way of shared memory.
 //
 //     BlockProduct<bfloat16, TensorTile{}, MatrixOrder::Rows, MatrixOrder::Columns> product(A, B, row, column, {});
-//     product.each<8>([&](const auto& i, const auto& j, const auto& sums) {        C(i, j), C(i, j + 1) ... C(i, j + 7)
-//         if_((i < m) & (j + 7 < n), [&] { C.vec<8>(i, j / 8) = cast<bf16>(sums); });
+//     product.each<8>([&](const auto& i, const auto& j, const auto& values) {      C(i, j), C(i, j + 1) ... C(i, j + 7)
+//         if_((i < m) & (j + 7 < n), [&] { C.vec<8>(i, j / 8) = cast<bf16>(values); });
 //     });
 #pragma once
 #include <compare>
@@ -74,12 +74,12 @@ public:
     using TileB = typename Tiles::B;
     using SourceA = SourceA_;
     using SourceB = SourceB_;
-    using Sums = WarpTiles<ProductOf<T>, tile.warp_m, tile.warp_n>;
-    using Sum = typename Sums::Sum;
+    using Accumulators = WarpTiles<ProductOf<T>, tile.warp_m, tile.warp_n>;
+    using Accumulator = typename Accumulators::Accumulator;
 
     /// Rows `row` to `row + tile.m - 1` of A by as many columns of B from `column` on, all of k; neither matrix is
     /// empty. By all threads of the block, tile.threads(). A and B are as they are stored: k x m and n x k by columns.
-    /// A block that goes on to another tile, in a loop, meets at a sync_block() before that.
+    /// A block that continues with another tile, in a loop, meets at a sync_block() before that.
     BlockProduct(const In<T, 2>& A, const In<T, 2>& B, const Word& row, const Word& column, const ProductAccess& access,
                  const std::optional<PartOfK>& part = {}, const Where& where = Where::current())
         : row_(word(row)), column_(word(column)) {
@@ -96,16 +96,16 @@ public:
         multiply(from_a, from_b, part);
     }
 
-    /// Calls f(i, j, sums) for sums (i, j) to (i, j + count - 1), `count` lanes, of which each thread has some; count
-    /// is 4 or 8. Sums beyond the matrices are passed, too.
+    /// Calls f(i, j, values) for accumulators (i, j) to (i, j + count - 1), `count` lanes, of which each thread has
+    /// some; count is 4 or 8. Accumulators beyond the matrices are passed, too.
     template <std::uint32_t count>
     void each(auto&& f) const {
-        constexpr std::uint32_t scratch = row_scratch<Sums>;
-        static_assert(threads / 32 * scratch * sizeof(Sum) <= tile.stages * TileA::stage_bytes,
-                      "BlockProduct: 16 rows of each warp's sums have room where A was");
-        each_row<count>(sums_, a_.bytes().template as<Sum>().slice(warp_id() * scratch),
-                        [&](const auto& i, const auto& j, const auto& sums) {
-                            f(value(row_ + warp_row_ + i), value(column_ + warp_column_ + j), sums);
+        constexpr std::uint32_t scratch = row_scratch<Accumulators>;
+        static_assert(threads / 32 * scratch * sizeof(Accumulator) <= tile.stages * TileA::stage_bytes,
+                      "BlockProduct: 16 rows of each warp's accumulators have room where A was");
+        each_row<count>(accumulators_, a_.bytes().template as<Accumulator>().slice(warp_id() * scratch),
+                        [&](const auto& i, const auto& j, const auto& values) {
+                            f(value(row_ + warp_row_ + i), value(column_ + warp_column_ + j), values);
                         });
     }
 
@@ -115,8 +115,8 @@ private:
         require_threads(threads);
     }
     void multiply(const SourceA& from_a, const SourceB& from_b, const std::optional<PartOfK>& part) {
-        const LeftFactor<ProductOf<T>, TileA, Tiles::major_a> left(a_, warp_row_);
-        const RightFactor<ProductOf<T>, TileB, Tiles::major_b> right(b_, warp_column_);
+        const LeftOperand<ProductOf<T>, TileA, Tiles::major_a> left(a_, warp_row_);
+        const RightOperand<ProductOf<T>, TileB, Tiles::major_b> right(b_, warp_column_);
         pipeline<tile.stages>(
             part ? part->count : Leaf<std::uint32_t>(from_a.count()),
             [&](const auto& stage, const auto& slice) {
@@ -124,7 +124,7 @@ private:
                 from_a.load(a_[stage], number);
                 from_b.load(b_[stage], number);
             },
-            [&](const auto& stage) { sums_.accumulate(left, right, a_[stage], b_[stage]); });
+            [&](const auto& stage) { accumulators_.accumulate(left, right, a_[stage], b_[stage]); });
     }
 
     static constexpr std::uint32_t across = tile.n / tile.warp_n;
@@ -133,7 +133,7 @@ private:
     Leaf<std::uint32_t> warp_column_ = value(warp_id() % across * tile.warp_n);
     TileA a_;
     TileB b_;
-    Sums sums_{Sum{}};
+    Accumulators accumulators_{Accumulator{}};
 };
 
 }  // namespace ikat::stdlib

@@ -4,8 +4,8 @@
 // tiles one below the other, and share the columns of B: each copies a part of them to all.
 //
 //     ClusterProduct<bfloat16, ClusterTile{}, MatrixOrder::Rows, MatrixOrder::Columns>::run(A, B, m, n, k, planes,
-//         [&](const auto& tile, const auto& sums) {           by each of the warpgroups, for its rows of a tile
-//             each_row<8>(sums, tile.scratch, [&](const auto& i, const auto& j, const auto& v) {
+//         [&](const auto& tile, const auto& accumulators) {    by each of the warpgroups, for its rows of a tile
+//             each_row<8>(accumulators, tile.scratch, [&](const auto& i, const auto& j, const auto& v) {
 //                 ... C[tile.plane, tile.row + i, tile.column + j] ...
 //             });
 //         });
@@ -33,7 +33,7 @@ using WarpgroupProductOf = Wgmma<64, int(n), 32 / sizeof(T), std::conditional_t<
 
 /// What a warpgroup has of a tile.
 struct WarpgroupPlace {
-    Leaf<std::uint32_t> plane, row, column;  // of C, where its sums begin
+    Leaf<std::uint32_t> plane, row, column;  // of C, where its accumulators begin
     Leaf<std::uint32_t> group;               // 0 or 1
     Leaf<std::uint32_t> part;                // of k
 };
@@ -59,12 +59,12 @@ class ClusterProduct {
 public:
     using MapA = Map<major_a, tile.m>;
     using MapB = Map<major_b, tile.n / tile.blocks>;
-    using Sums = WarpgroupTiles<W, tile.m / 128>;
+    using Accumulators = WarpgroupTiles<W, tile.m / 128>;
     using Schedule = PersistentClusters<tile.blocks>;
 
-    /// For each tile of m x n sums over k, for each of the planes, calls finish(place, sums) by each warpgroup, with
-    /// WarpgroupPlace and Sums. The grid is any number of clusters. A and B are maps of planes as they are stored.
-    /// With `parts`, at most as many as there are slices, for each tile of each part of k.
+    /// For each tile of m x n accumulators over k, for each of the planes, calls finish(place, accumulators) by each
+    /// warpgroup, with WarpgroupPlace and Accumulators. The grid is any number of clusters. A and B are maps of planes
+    /// as they are stored. With `parts`, at most as many as there are slices, for each tile of each part of k.
     static void run(const MapA& A, const MapB& B, const Word& m, const Word& n, const Word& all_k, const Word& planes,
                     auto&& finish, const std::optional<Leaf<std::uint32_t>>& parts = {}) {
         run(A, B, Schedule({tiles_of(m, tile.m), tiles_of(n, tile.n)}, tiles_of(all_k, k), planes, parts), finish);
@@ -123,15 +123,17 @@ private:
     /// Multiplies what is in the ring. One group of products is in flight while the next is begun; then the stage of
     /// the one before is free.
     void multiply(const Leaf<std::uint32_t>& group, const auto& schedule, auto&& finish) {
-        const WarpgroupFactor<W, Tile<major_a, tile.m>, major_a> left(a_, group * (tile.m / 2));
-        const WarpgroupFactor<W, Tile<major_b, tile.n>, major_b> right(b_, 0u);
+        const WarpgroupOperand<W, Tile<major_a, tile.m>, major_a> left(a_, group * (tile.m / 2));
+        const WarpgroupOperand<W, Tile<major_b, tile.n>, major_b> right(b_, 0u);
         RingPlace<tile.stages> at;
         schedule.each([&](const auto& work) {
             const auto row = value(work.at.row * tile.m), column = value(work.at.column * tile.n);
-            Sums sums(typename Sums::Sum{});
-            pipeline_products(ring_, at, work.part.count,
-                              [&](const auto& stage, const auto&) { sums.begin(left, right, a_[stage], b_[stage]); });
-            finish(WarpgroupPlace{work.at.plane, value(row + group * (tile.m / 2)), column, group, work.number}, sums);
+            Accumulators accumulators(typename Accumulators::Accumulator{});
+            pipeline_products(ring_, at, work.part.count, [&](const auto& stage, const auto&) {
+                accumulators.begin(left, right, a_[stage], b_[stage]);
+            });
+            finish(WarpgroupPlace{work.at.plane, value(row + group * (tile.m / 2)), column, group, work.number},
+                   accumulators);
         });
     }
 
@@ -141,18 +143,19 @@ private:
     Ring<tile.stages> ring_{8, tile.blocks};  // freed by the warps of two warpgroups
 };
 
-/// The sums of a warpgroup as a TileProduct: its `scratch`, of warpgroup_scratch sums, is the warp's own.
+/// The accumulators of a warpgroup as a TileProduct: its `scratch`, of warpgroup_scratch accumulators, is the warp's
+/// own.
 template <class Tiles, class Scratch>
 class WarpgroupProduct {
 public:
-    using Sum = typename Tiles::Sum;
-    WarpgroupProduct(const WarpgroupPlace& at, const Tiles& sums, const Scratch& scratch)
-        : at_(at), sums_(sums), scratch_(scratch) {}
+    using Accumulator = typename Tiles::Accumulator;
+    WarpgroupProduct(const WarpgroupPlace& at, const Tiles& accumulators, const Scratch& scratch)
+        : at_(at), accumulators_(accumulators), scratch_(scratch) {}
 
-    /// Calls f(i, j, sums) for groups of `count` sums, 4 or 8.
+    /// Calls f(i, j, values) for groups of `count` accumulators, 4 or 8.
     template <std::uint32_t count>
     void each(auto&& f) const {
-        each_row<count>(sums_, scratch_, [&](const auto& i, const auto& j, const auto& v) {
+        each_row<count>(accumulators_, scratch_, [&](const auto& i, const auto& j, const auto& v) {
             const auto row = value(at_.row + i), column = value(at_.column + j);
             f(row, column, v);
         });
@@ -160,31 +163,31 @@ public:
 
 private:
     const WarpgroupPlace& at_;
-    const Tiles& sums_;
+    const Tiles& accumulators_;
     const Scratch& scratch_;
 };
 
-/// The sums of a warpgroup, with f(v) for each, to the tensor that a map is of, by way of a SharedTile with a stage of
-/// 64 rows for each warpgroup, whose panels are boxes.
+/// The accumulators of a warpgroup, with f(v) for each, to the tensor that a map is of, by way of a SharedTile with a
+/// stage of 64 rows for each warpgroup, whose panels are boxes.
 template <class W, std::uint32_t fragments, class Tile, class Map>
-void store_by_boxes(const WarpgroupTiles<W, fragments>& sums, const WarpgroupPlace& at, const Tile& tile, const Map& to,
-                    auto&& f) {
+void store_by_boxes(const WarpgroupTiles<W, fragments>& accumulators, const WarpgroupPlace& at, const Tile& tile,
+                    const Map& to, auto&& f) {
     using Out = typename Tile::element_type;
     constexpr std::uint32_t of_box = Tile::panel_row / sizeof(Out);
     static_assert(Tile::rows == 64 && Tile::columns == std::uint32_t(W::n) && Tile::stages == 2,
-                  "store_by_boxes: a tile of 64 rows, and the columns of the sums, for each of two warpgroups");
+                  "store_by_boxes: a tile of 64 rows, and the columns of the accumulators, for each of two warpgroups");
     const auto mine = tile[at.group];
     const auto is_first = value(thread_id().x % 128u == 0u);
     const auto row = value(warp_id() % 4u * 16u);
     for (std::uint32_t i = 0; i < fragments; ++i) {
-        const auto sum = [&](std::uint32_t e) { return value(cast<Var<Out>>(f(sums[i][e]))); };
+        const auto sum = [&](std::uint32_t e) { return value(cast<Var<Out>>(f(accumulators[i][e]))); };
         if_(is_first, [&] { bulk_wait_read<0>(); });  // what was stored before has been copied
         sync_warpgroup(at.group);
         for (std::uint32_t j = 0; j < std::uint32_t(W::n); j += 16) {
             if constexpr (sizeof(Out) == 2) {
                 Regs<Pair<Out>, 4> v;
                 for (std::uint32_t h = 0; h < 4; ++h)
-                    v[h] = pack<Pair<Out>>(f(sums[i][j / 2 + 2 * h]), f(sums[i][j / 2 + 2 * h + 1]));
+                    v[h] = pack<Pair<Out>>(f(accumulators[i][j / 2 + 2 * h]), f(accumulators[i][j / 2 + 2 * h + 1]));
                 store_matrix<4>(mine[row + lane_id() % 16u, j + lane_id() / 16u * 8u], v);
             } else {
                 for (std::uint32_t h = 0; h < 4; ++h) {

@@ -27,16 +27,16 @@ std::uint32_t wavefronts(std::span<const std::uint64_t> places, std::uint32_t by
 
 void require_no_conflicts(const SwizzledLayout& tile, std::uint32_t element_bytes, const Where& where) {
     const std::uint64_t columns = tile.layout.extent(1), per_piece = 16 / element_bytes;
-    std::uint32_t most = 1;
+    std::uint32_t max_wavefronts = 1;
     for (std::uint64_t column = 0; column < columns; column += per_piece) {
         std::array<std::uint64_t, 8> rows{};
         for (std::uint64_t r = 0; r < rows.size(); ++r) rows[r] = tile(r, column) * element_bytes;
-        most = std::max(most, wavefronts(rows, 16));
+        max_wavefronts = std::max(max_wavefronts, wavefronts(rows, 16));
     }
-    if (most == 1) return;
+    if (max_wavefronts == 1) return;
     const std::uint32_t swizzle = swizzle_of_rows(columns * element_bytes);
-    complain("eight rows of a matrix of this SharedTile, " + tile.text() + ", are read in " + std::to_string(most) +
-                 " accesses to shared memory instead of one: they share banks",
+    complain("eight rows of a matrix of this SharedTile, " + tile.text() + ", are read in " +
+                 std::to_string(max_wavefronts) + " accesses to shared memory instead of one: they share banks",
              "swizzle " + std::to_string(swizzle) + " bytes: SharedTile<T, stages, rows, columns, " +
                  std::to_string(swizzle) + ">, the default; or say tile.conflicts_allowed()",
              where);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of tiles of f32 without tensor cores, by fused multiply-adds: what WarpTiles, the factors and RegisterFactor
-// are of Mma, they are of FmaProduct, so that a kernel reads the same for all types.
+// Products of tiles of f32 without tensor cores, by fused multiply-adds: what WarpTiles, the operands and
+// RegisterOperand are of Mma, they are of FmaProduct, so that a kernel reads the same for all types.
 //
 //     using M = FmaProduct;
 //     WarpTiles<M, 16, 64> scores(0.0f);                          a lane has two rows and sixteen columns of them
 //     scores.accumulate(left, right, q[0], k[0]);                 rows of Q by rows of K, Major::K
-//     const RegisterFactor<M, 16, 64> weights(scores);            not rounded
-//     sums.accumulate(weights, right_v, v[0]);                    by columns of V, Major::MN
+//     const RegisterOperand<M, 16, 64> weights(scores);           not rounded
+//     accumulators.accumulate(weights, right_v, v[0]);            by columns of V, Major::MN
 //
-// A lane's sums are where Mma<16, 8, 16, ...> has them: rows lane / 4 and 8 further, columns 2 (lane % 4) and the next.
-// Loops over k are loops of the device.
+// A lane's accumulators are where Mma<16, 8, 16, ...> has them: rows lane / 4 and 8 further, columns 2 (lane % 4) and
+// the next. Loops over k are loops of the device.
 #pragma once
 #include "dsl/threads/control.hpp"
 #include "dsl/threads/warp.hpp"
-#include "stdlib/tile/register_factor.hpp"
+#include "stdlib/tile/register_operand.hpp"
 
 namespace ikat::stdlib {
 
-/// Stands for an Mma: 16 x 8 sums, four elements of k at once.
+/// Stands for an Mma: 16 x 8 accumulators, four elements of k at once.
 struct FmaProduct {
     static constexpr int m = 16, n = 8, k = 4;
     struct A {};
@@ -41,10 +41,10 @@ auto lanes_at(const TileStage<Tile>& stage, const Leaf<std::uint32_t>& place, st
 
 /// Where a warp's rows of A are: rows `first` and on of m x k tiles. `first` is a multiple of eight.
 template <class Tile>
-class LeftFactor<FmaProduct, Tile, Major::K> {
+class LeftOperand<FmaProduct, Tile, Major::K> {
 public:
     static constexpr std::uint32_t k = Tile::columns;
-    LeftFactor(const Tile&, const Word& first) : row_(value(word(first) + lane_id() / 4u)) {}
+    LeftOperand(const Tile&, const Word& first) : row_(value(word(first) + lane_id() / 4u)) {}
 
     /// Elements 4 * piece and on of the lane's row, and a multiple of eight rows further.
     Leaf<std::uint32_t> place(const Leaf<std::uint32_t>& piece) const { return Tile::piece_place(row_, piece); }
@@ -56,9 +56,9 @@ public:
 
 private:
     struct OfStage {
-        const LeftFactor& left;
+        const LeftOperand& left;
         const TileStage<Tile>& stage;
-        static constexpr std::uint32_t k = LeftFactor::k;
+        static constexpr std::uint32_t k = LeftOperand::k;
         Leaf<std::uint32_t> place(const Leaf<std::uint32_t>& piece) const { return left.place(piece); }
         auto lanes(const Leaf<std::uint32_t>& at, std::uint32_t rows_further) const {
             return left.lanes(stage, at, rows_further);
@@ -69,10 +69,10 @@ private:
 
 /// Where a warp's columns of B are: rows `first` and on of n x k tiles. `first` is a multiple of eight.
 template <class Tile>
-class RightFactor<FmaProduct, Tile, Major::K> {
+class RightOperand<FmaProduct, Tile, Major::K> {
 public:
     static constexpr std::uint32_t k = Tile::columns;
-    RightFactor(const Tile&, const Word& first) : row_(value(word(first) + lane_id() % 4u * 2u)) {}
+    RightOperand(const Tile&, const Word& first) : row_(value(word(first) + lane_id() % 4u * 2u)) {}
 
     /// Elements 4 * piece and on of the lane's column `c`, 0 or 1, and a multiple of eight columns further.
     Leaf<std::uint32_t> place(const Leaf<std::uint32_t>& piece, std::uint32_t c) const {
@@ -88,13 +88,13 @@ private:
 
 /// ... or columns of k x n tiles, from the first on.
 template <class Tile>
-class RightFactor<FmaProduct, Tile, Major::MN> {
-    /// So many fragments of eight columns further is a panel further.
+class RightOperand<FmaProduct, Tile, Major::MN> {
+    /// This many fragments of eight columns further is a panel further.
     static constexpr std::uint32_t distinct = Tile::swizzle ? Tile::pieces_of_panel / 2 : 1;
 
 public:
     static constexpr std::uint32_t k = Tile::rows;
-    RightFactor(const Tile&, const Word& first) {
+    RightOperand(const Tile&, const Word& first) {
         static_cast<void>(first);  // 0
     }
 
@@ -114,17 +114,17 @@ public:
     }
 };
 
-/// Sums as A of the next product; they stay as they are.
+/// Accumulators as A of the next product; they stay as they are.
 template <std::uint32_t m_, std::uint32_t k_>
-class RegisterFactor<FmaProduct, m_, k_> {
-    static_assert(m_ % 16 == 0 && k_ % 8 == 0, "RegisterFactor: 16 rows and 8 columns of sums, or multiples");
+class RegisterOperand<FmaProduct, m_, k_> {
+    static_assert(m_ % 16 == 0 && k_ % 8 == 0, "RegisterOperand: 16 rows and 8 columns of accumulators, or multiples");
 
 public:
     static constexpr std::uint32_t m = m_, k = k_;
-    explicit RegisterFactor(const WarpTiles<FmaProduct, m, k>& sums) {
+    explicit RegisterOperand(const WarpTiles<FmaProduct, m, k>& accumulators) {
         for (std::uint32_t i = 0; i < m / 16; ++i)
             for (std::uint32_t j = 0; j < k / 8; ++j)
-                for (std::uint32_t e = 0; e < 4; ++e) numbers_.push_back(value(sums(i, j)[e]));
+                for (std::uint32_t e = 0; e < 4; ++e) numbers_.push_back(value(accumulators(i, j)[e]));
     }
     /// Of row `half` * 8 + lane / 4 of 16 rows, in column 8 j + 2 quad + c, in all four lanes of the row.
     auto operator()(std::uint32_t i, std::uint32_t j, std::uint32_t half, std::uint32_t c,
@@ -142,17 +142,17 @@ class WarpTiles<FmaProduct, m_, n_> {
 
 public:
     using product = FmaProduct;
-    using Sum = float;
+    using Accumulator = float;
     static constexpr std::uint32_t m = m_, n = n_, rows = m / 16, columns = n / 8;
     explicit WarpTiles(float start, const Where& where = Where::current()) {
-        for (auto& fragment : sums_) fragment = typename Regs<f32, 4>::Incoming(start, where);
+        for (auto& fragment : accumulators_) fragment = typename Regs<f32, 4>::Incoming(start, where);
     }
 
-    /// sums += A * B over all of k; `left` is LeftFactor::of(stage).
+    /// accumulators += A * B over all of k; `left` is LeftOperand::of(stage).
     template <class Left, class TileB>
-    void accumulate(const Left& left, const RightFactor<FmaProduct, TileB, Major::K>& right,
+    void accumulate(const Left& left, const RightOperand<FmaProduct, TileB, Major::K>& right,
                     const TileStage<TileB>& b) {
-        static_assert(Left::k == TileB::columns, "accumulate: both factors have the same k");
+        static_assert(Left::k == TileB::columns, "accumulate: both operands have the same k");
         for (auto piece : range(0u, Left::k / 4)) {
             const auto at = value(piece), row = left.place(at);
             const Leaf<std::uint32_t> column[] = {right.place(at, 0), right.place(at, 1)};
@@ -170,16 +170,16 @@ public:
     }
     /// The same of tiles that are both in shared memory.
     template <class TileA, class TileB>
-    void accumulate(const LeftFactor<FmaProduct, TileA, Major::K>& left,
-                    const RightFactor<FmaProduct, TileB, Major::K>& right, const TileStage<TileA>& a,
+    void accumulate(const LeftOperand<FmaProduct, TileA, Major::K>& left,
+                    const RightOperand<FmaProduct, TileB, Major::K>& right, const TileStage<TileA>& a,
                     const TileStage<TileB>& b) {
         accumulate(left.of(a), right, b);
     }
-    /// By columns of B, of sums that have become a factor.
+    /// By columns of B, of accumulators that have become an operand.
     template <std::uint32_t k, class TileB>
-    void accumulate(const RegisterFactor<FmaProduct, m_, k>& left,
-                    const RightFactor<FmaProduct, TileB, Major::MN>& right, const TileStage<TileB>& b) {
-        static_assert(k == TileB::rows, "accumulate: both factors have the same k");
+    void accumulate(const RegisterOperand<FmaProduct, m_, k>& left,
+                    const RightOperand<FmaProduct, TileB, Major::MN>& right, const TileStage<TileB>& b) {
+        static_assert(k == TileB::rows, "accumulate: both operands have the same k");
         for (auto number : range(0u, 4u))
             for (std::uint32_t c = 0; c < 2; ++c) {
                 const auto quad = value(number);
@@ -200,18 +200,18 @@ public:
     }
 
     /// The numbers of 16 rows and 8 columns: 2 h + c is in row lane / 4 + 8 h, column lane % 4 * 2 + c.
-    auto& operator()(std::uint32_t i, std::uint32_t j) { return sums_[i * columns + j]; }
-    const auto& operator()(std::uint32_t i, std::uint32_t j) const { return sums_[i * columns + j]; }
+    auto& operator()(std::uint32_t i, std::uint32_t j) { return accumulators_[i * columns + j]; }
+    const auto& operator()(std::uint32_t i, std::uint32_t j) const { return accumulators_[i * columns + j]; }
 
 private:
-    Regs<f32, 4> sums_[rows * columns];
+    Regs<f32, 4> accumulators_[rows * columns];
 };
 
-/// put_rows() of sums that are elements.
+/// put_rows() of accumulators that are elements.
 template <std::uint32_t m, std::uint32_t n, class Tile>
-void put_rows(const WarpTiles<FmaProduct, m, n>& sums, const TileStage<Tile>& stage, const Word& first) {
+void put_rows(const WarpTiles<FmaProduct, m, n>& accumulators, const TileStage<Tile>& stage, const Word& first) {
     static_assert(std::is_same_v<typename Tile::element_type, float> && n == Tile::columns,
-                  "put_rows: to a tile of f32, as wide as the sums");
+                  "put_rows: to a tile of f32, as wide as the accumulators");
     const auto lane = value(lane_id()), row = value(word(first) + lane / 4u);
     const auto elements = stage.tile().bytes().template as<float>();
     for (std::uint32_t i = 0; i < m / 16; ++i)
@@ -219,14 +219,14 @@ void put_rows(const WarpTiles<FmaProduct, m, n>& sums, const TileStage<Tile>& st
             for (std::uint32_t j = 0; j < n / 8; ++j) {
                 const auto down = value(row + (16 * i + 8 * half)), across = value(lane % 4u * 2u + 8 * j);
                 const auto place = Tile::place(down, across);
-                const auto& fragment = sums(i, j);
+                const auto& fragment = accumulators(i, j);
                 elements.template vec<2>((stage.first() + place) / 8u) =
                     Vec<float, 2>(fragment[2 * half], fragment[2 * half + 1]);
             }
     sync_warp();
 }
 
-/// The product of elements of T with sums in f32.
+/// The product of elements of T with accumulators in f32.
 template <class T>
 using ProductInF32 = std::conditional_t<std::is_same_v<T, float>, FmaProduct, Mma<16, 8, 16, T, float>>;
 

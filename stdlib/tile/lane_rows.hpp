@@ -46,7 +46,7 @@ using LaneRowsOf = LaneRows<std::remove_cvref_t<Tiles>>;
 
 /// A number for each row of a lane.
 template <class Tiles>
-using RowNumbers = Regs<Var<typename std::remove_cvref_t<Tiles>::Sum>, LaneRowsOf<Tiles>::rows>;
+using RowNumbers = Regs<Var<typename std::remove_cvref_t<Tiles>::Accumulator>, LaneRowsOf<Tiles>::rows>;
 
 /// f of the four lanes that share a row.
 auto over_row(const auto& v, auto&& f) {
@@ -74,8 +74,8 @@ void each_number(Tiles& tiles, auto&& f) {
 
 /// All numbers become x.
 template <class Tiles>
-void fill(Tiles& tiles, const Incoming<typename Tiles::Sum>& x) {
-    const Leaf<typename Tiles::Sum> v(x.value());
+void fill(Tiles& tiles, const Incoming<typename Tiles::Accumulator>& x) {
+    const Leaf<typename Tiles::Accumulator> v(x.value());
     for (std::uint32_t r = 0; r < LaneRowsOf<Tiles>::rows; ++r)
         each_of_row(tiles, r, [&](auto& each, std::uint32_t) { each = v; });
 }
@@ -90,11 +90,11 @@ void mask(Tiles& tiles, auto&& keep, float otherwise = -std::numeric_limits<floa
 
 /// f of all numbers of each row, from `start` on; f is associative and commutative: its order is not said.
 template <class Tiles>
-RowNumbers<Tiles> row_reduce(const Tiles& tiles, const Incoming<typename Tiles::Sum>& start, auto&& f) {
-    const Leaf<typename Tiles::Sum> first(start.value());
+RowNumbers<Tiles> row_reduce(const Tiles& tiles, const Incoming<typename Tiles::Accumulator>& start, auto&& f) {
+    const Leaf<typename Tiles::Accumulator> first(start.value());
     RowNumbers<Tiles> out;
     for (std::uint32_t r = 0; r < LaneRowsOf<Tiles>::rows; ++r) {
-        Var<typename Tiles::Sum> all = first;
+        Var<typename Tiles::Accumulator> all = first;
         each_of_row(tiles, r, [&](const auto& v, std::uint32_t) { all = f(value(all), v); });
         out[r] = over_row(value(all), f);
     }
@@ -102,14 +102,14 @@ RowNumbers<Tiles> row_reduce(const Tiles& tiles, const Incoming<typename Tiles::
 }
 template <class Tiles>
 RowNumbers<Tiles> row_sum(const Tiles& tiles) {
-    return row_reduce(tiles, typename Tiles::Sum{}, [](auto&& a, auto&& b) { return a + b; });
+    return row_reduce(tiles, typename Tiles::Accumulator{}, [](auto&& a, auto&& b) { return a + b; });
 }
 /// NaNs are ignored.
 template <class Tiles>
 RowNumbers<Tiles> row_max(const Tiles& tiles) {
-    using Limits = std::numeric_limits<typename Tiles::Sum>;
-    constexpr auto least = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-    return row_reduce(tiles, least, [](auto&& a, auto&& b) { return max(a, b); });
+    using Limits = std::numeric_limits<typename Tiles::Accumulator>;
+    constexpr auto lowest = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    return row_reduce(tiles, lowest, [](auto&& a, auto&& b) { return max(a, b); });
 }
 
 /// Each number times factor(r), where r is its row of the lane.

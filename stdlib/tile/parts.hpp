@@ -3,8 +3,8 @@
 //
 //     schedule    which tiles a block makes, and of which slices of k       block_schedule.hpp
 //     source      slices of A and of B, copied to shared memory             tile_source.hpp
-//     product     multiplies them, and has the sums of a tile               block_product.hpp, cluster_product.hpp
-//     epilogue    f(i, j, sums): what becomes of them
+//     product     multiplies them, and has the accumulators of a tile       block_product.hpp, cluster_product.hpp
+//     epilogue    f(i, j, values): what becomes of them
 //
 //     schedule.each([&](const auto& work) {
 //         const BlockProduct<T, tile, order_a, order_b, A, B> product(a, b, row, column, work.part);    a, b: sources
@@ -20,7 +20,7 @@
 namespace ikat::stdlib {
 
 /// Slices of a matrix for stages of `Tile`. source.load(stage, slice), by all threads of the block, begins to copy
-/// number `slice` from 0 of source.count() to a stage, by copy_async or by plain stores; threads see it behind
+/// number `slice` from 0 of source.count() to a stage, by copy_async or by plain stores; threads see it after
 /// copy_commit(), copy_wait() and sync_block(). Beyond its last slice, and beyond k in that one, it stores zeros. Rows
 /// of A or columns of B that are not there may be anything.
 template <class S, class Tile>
@@ -29,12 +29,12 @@ concept SourceFor = requires(const S& source, const TileStage<Tile>& to, const L
     source.load(to, slice);
 };
 
-/// The sums of a tile, of type P::Sum: product.each<count>(f) calls f(i, j, sums) for `count`, 4 or 8, that begin at
-/// row i and column j, a multiple of `count`, of C, until all have been passed; also for those beyond C. By all threads
-/// that have them.
+/// The accumulators of a tile, of type P::Accumulator: product.each<count>(f) calls f(i, j, values) for `count`, 4 or
+/// 8, that begin at row i and column j, a multiple of `count`, of C, until all have been passed; also for those beyond
+/// C. By all threads that have them.
 template <class P>
 concept TileProduct = requires(const P& product, void (*f)(...)) {
-    typename P::Sum;
+    typename P::Accumulator;
     product.template each<4>(f);
     product.template each<8>(f);
 };

@@ -64,7 +64,7 @@ public:
     }
 
     /// By one thread: when the stage is free, begins to fill it with f(stage, barrier), copies of `bytes` bytes that
-    /// arrive at the barrier. Goes on to the next.
+    /// arrive at the barrier. Continues with the next.
     void fill(RingPlace<stages>& at, const Word& bytes, auto&& f) const {
         const StageNumber stage = begin_to_fill(at, bytes);
         f(stage, filled_[stage]);
@@ -73,7 +73,7 @@ public:
     /// Until the stage is filled.
     void wait(const RingPlace<stages>& at) const { filled_[at.stage()].wait(at.parity()); }
     /// The same, but not before what `zero` is computed from: a number that is 0, which compilers do not know.
-    void wait_behind(const RingPlace<stages>& at, const Word& zero) const {
+    void wait_after(const RingPlace<stages>& at, const Word& zero) const {
         const auto stage = at.stage();
         filled_[stage].wait(at.parity() ^ word(zero));
     }

@@ -65,7 +65,7 @@ public:
                 start(&RowPitches::y_outer, &RowPitches::y_pitch)};
     }
 
-    /// So many vectors further.
+    /// This many vectors further.
     Index further(const Index& from, const auto& column) const {
         const auto x = value(from[X] + column);
         if (!pitches_) return {x, x, x};

@@ -32,7 +32,7 @@ struct WarpGroup {
     static auto sum(const auto& v) { return value(warp_sum(v)); }
     static auto max(const auto& v) { return value(warp_max(v)); }
 };
-/// A block of so many threads works on a row.
+/// A block of this many threads works on a row.
 template <std::uint32_t count>
 struct BlockGroup {
     static constexpr std::uint32_t threads = count, block = count, rows_of_block = 1;

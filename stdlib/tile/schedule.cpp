@@ -22,8 +22,8 @@ PartOfK part_of_k(const Word& slices, const Word& part, const Word& parts) {
     const auto all = word(slices), count = word(parts), number = word(part);
     const EqualShares shares(all, count);
     const auto first = shares.begin(number);
-    const auto behind = shares.begin(value(number + 1u));
-    return {first, value(behind - first)};
+    const auto end = shares.begin(value(number + 1u));
+    return {first, value(end - first)};
 }
 
 Number SharesOfTile::number(const Word& i) const {
@@ -60,8 +60,8 @@ TileShare StreamK::Work::share(const Number& i) const {
     const auto is_shared = value(i < shared_);
     const auto tile = value(select(is_shared, first_tile_ + i, next_ + (i - shared_) * of_.workers_));
     const auto first = value(select(is_shared & (i == 0u), begin_ - first_tile_ * of_.slices_, 0u));
-    const auto behind = value(select(i + 1u == shared_, end_ - last_tile_ * of_.slices_, of_.slices_));
-    const PartOfK part{first, value(behind - first)};
+    const auto end = value(select(i + 1u == shared_, end_ - last_tile_ * of_.slices_, of_.slices_));
+    const PartOfK part{first, value(end - first)};
     return {tile, part, value(part.count == of_.slices_), value(worker_ * 2u + select(i == 0u, 0u, 1u))};
 }
 

@@ -32,7 +32,7 @@ inline TilePlace grouped_raster(const Word& number, const Word& rows, const Word
     return {value(first + within % height), value(within / height), plane};
 }
 
-/// How many tiles of so many elements cover a number of elements.
+/// How many tiles of this many elements cover a number of elements.
 inline Leaf<std::uint32_t> tiles_of(const Word& elements, std::uint32_t extent) {
     const auto all = word(elements);
     return value(all / extent + select(all % extent != 0, 1u, 0u));
@@ -49,7 +49,7 @@ struct PartOfK {
 class EqualShares {
 public:
     EqualShares(const Leaf<std::uint32_t>& all, const Leaf<std::uint32_t>& count);
-    /// Where a share begins; that of number `count` behind the last.
+    /// Where a share begins; that of number `count` after the last.
     Leaf<std::uint32_t> begin(const Word& number) const;
     /// Whose share something is in.
     Leaf<std::uint32_t> owner(const Word& of) const;

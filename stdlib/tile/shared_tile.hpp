@@ -6,10 +6,10 @@
 //     a[stage]                                     one of them
 //     a[stage][i, j]                               an element of it
 //
-// A row is cut into panels of 128 bytes (or of 64, or 32, if it is not a multiple of that), which stand one behind the
-// other. In a panel of 128 bytes, the piece p of 16 bytes in row r lies at p ^ r % 8, in one of 64 at p ^ r / 2 % 4, in
-// one of 32 at p ^ r / 4 % 2. So a box of a TensorMap with this swizzle fills a panel, and load_matrix and wgmma read
-// it:
+// A row is cut into panels of 128 bytes (or of 64, or 32, if it is not a multiple of that), which follow one
+// another. In a panel of 128 bytes, the piece p of 16 bytes in row r lies at p ^ r % 8, in one of 64 at p ^ r / 2 % 4,
+// in one of 32 at p ^ r / 4 % 2. So a box of a TensorMap with this swizzle fills a panel, and load_matrix and wgmma
+// read it:
 //
 //     stage ┌─────────┬─────────┐  row 0  │ 0 1 2 3 4 5 6 7 │  of a panel: 8 pieces of 16 bytes
 //           │ panel 0 │ panel 1 │      1  │ 1 0 3 2 5 4 7 6 │
@@ -62,7 +62,7 @@ struct TileShape {
     std::uint32_t rows = 0, row_bytes = 0, swizzle = 0, element_bytes = 0;
 
     constexpr std::uint32_t columns() const { return row_bytes / element_bytes; }
-    /// A panel has so many bytes of each row, in pieces of 16.
+    /// A panel has this many bytes of each row, in pieces of 16.
     constexpr std::uint32_t panel_row() const { return swizzle ? swizzle : row_bytes; }
     constexpr std::uint32_t panel_bytes() const { return rows * panel_row(); }
     constexpr std::uint32_t pieces_of_panel() const { return panel_row() / 16; }
@@ -75,7 +75,7 @@ struct TileShape {
     Leaf<std::uint32_t> piece_place(const Leaf<std::uint32_t>& row, const Leaf<std::uint32_t>& piece) const;
     /// What the pieces of a swizzled row are XORed with.
     auto turn(const auto& row) const { return row / (128 / panel_row()) % pieces_of_panel(); }
-    /// Where a piece and those behind it in the same panel are, as far as their places differ.
+    /// Where a piece and those after it in the same panel are, as far as their places differ.
     std::vector<Leaf<std::uint32_t>> pieces(const Word& row, const Word& piece) const;
     /// Number `at` of the units of `bytes` bytes, 4, 8 or 16, of the first `count` rows, in an order in which
     /// neighbours fill whole wavefronts: along rows, or, where panels are narrower than that, first all of 128 bytes of

@@ -11,7 +11,7 @@
 //         const auto four = stage.words<4>(stage.at(i));                 // four words from byte first + i on
 //     }
 //
-// Arrays begin at multiples of 16 bytes, or, where load() is told so, an even number of bytes behind one; pieces begin
+// Arrays begin at multiples of 16 bytes, or, where load() is told so, an even number of bytes after one; pieces begin
 // at multiples of 2. The first and the last sector of a piece are loaded whole; nothing beyond the ends of the array is
 // touched. WordStage is for arrays of words that begin anywhere.
 #pragma once
@@ -22,13 +22,13 @@
 namespace ikat::stdlib {
 
 /// Memory for `quads` times 16 bytes, for each group of threads of a block, and how it is read. With a `line`, 16 bytes
-/// are left free behind every `line` bytes. Then threads that read a line each use different banks.
+/// are left free after every `line` bytes. Then threads that read a line each use different banks.
 template <class Group, std::uint32_t quads, std::uint32_t line>
 class StageMemory {
 protected:
     using Word = Leaf<std::uint32_t>;
 
-    /// Where byte i of the memory without lines is, in units of so many bytes.
+    /// Where byte i of the memory without lines is, in units of this many bytes.
     static auto spread(const auto& i, std::uint32_t unit) {
         if constexpr (line == 0)
             return i;
@@ -41,7 +41,7 @@ public:
     StageMemory()
         : memory_(Shared<std::uint32_t, Group::rows_of_block * size>().flat().slice(Group::number() * size)) {}
 
-    /// N words, from word number `skip` behind that place on. `alignment` is the place's: where it is less than 4, each
+    /// N words, from word number `skip` after that place on. `alignment` is the place's: where it is less than 4, each
     /// word is made of two.
     template <int N, std::uint32_t alignment = 2>
     std::array<Word, N> words(const auto& at, std::uint32_t skip = 0) const {
@@ -67,23 +67,23 @@ protected:
     Indexable<std::uint32_t, Direction::ReadWrite> memory_;
 };
 
-/// A place for a piece of up to `most` bytes, one for each group of threads of a block. With a `line`, pieces begin at
-/// multiples of 32; see StageMemory.
-template <class Group, std::uint32_t most, std::uint32_t line = 0>
+/// A place for a piece of up to `max_bytes` bytes, one for each group of threads of a block. With a `line`, pieces
+/// begin at multiples of 32; see StageMemory.
+template <class Group, std::uint32_t max_bytes, std::uint32_t line = 0>
 class StageSize {
-    /// Of 16 bytes: a piece with the rest of its sectors, and the word behind the last that words() reads.
-    static constexpr std::uint32_t quads = line ? (most + 31) / 32 * 2 : (most + 30 + 30 + 4 + 15) / 16;
+    /// Of 16 bytes: a piece with the rest of its sectors, and the word after the last that words() reads.
+    static constexpr std::uint32_t quads = line ? (max_bytes + 31) / 32 * 2 : (max_bytes + 30 + 30 + 4 + 15) / 16;
 
 public:
     static constexpr std::uint32_t loads = (quads + Group::threads - 1) / Group::threads;
     static constexpr std::uint32_t all = loads * Group::threads;
 };
-template <class Group, std::uint32_t most, std::uint32_t line = 0>
-class Stage : public StageMemory<Group, StageSize<Group, most, line>::all, line> {
-    using Memory = StageMemory<Group, StageSize<Group, most, line>::all, line>;
+template <class Group, std::uint32_t max_bytes, std::uint32_t line = 0>
+class Stage : public StageMemory<Group, StageSize<Group, max_bytes, line>::all, line> {
+    using Memory = StageMemory<Group, StageSize<Group, max_bytes, line>::all, line>;
     using Memory::memory_;
     using Memory::spread;
-    static constexpr std::uint32_t threads = Group::threads, loads = StageSize<Group, most, line>::loads;
+    static constexpr std::uint32_t threads = Group::threads, loads = StageSize<Group, max_bytes, line>::loads;
     static_assert(line == 0 || threads * 16 % line == 0, "a group's loads are whole lines");
 
 public:
@@ -125,7 +125,7 @@ public:
     auto at(const auto& i) const { return value(spread(value(first_ + i), 1)); }
 
 private:
-    /// where(condition, i, unit): the condition for loading element i of so many bytes.
+    /// where(condition, i, unit): the condition for loading element i of this many bytes.
     template <class E>
     void load_where(const In<E>& from, const auto& first, const auto& count, const auto& bytes, auto&& where) {
         const auto words = from.template as<std::uint32_t>();
@@ -137,7 +137,7 @@ private:
             const auto quad = value(quad_ + k * threads);
             words_[k] = words.template load_if<4>(where(quad < end_, quad, 16), quad, 0);
         }
-        const auto rest = value(whole * 8u + Group::thread());  // the pairs of bytes behind the last quad of the array
+        const auto rest = value(whole * 8u + Group::thread());  // the pairs of bytes after the last quad of the array
         has_rest_ = where((whole < end) & (rest < bytes / 2u), rest, 2);
         rest_ = from.template as<std::uint16_t>().load_if(value(has_rest_), rest, 0);
         rest_at_ = spread(value(whole - begin), 16) * 8u + Group::thread();
@@ -156,13 +156,13 @@ private:
 
 /// The same for an array of words, which may begin anywhere: each thread loads single ones, and no others than those of
 /// the piece. Pieces begin at multiples of 4 bytes.
-template <class Group, std::uint32_t most, std::uint32_t line = 0>
-class WordStage : public StageMemory<Group, StageSize<Group, most, line>::all, line> {
-    using Memory = StageMemory<Group, StageSize<Group, most, line>::all, line>;
+template <class Group, std::uint32_t max_bytes, std::uint32_t line = 0>
+class WordStage : public StageMemory<Group, StageSize<Group, max_bytes, line>::all, line> {
+    using Memory = StageMemory<Group, StageSize<Group, max_bytes, line>::all, line>;
     using Memory::memory_;
     using Memory::spread;
-    static constexpr std::uint32_t threads = Group::threads, loads = (most / 4 + threads - 1) / threads;
-    static_assert(most % 4 == 0);
+    static constexpr std::uint32_t threads = Group::threads, loads = (max_bytes / 4 + threads - 1) / threads;
+    static_assert(max_bytes % 4 == 0);
 
 public:
     /// As Stage::load(); the bytes of the array do not matter.

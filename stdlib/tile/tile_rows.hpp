@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sums of a warp, row by row: lanes of fragments exchange them by way of shared memory, so that each has some that
-// follow each other in a row and can be stored at once.
+// The accumulators of a warp, row by row: lanes of fragments exchange them by way of shared memory, so that each has
+// some that follow each other in a row and can be stored at once.
 //
-//     each_row<8>(sums, scratch, [&](const auto& row, const auto& column, const auto& v) {    v: eight lanes
+//     each_row<8>(accumulators, scratch, [&](const auto& row, const auto& column, const auto& v) {    v: eight lanes
 //         C.vec<8>(first_row + row, (first_column + column) / 8) = cast<bf16>(v);
 //     });
 //
 // Or, rounded to 16 bits, by way of rows of a tile that are the warp's own:
 //
-//     put_rows(sums, a[stage], warp_row);
+//     put_rows(accumulators, a[stage], warp_row);
 //     each_piece(a[stage], warp_row, 64, [&](const auto& row, const auto& column, const auto& v) { ... });
 #pragma once
 #include <functional>
@@ -21,12 +21,12 @@
 
 namespace ikat::stdlib {
 
-/// Rows of `n` sums in shared memory: eight words, or 24, more than a multiple of all banks, so that pairs of four rows
-/// are in different ones.
+/// Rows of `n` accumulators in shared memory: eight words, or 24, more than a multiple of all banks, so that pairs of
+/// four rows are in different ones.
 constexpr std::uint32_t scratch_pitch(std::uint32_t n) { return n + (n % 16 == 0 ? 8 : 0); }
-/// How many numbers of shared memory each warp needs to exchange 16 rows of its sums.
-template <class Sums>
-inline constexpr std::uint32_t row_scratch = 16 * scratch_pitch(Sums::n);
+/// How many numbers of shared memory each warp needs to exchange 16 rows of its accumulators.
+template <class Accumulators>
+inline constexpr std::uint32_t row_scratch = 16 * scratch_pitch(Accumulators::n);
 
 namespace detail {
 
@@ -54,14 +54,14 @@ RowGroup row_group(const Leaf<std::uint32_t>& at) {
 
 }  // namespace detail
 
-/// 16 rows of `n` columns, of which pair(j, half) are the lane's two sums in columns 8 j and on, in row lane / 4 of the
-/// upper or the lower half: calls f(row, column, values) for `count` of them, 4 or 8, that follow each other in a row,
-/// until all have been passed. `scratch` has 16 * scratch_pitch(n) numbers for this warp.
+/// 16 rows of `n` columns, of which pair(j, half) are the lane's two accumulators in columns 8 j and on, in row lane /
+/// 4 of the upper or the lower half: calls f(row, column, values) for `count` of them, 4 or 8, that follow each other
+/// in a row, until all have been passed. `scratch` has 16 * scratch_pitch(n) numbers for this warp.
 ///
 /// Lanes read four words at a time. For eight columns each of them leaves four out, which another lane reads at the
 /// same time: of eight lanes, four have groups of a row, and four the same groups eight rows further, which begin four
 /// words further in the banks.
-template <class Sum, std::uint32_t n, std::uint32_t count, class Scratch>
+template <class Accumulator, std::uint32_t n, std::uint32_t count, class Scratch>
 void exchange_rows(const Scratch& scratch, auto&& pair, auto&& f) {
     constexpr std::uint32_t pitch = scratch_pitch(n), groups = n / count, all = 16 * groups;
     static_assert(n % count == 0 && count % 4 == 0, "a row is a whole number of groups, each of 4 or 8 columns");
@@ -77,7 +77,7 @@ void exchange_rows(const Scratch& scratch, auto&& pair, auto&& f) {
         const auto at = value(begin + lane);
         const auto read = [&] {
             const detail::RowGroup group = detail::row_group<n, count>(at);
-            LaneValues<Sum, LaneShape<count>> values;
+            LaneValues<Accumulator, LaneShape<count>> values;
             for (std::uint32_t k = 0; k < count; k += 4) {
                 const auto four = scratch.template vec<4>((group.place + k) / 4u);
                 for (std::uint32_t e = 0; e < 4; ++e) values.set(k + e, four.lane(e).recorded());
@@ -92,35 +92,35 @@ void exchange_rows(const Scratch& scratch, auto&& pair, auto&& f) {
     sync_warp();  // what is there has been read
 }
 
-/// Calls f(row, column, values) for `count` sums, 4 or 8, in columns of a row of the warp's part that follow each
-/// other, until all have been passed. `scratch` has row_scratch numbers for this warp.
+/// Calls f(row, column, values) for `count` accumulators, 4 or 8, in columns of a row of the warp's part that follow
+/// each other, until all have been passed. `scratch` has row_scratch numbers for this warp.
 template <std::uint32_t count, class M, std::uint32_t m, std::uint32_t n, class Scratch>
-void each_row(const WarpTiles<M, m, n>& sums, const Scratch& scratch,
+void each_row(const WarpTiles<M, m, n>& accumulators, const Scratch& scratch,
               const std::function<void(const Leaf<std::uint32_t>& row, const Leaf<std::uint32_t>& column,
                                        const LaneValues<typename M::C::element_type, LaneShape<count>>& values)>& f) {
-    using Sum = typename WarpTiles<M, m, n>::Sum;
+    using Accumulator = typename WarpTiles<M, m, n>::Accumulator;
     for (std::uint32_t i = 0; i < m / 16; ++i)
-        exchange_rows<Sum, n, count>(
+        exchange_rows<Accumulator, n, count>(
             scratch,
             [&](std::uint32_t j, std::uint32_t half) {
-                return Vec<Sum, 2>(sums(i, j)[2 * half], sums(i, j)[2 * half + 1]);
+                return Vec<Accumulator, 2>(accumulators(i, j)[2 * half], accumulators(i, j)[2 * half + 1]);
             },
             [&](const auto& row, const auto& column, const auto& values) { f(value(row + 16 * i), column, values); });
 }
 
 namespace detail {
 
-/// f(place, v, w) for each two neighbours of a lane's sums, and for the byte of a stage of elements of 16 bits where
-/// they are in rows `first` and on.
+/// f(place, v, w) for each two neighbours of a lane's accumulators, and for the byte of a stage of elements of 16 bits
+/// where they are in rows `first` and on.
 template <class Tile, class Tiles>
-void each_pair(Tiles& sums, const Word& first, auto&& f) {
+void each_pair(Tiles& accumulators, const Word& first, auto&& f) {
     static_assert(sizeof(typename Tile::element_type) == 2 && Tiles::n == Tile::columns,
-                  "put_rows and get_rows: of a tile of 16-bit elements, as wide as the sums");
+                  "put_rows and get_rows: of a tile of 16-bit elements, as wide as the accumulators");
     const auto lane = value(lane_id()), row = value(word(first) + lane / 4u);
     for (std::uint32_t i = 0; i < Tiles::m / 16; ++i)
         for (std::uint32_t half = 0; half < 2; ++half)
             for (std::uint32_t j = 0; j < Tiles::n / 8; ++j) {
-                auto& fragment = sums(i, j);
+                auto& fragment = accumulators(i, j);
                 const auto place = Tile::place(value(row + (16 * i + 8 * half)), value(lane % 4u * 2u + 8 * j));
                 f(place, fragment[2 * half], fragment[2 * half + 1]);
             }
@@ -128,26 +128,27 @@ void each_pair(Tiles& sums, const Word& first, auto&& f) {
 
 }  // namespace detail
 
-/// The sums, each rounded to an element of 16 bits, to rows `first` and on of a stage. Afterwards the warp sees them.
+/// The accumulators, each rounded to an element of 16 bits, to rows `first` and on of a stage. Afterwards the warp sees
+/// them.
 template <class M, std::uint32_t m, std::uint32_t n, class Tile>
-void put_rows(const WarpTiles<M, m, n>& sums, const TileStage<Tile>& stage, const Word& first) {
+void put_rows(const WarpTiles<M, m, n>& accumulators, const TileStage<Tile>& stage, const Word& first) {
     using Pair = ikat::Pair<typename Tile::element_type>;
     const auto pairs = stage.tile().bytes().template as<Pair>();
-    detail::each_pair<Tile>(sums, first, [&](const auto& place, const auto& v, const auto& w) {
+    detail::each_pair<Tile>(accumulators, first, [&](const auto& place, const auto& v, const auto& w) {
         pairs[(stage.first() + place) / 4u] = pack<Pair>(v, w);
     });
     sync_warp();
 }
 
-/// The inverse: the sums become rows `first` and on of a stage of elements of 16 bits, which the warp sees.
+/// The inverse: the accumulators become rows `first` and on of a stage of elements of 16 bits, which the warp sees.
 template <class M, std::uint32_t m, std::uint32_t n, class Tile>
-void get_rows(WarpTiles<M, m, n>& sums, const TileStage<Tile>& stage, const Word& first) {
-    using Sum = typename WarpTiles<M, m, n>::Sum;
+void get_rows(WarpTiles<M, m, n>& accumulators, const TileStage<Tile>& stage, const Word& first) {
+    using Accumulator = typename WarpTiles<M, m, n>::Accumulator;
     const auto pairs = stage.tile().bytes().template as<ikat::Pair<typename Tile::element_type>>();
-    detail::each_pair<Tile>(sums, first, [&](const auto& place, auto& v, auto& w) {
+    detail::each_pair<Tile>(accumulators, first, [&](const auto& place, auto& v, auto& w) {
         const auto two = value(pairs[(stage.first() + place) / 4u]);
-        v = cast<Var<Sum>>(two[0]);
-        w = cast<Var<Sum>>(two[1]);
+        v = cast<Var<Accumulator>>(two[0]);
+        w = cast<Var<Accumulator>>(two[1]);
     });
 }
 

@@ -10,7 +10,7 @@
 //           ┌─────┬─────┬─────┬──┐                                         ┌──┬─────┬──┐
 //     first │  0  │  1  │  2  │ 3│0   a slice is a tile                    │  │  0  │  │
 //      rows └─────┴─────┴─────┴──┘                                         │  ├─────┤  │
-//           rows behind the last are copies of others, not to be kept      │  │  1  │  │
+//           rows after the last are copies of others, not to be kept       │  │  1  │  │
 //
 // Where the matrix begins, its pitch and its columns are multiples of 16, 8 or 4 bytes, threads copy as many at once by
 // cp.async; of any others they load and store elements.
@@ -101,7 +101,7 @@ protected:
 
 private:
     bool is_along_rows() const { return along_ == Along::Rows; }
-    /// An error of a launch whose matrix cannot be accessed by so many bytes.
+    /// An error of a launch whose matrix cannot be accessed by this many bytes.
     void expect_access(const Where& where) const {
         Expected expected{
             .multiple = access_.bytes,
@@ -120,18 +120,18 @@ private:
     std::uint32_t units_of_row() const { return access_.bytes ? tile_.row_bytes / access_.bytes : 0; }
     /// Also where there are not enough threads to copy a row.
     bool is_by_elements() const { return access_.bytes == 0 || units_of_row() > threads_; }
-    /// In a pass, threads copy so many rows: eights of them, or, of long rows, 4, 2 or 1.
+    /// In a pass, threads copy this many rows: eights of them, or, of long rows, 4, 2 or 1.
     std::uint32_t rows_of_pass() const {
         const std::uint32_t rows = threads_ / units_of_row();
         return rows >= 8 ? rows / 8 * 8 : std::bit_floor(rows);
     }
     std::uint32_t passes() const { return (tile_.rows + rows_of_pass() - 1) / rows_of_pass(); }
-    /// After so many passes a thread is multiples of eight rows further: its places are, too, whatever the swizzle.
+    /// After this many passes a thread is multiples of eight rows further: its places are, too, whatever the swizzle.
     std::uint32_t period() const { return rows_of_pass() >= 8 ? 1 : 8 / rows_of_pass(); }
 
     bool is_stepped() const { return is_along_rows() && access_.saves_registers; }
 
-    /// The row of the matrix that is row `row` of a tile. Behind the last one these are any of the tile's others: if
+    /// The row of the matrix that is row `row` of a tile. After the last one these are any of the tile's others: if
     /// all were the same, all blocks would wait for one place of the cache.
     U32 row_of(const U32& row) const {
         const auto last = value(x_.extent(0) - 1u);
@@ -228,7 +228,7 @@ public:
     TileSource(const In<T, 2>& x, const Word& first, const TileAccess& access, const Where& where = Where::current())
         : detail::TileCopies<T>(Tile::shape, threads, along, x, first, access, where) {}
 
-    /// Begins to copy a slice; beyond the last one are zeros. Threads see it behind copy_commit(), copy_wait() and
+    /// Begins to copy a slice; beyond the last one are zeros. Threads see it after copy_commit(), copy_wait() and
     /// sync_block().
     void load(const TileStage<Tile>& to, const Word& slice, const Where& where = Where::current()) const {
         detail::TileCopies<T>::load(to, slice, where);

@@ -41,7 +41,7 @@ protected:
         if (bytes_ == 0) return load_elements(stage, first, to, from);
         const std::uint32_t together = tile_.rows_of_wavefront() * bytes_ / 4;
         const auto place = value(stage.first + tile_.place(row_, column_));
-        const auto behind = value(bit_cast<i32>(to - row_));  // how many rows further they end
+        const auto remaining = value(bit_cast<i32>(to - row_));  // how many rows further they end
         const auto bytes = elements_.template as<std::uint8_t>();
         auto source = value((first + mul_wide(row_, pitch_) + cast<u64>(column_)) * std::uint64_t(sizeof(T)));
         const auto step = value(mul_wide(pitch_, together * std::uint32_t(sizeof(T))));
@@ -49,7 +49,7 @@ protected:
             if (down > 0) source = value(source + step);
             // The bits of `down` are not in the lane's own row: it is swizzled by both.
             const auto target = stage.bytes.slice(value(place ^ tile_.turn(down) * 16));
-            pred is_there = behind > std::int32_t(down);
+            pred is_there = remaining > std::int32_t(down);
             if (from) is_there = is_there & (bit_cast<i32>(*from - row_) <= std::int32_t(down));
             for (std::uint32_t panel = 0; panel < panels(); ++panel)
                 copy_unit_if(bytes_, is_there, target[down * tile_.panel_row() + panel * tile_.panel_bytes()],

@@ -11,7 +11,7 @@
 
 namespace ikat::stdlib {
 
-/// The threads of a block with so many warpgroups besides the first.
+/// The threads of a block with this many warpgroups besides the first.
 constexpr std::uint32_t specialised_threads(std::uint32_t groups) { return (groups + 1) * 128; }
 
 /// The registers of a thread of these warpgroups when the first has given back all but `kept` of each of its threads.
@@ -21,7 +21,7 @@ constexpr std::uint32_t specialised_registers(std::uint32_t groups, std::uint32_
     return (at_launch * (groups + 1) - kept) / groups / 8 * 8;
 }
 
-/// Calls producer() by the first thread, and consumer(group) by `groups` warpgroups behind the first. Registers go from
+/// Calls producer() by the first thread, and consumer(group) by `groups` warpgroups after the first. Registers go from
 /// the first to those; it keeps `kept` for each thread, a multiple of 8 from 24 on. The block has
 /// specialised_threads(groups), and the kernel says so: launch_bounds(threads, 1).
 template <std::uint32_t groups, std::uint32_t kept = groups == 3 ? 32 : 40>

@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp's part of a product of tiles, on tensor cores: its sums, in registers, and where its factors are in shared
-// memory.
+// A warp's part of a product of tiles, on tensor cores: its accumulators, in registers, and where its operands are in
+// shared memory.
 //
 //     using M = Mma<16, 8, 16, bfloat16, float>;
 //     SharedTile<bfloat16, 3, 128, 64> a, b;                        A: 128 x 64 by rows; B: 64 x 128, 128 columns of 64
-//     WarpTiles<M, 64, 32> sums(0.0f);                              64 x 32 of C, sixteen fragments
-//     const LeftFactor<M, decltype(a), Major::K> left(a, row);      from row `row` of A
-//     const RightFactor<M, decltype(b), Major::K> right(b, column);
-//     sums.accumulate(left, right, a[stage], b[stage]);             sums += A * B, over all 64 of k
+//     WarpTiles<M, 64, 32> accumulators(0.0f);                      64 x 32 of C, sixteen fragments
+//     const LeftOperand<M, decltype(a), Major::K> left(a, row);     from row `row` of A
+//     const RightOperand<M, decltype(b), Major::K> right(b, column);
+//     accumulators.accumulate(left, right, a[stage], b[stage]);     accumulators += A * B, over all 64 of k
 #pragma once
 #include "dsl/threads/mma.hpp"
 #include "stdlib/tile/shared_tile.hpp"
 
 namespace ikat::stdlib {
 
-/// Which dimension of a factor is contiguous: k, that of the sum, or its own, m of A and n of B.
+/// Which dimension of an operand is contiguous: k, that of the sum, or its own, m of A and n of B.
 enum class Major : std::uint8_t { K, MN };
 
 namespace detail {
 
 /// What A and B have in common. A step along k is 32 bytes of a row, or as many rows of the transpose.
 template <class F, class Tile, Major major>
-class Factor {
+class SharedOperand {
 protected:
     using T = typename Tile::element_type;
     using Register = typename F::element_type;
     static_assert(major == Major::K || sizeof(T) == 2, "only 16-bit elements are transposed on the way to registers");
     static constexpr std::uint32_t k_of_step = 32 / sizeof(T);
 
-    Factor(const Tile& tile, const Word& row, const Word& piece, const Where& where) : pieces_(tile, row, piece) {
+    SharedOperand(const Tile& tile, const Word& row, const Word& piece, const Where& where)
+        : pieces_(tile, row, piece) {
         tile.check_matrices(where);
     }
-    /// N matrices: `tiles` of 16 rows or columns of the factor further, `step` steps along k.
+    /// N matrices: `tiles` of 16 rows or columns of the operand further, `step` steps along k.
     template <int N>
     auto matrices(const TileStage<Tile>& stage, std::uint32_t tiles, std::uint32_t step) const {
         constexpr bool transposed = major == Major::MN;
@@ -51,12 +52,12 @@ private:
 
 /// Where a warp's fragments of A are: rows `first` and on of m x k tiles, or, Major::MN, columns of k x m tiles.
 template <class M, class Tile, Major major>
-class LeftFactor : detail::Factor<typename M::A, Tile, major> {
-    using Base = detail::Factor<typename M::A, Tile, major>;
+class LeftOperand : detail::SharedOperand<typename M::A, Tile, major> {
+    using Base = detail::SharedOperand<typename M::A, Tile, major>;
 
 public:
     static constexpr std::uint32_t k = major == Major::K ? Tile::columns : Tile::rows;
-    LeftFactor(const Tile& tile, const Word& first, const Where& where = Where::current())
+    LeftOperand(const Tile& tile, const Word& first, const Where& where = Where::current())
         : Base(tile,
                major == Major::K ? value(word(first) + lane_id() % 16u) : value(lane_id() / 16u * 8u + lane_id() % 8u),
                major == Major::K
@@ -76,21 +77,21 @@ public:
 
 private:
     struct OfStage {
-        const LeftFactor& left;
+        const LeftOperand& left;
         const TileStage<Tile>& stage;
-        static constexpr std::uint32_t k = LeftFactor::k;
+        static constexpr std::uint32_t k = LeftOperand::k;
         auto fragment(std::uint32_t tile, std::uint32_t step) const { return left.fragment(stage, tile, step); }
     };
 };
 
 /// Where a warp's fragments of B are: rows `first` and on of n x k tiles, or, Major::MN, columns of k x n tiles.
 template <class M, class Tile, Major major>
-class RightFactor : detail::Factor<typename M::B, Tile, major> {
-    using Base = detail::Factor<typename M::B, Tile, major>;
+class RightOperand : detail::SharedOperand<typename M::B, Tile, major> {
+    using Base = detail::SharedOperand<typename M::B, Tile, major>;
 
 public:
     static constexpr std::uint32_t k = major == Major::K ? Tile::columns : Tile::rows;
-    RightFactor(const Tile& tile, const Word& first, const Where& where = Where::current())
+    RightOperand(const Tile& tile, const Word& first, const Where& where = Where::current())
         : Base(tile,
                major == Major::K ? value(word(first) + lane_id() / 16u * 8u + lane_id() % 8u) : value(lane_id() % 16u),
                major == Major::K ? value(lane_id() / 8u % 2u)
@@ -121,17 +122,17 @@ class WarpTiles {
 public:
     using product = M;
     static constexpr std::uint32_t m = m_, n = n_, rows = m / 16, columns = n / 8;
-    using Sum = typename M::C::element_type;
-    explicit WarpTiles(Sum start, const Where& where = Where::current()) {
-        for (auto& fragment : sums_) fragment = typename M::C::Incoming(start, where);
+    using Accumulator = typename M::C::element_type;
+    explicit WarpTiles(Accumulator start, const Where& where = Where::current()) {
+        for (auto& fragment : accumulators_) fragment = typename M::C::Incoming(start, where);
     }
 
-    /// sums += A * B for a stage of each, over all of its k.
+    /// accumulators += A * B for a stage of each, over all of its k.
     template <class A, class TileA, Major majorA, class B, class TileB, Major majorB>
-    void accumulate(const LeftFactor<A, TileA, majorA>& left, const RightFactor<B, TileB, majorB>& right,
+    void accumulate(const LeftOperand<A, TileA, majorA>& left, const RightOperand<B, TileB, majorB>& right,
                     const TileStage<TileA>& a, const TileStage<TileB>& b) {
-        using Left = LeftFactor<A, TileA, majorA>;
-        static_assert(Left::k == RightFactor<B, TileB, majorB>::k, "accumulate: both tiles have the same k");
+        using Left = LeftOperand<A, TileA, majorA>;
+        static_assert(Left::k == RightOperand<B, TileB, majorB>::k, "accumulate: both tiles have the same k");
         static_assert(Left::k % M::k == 0, "accumulate: k of a tile is a multiple of the product's");
         for (std::uint32_t step = 0; step < Left::k / M::k; ++step) {
             typename M::B columns_of_b[columns];
@@ -145,12 +146,12 @@ public:
         }
     }
 
-    /// The same with fewer registers: each fragment of B is used as soon as it is there. `left` is a RegisterFactor, or
-    /// LeftFactor::of(stage).
+    /// The same with fewer registers: each fragment of B is used as soon as it is there. `left` is a RegisterOperand,
+    /// or LeftOperand::of(stage).
     template <class Left, class B, class TileB, Major majorB>
     requires requires(const Left& left) { left.fragment(0u, 0u); }
-    void accumulate(const Left& left, const RightFactor<B, TileB, majorB>& right, const TileStage<TileB>& b) {
-        static_assert(Left::k == RightFactor<B, TileB, majorB>::k, "accumulate: both factors have the same k");
+    void accumulate(const Left& left, const RightOperand<B, TileB, majorB>& right, const TileStage<TileB>& b) {
+        static_assert(Left::k == RightOperand<B, TileB, majorB>::k, "accumulate: both operands have the same k");
         static_assert(Left::k % M::k == 0, "accumulate: k of a tile is a multiple of the product's");
         for (std::uint32_t step = 0; step < Left::k / M::k; ++step) {
             typename M::A rows_of_a[rows];
@@ -167,11 +168,11 @@ public:
     }
 
     /// The fragment of 16 rows and 8 columns.
-    auto& operator()(std::uint32_t i, std::uint32_t j) { return sums_[i * columns + j]; }
-    const auto& operator()(std::uint32_t i, std::uint32_t j) const { return sums_[i * columns + j]; }
+    auto& operator()(std::uint32_t i, std::uint32_t j) { return accumulators_[i * columns + j]; }
+    const auto& operator()(std::uint32_t i, std::uint32_t j) const { return accumulators_[i * columns + j]; }
 
 private:
-    typename M::C sums_[rows * columns];
+    typename M::C accumulators_[rows * columns];
 };
 
 }  // namespace ikat::stdlib

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warpgroup's part of a product of tiles (wgmma, sm_90a): its sums in registers, its factors in shared memory.
+// A warpgroup's part of a product of tiles (wgmma, sm_90a): its accumulators in registers, its operands in shared
+// memory.
 //
 //     using W = Wgmma<64, 256, 16, bfloat16, float>;
 //     SharedTile<bfloat16, 4, 128, 64> a;                   A: 128 x 64 by rows
 //     SharedTile<bfloat16, 4, 256, 64> b;                   B: 64 x 256, 256 columns of 64
-//     WarpgroupTiles<W, 1> sums(0.0f);                      64 x 256 of C
-//     const WarpgroupFactor<W, decltype(a), Major::K> left(a, 64 * warpgroup);
-//     const WarpgroupFactor<W, decltype(b), Major::K> right(b, 0);
+//     WarpgroupTiles<W, 1> accumulators(0.0f);              64 x 256 of C
+//     const WarpgroupOperand<W, decltype(a), Major::K> left(a, 64 * warpgroup);
+//     const WarpgroupOperand<W, decltype(b), Major::K> right(b, 0);
 //     wgmma_fence();
-//     sums.begin(left, right, a[stage], b[stage]);          sums += A * B, over all 64 of k, in flight
+//     accumulators.begin(left, right, a[stage], b[stage]);  accumulators += A * B, over all 64 of k, in flight
 //     wgmma_commit();
 #pragma once
 #include "dsl/threads/wgmma.hpp"
@@ -16,17 +17,17 @@
 
 namespace ikat::stdlib {
 
-/// Where one of the factors of a warpgroup's product is: rows `first` and on of A in m x k tiles, of B in n x k tiles,
+/// Where one of the operands of a warpgroup's product is: rows `first` and on of A in m x k tiles, of B in n x k tiles,
 /// or, Major::MN, columns of k x m or k x n tiles. `first` is a multiple of 64, or with Major::MN of a panel.
 template <class W, class Tile, Major major>
-class WarpgroupFactor {
+class WarpgroupOperand {
     using T = typename Tile::element_type;
-    static_assert(Tile::swizzle > 0, "WarpgroupFactor: of tiles with a swizzle");
-    static_assert(major == Major::K || sizeof(T) == 2, "WarpgroupFactor: only 16-bit elements can be Major::MN");
+    static_assert(Tile::swizzle > 0, "WarpgroupOperand: of tiles with a swizzle");
+    static_assert(major == Major::K || sizeof(T) == 2, "WarpgroupOperand: only 16-bit elements can be Major::MN");
 
 public:
     static constexpr std::uint32_t k = major == Major::K ? Tile::columns : Tile::rows;
-    WarpgroupFactor(const Tile& tile, const Word& first) : matrix_(matrix_at(tile, word(first))) {}
+    WarpgroupOperand(const Tile& tile, const Word& first) : matrix_(matrix_at(tile, word(first))) {}
 
     /// The matrix for `step` steps along k, `further` rows of 64 (of A) further on.
     auto at(const TileStage<Tile>& stage, std::uint32_t step, std::uint32_t further = 0) const {
@@ -61,69 +62,69 @@ class WarpgroupTiles {
 public:
     using product = W;
     static constexpr std::uint32_t count = count_, m = 64 * count, n = W::n;
-    using Sum = typename W::C::element_type;
+    using Accumulator = typename W::C::element_type;
 
-    explicit WarpgroupTiles(Sum start, const Where& where = Where::current()) {
-        for (auto& fragment : sums_) fragment = typename W::C::Incoming(start, where);
+    explicit WarpgroupTiles(Accumulator start, const Where& where = Where::current()) {
+        for (auto& fragment : accumulators_) fragment = typename W::C::Incoming(start, where);
     }
 
-    /// Begins sums += A * B for a stage of each, over all of its k.
+    /// Begins accumulators += A * B for a stage of each, over all of its k.
     template <class TileA, Major major_a, class TileB, Major major_b>
-    void begin(const WarpgroupFactor<W, TileA, major_a>& left, const WarpgroupFactor<W, TileB, major_b>& right,
+    void begin(const WarpgroupOperand<W, TileA, major_a>& left, const WarpgroupOperand<W, TileB, major_b>& right,
                const TileStage<TileA>& a, const TileStage<TileB>& b) {
-        using Left = WarpgroupFactor<W, TileA, major_a>;
-        static_assert(Left::k == WarpgroupFactor<W, TileB, major_b>::k, "begin: both tiles have the same k");
+        using Left = WarpgroupOperand<W, TileA, major_a>;
+        static_assert(Left::k == WarpgroupOperand<W, TileB, major_b>::k, "begin: both tiles have the same k");
         for (std::uint32_t step = 0; step < Left::k / W::k; ++step)
-            for (std::uint32_t i = 0; i < count; ++i) wgmma(sums_[i], left.at(a, step, i), right.at(b, step));
+            for (std::uint32_t i = 0; i < count; ++i) wgmma(accumulators_[i], left.at(a, step, i), right.at(b, step));
     }
 
-    /// The sums of 64 rows.
-    auto& operator[](std::uint32_t i) { return sums_[i]; }
-    const auto& operator[](std::uint32_t i) const { return sums_[i]; }
+    /// The accumulators of 64 rows.
+    auto& operator[](std::uint32_t i) { return accumulators_[i]; }
+    const auto& operator[](std::uint32_t i) const { return accumulators_[i]; }
 
 private:
-    typename W::C sums_[count];
+    typename W::C accumulators_[count];
 };
 
-/// One of the warpgroups behind the first, which copies, waits for its threads; `group` is its number among them.
+/// One of the warpgroups after the first, which copies, waits for its threads; `group` is its number among them.
 inline void sync_warpgroup(const Leaf<std::uint32_t>& group) { sync_block(group + 1u, 128u); }
 
-/// A warp's 16 rows of the sums of a warpgroup, a W::C, as WarpTiles has them: rows(0, j)[e] is one of the lane's four
-/// in columns 8 j and on.
+/// A warp's 16 rows of the accumulators of a warpgroup, a W::C, as WarpTiles has them: rows(0, j)[e] is one of the
+/// lane's four in columns 8 j and on.
 template <class Fragment>
 class WarpgroupRows {
 public:
     static constexpr std::uint32_t m = 16, n = Fragment::layout::product::n, columns = n / 8;
-    explicit WarpgroupRows(Fragment& sums) : sums_(&sums) {}
+    explicit WarpgroupRows(Fragment& accumulators) : accumulators_(&accumulators) {}
 
     struct Four {
-        Fragment* sums;
+        Fragment* accumulators;
         std::uint32_t first;
-        auto& operator[](std::uint32_t e) const { return (*sums)[first + e]; }
+        auto& operator[](std::uint32_t e) const { return (*accumulators)[first + e]; }
     };
-    Four operator()(std::uint32_t, std::uint32_t j) const { return {sums_, 4 * j}; }
+    Four operator()(std::uint32_t, std::uint32_t j) const { return {accumulators_, 4 * j}; }
 
 private:
-    Fragment* sums_;
+    Fragment* accumulators_;
 };
 
 /// How many numbers of shared memory each warp needs for each_row().
 inline constexpr std::uint32_t warpgroup_scratch = 16 * scratch_pitch(64);
 
-/// Calls f(row, column, values) for `count` sums, 4 or 8, in columns of a row of the warpgroup's part that follow each
-/// other, until all have been passed. `scratch` has warpgroup_scratch numbers for this warp.
+/// Calls f(row, column, values) for `count` accumulators, 4 or 8, in columns of a row of the warpgroup's part that
+/// follow each other, until all have been passed. `scratch` has warpgroup_scratch numbers for this warp.
 template <std::uint32_t count, class W, std::uint32_t fragments, class Scratch>
-void each_row(const WarpgroupTiles<W, fragments>& sums, const Scratch& scratch, auto&& f) {
-    using Sum = typename WarpgroupTiles<W, fragments>::Sum;
+void each_row(const WarpgroupTiles<W, fragments>& accumulators, const Scratch& scratch, auto&& f) {
+    using Accumulator = typename WarpgroupTiles<W, fragments>::Accumulator;
     static_assert(W::n % 64 == 0, "each_row: of a warpgroup, columns come in 64");
     const auto first = value(warp_id() % 4u * 16u);
     for (std::uint32_t i = 0; i < fragments; ++i)
         for (std::uint32_t left = 0; left < std::uint32_t(W::n); left += 64)
-            exchange_rows<Sum, 64, count>(
+            exchange_rows<Accumulator, 64, count>(
                 scratch,
                 [&](std::uint32_t j, std::uint32_t half) {
                     const std::uint32_t at = left / 2 + 4 * j + 2 * half;
-                    return Vec<Sum, 2>(sums[i][at], sums[i][at + 1]);
+                    return Vec<Accumulator, 2>(accumulators[i][at], accumulators[i][at + 1]);
                 },
                 [&](const auto& row, const auto& column, const auto& values) {
                     f(value(row + first + 64 * i), value(column + left), values);

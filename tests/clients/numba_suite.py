@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """numba-cuda's own tests of what it compiles: all that run pass but those below. With names, only these files.
 
-A kernel that fails takes the context with it, and with that the tests behind it: those that failed run again, each in a
+A kernel that fails takes the context with it, and with that the tests after it: those that failed run again, each in a
 process of its own."""
 import concurrent.futures
 import pathlib

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // Products of matrices: shapes, types and fragments.
-// expect: Mma: of half there are 8, 8, 4, 16, 8, 8 and 16, 8, 16, with sums of half or float
-// expect: Mma: of bfloat16 there are 16, 8, 8 and 16, 8, 16, with sums of float
+// expect: Mma: of half there are 8, 8, 4, 16, 8, 8 and 16, 8, 16, with accumulators of half or float
+// expect: Mma: of bfloat16 there are 16, 8, 8 and 16, 8, 16, with accumulators of float
 // expect: Mma: matrices are of half, bfloat16, tf32, double, std::int8_t, std::uint8_t, s4, u4, b1, e4m3 or e5m2
 // expect: mma(a, b, c): a and b are fragments, M::A and M::B of an Mma
 // expect: mma(a, b, c): a is an M::A and b an M::B

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // Products by a warpgroup: shapes, types, fragments and matrices in shared memory.
-// expect: Wgmma: of half and bfloat16 there is 64, n, 16, with n a multiple of 8 up to 256, and sums of float, of half also half
-// expect: Wgmma: of tf32 there is 64, n, 8, with n a multiple of 8 up to 256, and sums of float
-// expect: Wgmma: of std::int8_t and std::uint8_t there is 64, n, 32, with n 8, 24 or a multiple of 16 up to 256, and sums of std::int32_t
+// expect: Wgmma: of half and bfloat16 there is 64, n, 16, with n a multiple of 8 up to 256, and accumulators of float, of half also half
+// expect: Wgmma: of tf32 there is 64, n, 8, with n a multiple of 8 up to 256, and accumulators of float
+// expect: Wgmma: of std::int8_t and std::uint8_t there is 64, n, 32, with n 8, 24 or a multiple of 16 up to 256, and accumulators of std::int32_t
 // expect: Wgmma: matrices are of half, bfloat16, tf32, e4m3, e5m2, std::int8_t, std::uint8_t or b1
-// expect: wgmma(sums, a, b): sums is a W::C of a Wgmma, b a k_major<>(s[i]) or mn_major<>(s[i]), and a one of these, or a W::A
-// expect: wgmma(sums, a, b): sums is a W::C
-// expect: wgmma(sums, a, b): the fragments are of different products
-// expect: wgmma(sums, a, b): only matrices of 16-bit elements can be mn_major
-// expect: wgmma(sums, a, b): matrices of 16-bit elements and of floats have signs, and sums of integers saturate
+// expect: wgmma(accumulators, a, b): accumulators are a W::C of a Wgmma, b a k_major<>(s[i]) or mn_major<>(s[i]), and a one of these, or a W::A
+// expect: wgmma(accumulators, a, b): accumulators are a W::C
+// expect: wgmma(accumulators, a, b): the fragments are of different products
+// expect: wgmma(accumulators, a, b): only matrices of 16-bit elements can be mn_major
+// expect: wgmma(accumulators, a, b): matrices of 16-bit elements and of floats have signs, and accumulators of integers saturate
 // expect: wgmma_wait<N>: N is how many groups may be unfinished, 0 to 7
 // expect: matrices are swizzled within 32, 64 or 128 bytes, or with 0 not at all
 // expect: k_major<swizzle>(s[i]), mn_major<swizzle>(s[i]): a place is an element of a Shared array

@@ -75,9 +75,9 @@ public:
                 const double x = a.values[std::size_t(row * k + j)], y = b.values[std::size_t(column * k + j)];
                 sum += form.variant == Variant::Xor ? x != y : x * y;
             }
-            constexpr double most = 0x7fffffff, least = -0x80000000ll;
+            constexpr double max = 0x7fffffff, min = -0x80000000ll;
             if (form.sum == ir::MatrixElement::S32)
-                sum = form.variant == Variant::Saturates ? std::clamp(sum, least, most)
+                sum = form.variant == Variant::Saturates ? std::clamp(sum, min, max)
                                                          : std::int32_t(std::uint32_t(std::int64_t(sum)));
             const int bytes = int(ir::matrix_bits(form.sum)) / 8;
             std::uint64_t bits = 0;

@@ -125,7 +125,7 @@ TEST_CASE("distributed shared memory by cooperative groups") {
 
 namespace {
 
-/// What stands between an entry's parameters and its body: ".reqnctapercluster 4 1 1".
+/// What is between an entry's parameters and its body: ".reqnctapercluster 4 1 1".
 std::vector<std::string> directives_of(const std::string& text, std::string_view entry) {
     const ptx::Module module = ptx::parse(text, "text");
     std::vector<std::string> out;

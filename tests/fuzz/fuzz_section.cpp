@@ -18,7 +18,7 @@ void read(const std::string& text) try {
         const std::string section = section_of(info);
         const std::vector<KernelInfo> again = infos_in(section, "fuzz.ptx");
         IKAT_ASSERT(again.size() == 1 && section_of(again[0]) == section, section);
-        for (const KernelInfo::LeastSize& least : info.sizes) product(info, least);
+        for (const KernelInfo::MinSize& size : info.sizes) product(info, size);
         parameter_bytes(info);
     }
     without_sections(text);

@@ -175,8 +175,8 @@ private:
             case 0: text.erase(text.begin() + std::ptrdiff_t(first), text.begin() + std::ptrdiff_t(last)); break;
             case 1: text.insert(text.begin() + std::ptrdiff_t(first), copy.begin(), copy.end()); break;
             case 2: {
-                const std::size_t behind = statement(text, below(text.size())).second;
-                text.insert(text.begin() + std::ptrdiff_t(behind), copy.begin(), copy.end());
+                const std::size_t end = statement(text, below(text.size())).second;
+                text.insert(text.begin() + std::ptrdiff_t(end), copy.begin(), copy.end());
                 break;
             }
             default: replace(text, at);

@@ -58,7 +58,7 @@ std::string extents(const Function& fn, Doubt doubt) {
                           }});
 }
 
-/// The findings, one behind the other, as an error.
+/// The findings, one after the other, as an error.
 std::string divergence(const Function& fn) {
     verify_convergence({&fn, 1});
     return "none\n";

@@ -65,7 +65,7 @@ const auto read_in_flight = kernel("read_in_flight", params("x", "y", "n"), [](I
     }
     copy_async<4>(r[t], x[t]);
     copy_commit();
-    y[t] = r[t];  // behind a wait on the way through the loop
+    y[t] = r[t];  // after a wait on the way through the loop
 });
 
 const auto never_committed = kernel("never_committed", params("x", "y"), [](In<float> x, Out<float> y) {

@@ -35,7 +35,7 @@ const auto native_return = kernel("native_return", params("y", "n"), [](Out<floa
         }
 });
 
-const auto behind_jumps = kernel("behind_jumps", params("y", "n"), [](Out<float> y, u32 n) {
+const auto after_jumps = kernel("after_jumps", params("y", "n"), [](Out<float> y, u32 n) {
     for (auto i : range(n)) {
         break_();
         y[i] = 1;
@@ -147,7 +147,7 @@ const auto endless = kernel("endless", params("y"), [](InOut<float> y) {
 
 #define ENTRY(kernel) {#kernel, kernel}
 const KernelRegistration errors_in_control[] = {
-    ENTRY(empty_regions), ENTRY(native_break), ENTRY(native_return), ENTRY(behind_jumps), ENTRY(jumps_outside),
+    ENTRY(empty_regions), ENTRY(native_break), ENTRY(native_return), ENTRY(after_jumps), ENTRY(jumps_outside),
     ENTRY(constant_condition), ENTRY(host_state), ENTRY(host_state_of_templates), ENTRY(host_state_shorter),
     ENTRY(host_variables), ENTRY(own_host_variables), ENTRY(late_else), ENTRY(steps), ENTRY(several), ENTRY(taken_else),
     ENTRY(endless),

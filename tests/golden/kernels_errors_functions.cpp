@@ -54,7 +54,7 @@ const auto other_results = kernel("other_results", params("y", "n"), [](Out<floa
     })();
 });
 
-const auto behind_return_value = kernel("behind_return_value", params("y", "n"), [](Out<float> y, u32 n) {
+const auto after_return_value = kernel("after_return_value", params("y", "n"), [](Out<float> y, u32 n) {
     y[0] = inline_fn([&] {
         if_(n > 3, [&] { return_value(1); y[1] = 2; });
         return cast<f32>(n);
@@ -70,7 +70,7 @@ const auto behind_return_value = kernel("behind_return_value", params("y", "n"),
     })();
 });
 
-const auto unassigned_behind_function = kernel("unassigned_behind_function", params("y", "n"), [](Out<float> y, u32 n) {
+const auto unassigned_after_function = kernel("unassigned_after_function", params("y", "n"), [](Out<float> y, u32 n) {
     f32 s, t;
     inline_fn([&] {
         if_(n > 3, [&] { t = 1; return_value(); });
@@ -92,7 +92,7 @@ const auto loop_around_function = kernel("loop_around_function", params("y", "n"
 #define ENTRY(kernel) {#kernel, kernel}
 const KernelRegistration errors_in_functions[] = {
     ENTRY(mistakes_in_helpers), ENTRY(numbers_in_helpers), ENTRY(in_the_library), ENTRY(no_function),
-    ENTRY(other_results), ENTRY(behind_return_value), ENTRY(unassigned_behind_function), ENTRY(loop_around_function),
+    ENTRY(other_results), ENTRY(after_return_value), ENTRY(unassigned_after_function), ENTRY(loop_around_function),
 };
 #undef ENTRY
 

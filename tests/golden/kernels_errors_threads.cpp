@@ -18,7 +18,7 @@ const auto divergent_barrier = kernel("divergent_barrier", params("x", "n"), [](
     sync_block();
 });
 
-const auto barrier_behind_return = kernel("barrier_behind_return", params("x", "n"), [](InOut<float> x, u32 n) {
+const auto barrier_after_return = kernel("barrier_after_return", params("x", "n"), [](InOut<float> x, u32 n) {
     u32 i = global_id().x;
     return_if(i >= n);
     x[i] = 1;
@@ -61,7 +61,7 @@ const auto barrier_in_loops = kernel("barrier_in_loops", params("x", "n"), [](In
 });
 
 /// What a thread loads from an array of its own differs if all that it stores there does.
-const auto barrier_behind_own_array = kernel("barrier_behind_own_array", params("n"), [](u32 n) {
+const auto barrier_after_own_array = kernel("barrier_after_own_array", params("n"), [](u32 n) {
     Local<std::uint32_t, 4> own, twice;
     own[0] = thread_id().x;
     own[n % 4] = thread_id().x * 2;
@@ -165,7 +165,7 @@ const auto divergent_row = kernel("divergent_row", params("A", "y"), [](In<float
 
 #define ENTRY(kernel) {#kernel, kernel}
 const KernelRegistration errors_in_threads[] = {
-    ENTRY(divergent_barrier), ENTRY(barrier_behind_return), ENTRY(barrier_in_loops), ENTRY(barrier_behind_own_array),
+    ENTRY(divergent_barrier), ENTRY(barrier_after_return), ENTRY(barrier_in_loops), ENTRY(barrier_after_own_array),
     ENTRY(divergent_warp), ENTRY(uniform_enough), ENTRY(one_warp), ENTRY(two_warps), ENTRY(barrier_in_function),
     ENTRY(divergent_row),
 };

@@ -21,14 +21,14 @@ const auto variables = kernel("variables", params("y"), [](Out<std::uint32_t> y)
     y[1] = d - b;
 });
 
-u32 clamped(const u32& v, const u32& most) {
+u32 clamped(const u32& v, const u32& limit) {
     u32 out = v;
-    if_(out > most, [&] { out = most; });
+    if_(out > limit, [&] { out = limit; });
     return out;
 }
 const auto functions = kernel("functions", params("y", "n"), [](Out<std::uint32_t> y, u32 n) {
-    const u32 most = 7;
-    u32 a = clamped(n, most);
+    const u32 limit = 7;
+    u32 a = clamped(n, limit);
     y[0] = a;
 });
 

@@ -3,7 +3,7 @@
 //
 //     test_compile_growth chains 30000
 //
-// The function comes as IR, so that all of the compiler behind the recorder is measured; without arguments, small ones
+// The function comes as IR, so that all of the compiler after the recorder is measured; without arguments, small ones
 // of all kinds are compiled.
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using namespace ikat;
 
-/// What stands around the operations: they make a number of an f32, of which %a and %i are at hand.
+/// What is around the operations: they make a number of an f32, of which %a and %i are at hand.
 constexpr std::string_view head = R"(kernel @many(%x: inout f32*, %a: f32) {
   shared $s: f32[30000] align 4
 ^0:

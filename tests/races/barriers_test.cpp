@@ -10,7 +10,7 @@ constexpr Twins barriers_twins[] = {
     {"a producer arrives and a consumer waits, at one barrier and at two",
      R"(setp.lt.u32 %p3, %r1, 64; @!%p3 bra $consume; st.shared.u32 [%r4], %r1; bar.arrive <1|2>, 128; bar.sync 3, 64; bra $end;
 $consume: <|bar.arrive 2, 128;> bar.sync <1, 128|4, 64>; ld.shared.u32 %r9, [%r4-256];)"},
-    {"a producer that writes behind its arrival",
+    {"a producer that writes after its arrival",
      R"(setp.lt.u32 %p3, %r1, 64; @!%p3 bra $consume; <st.shared.u32 [%r4], %r1; bar.arrive 1, 128;|bar.arrive 1, 128; st.shared.u32 [%r4], %r1;>
     bra $end;
 $consume: bar.sync 1, 128; ld.shared.u32 %r9, [%r4-256];)"},
@@ -29,7 +29,7 @@ $consume: <bar.arrive 2, 128;|> bar.sync 1, 128; ld.shared.u32 %r9, [%r4-256]; a
     {"readers of two groups, and one group's barrier before the write",
      R"(@%p1 st.shared.u32 [tile], 1; bar.sync 0; ld.shared.u32 %r9, [tile]; setp.lt.u32 %p3, %r1, 64; <bar.sync 1, 128;|@%p3 bar.sync 1, 64;>
     @%p1 st.shared.u32 [tile], 2;)"},
-    {"an arrival behind the writes, and before them",
+    {"an arrival after the writes, and before them",
      R"(<st.shared.u32 [%r4], %r1; mbarrier.arrive.shared.b64 _, [bar];|mbarrier.arrive.shared.b64 _, [bar]; st.shared.u32 [%r4], %r1;>
     $wait bar, 0; ld.shared.u32 %r9, [%r6];)"},
     {"a wait for the phase, and none",

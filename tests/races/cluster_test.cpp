@@ -85,7 +85,7 @@ constexpr Twins cluster_twins[] = {
                "st.shared.u32 [%r4], %r1; <bar.sync 0;|> xor.b32 %r10, %r1, 32; shl.b32 %r10, %r10, 2; add.u32 %r10, "
                "%r10, %r5; "
                "ld.shared.u32 %r9, [%r10];"),
-    in_cluster("a store behind the arrival", 2, 64,
+    in_cluster("a store after the arrival", 2, 64,
                OTHER "<st.shared.u32 [%r4], %r1;|> barrier.cluster.arrive.release; <|st.shared.u32 [%r4], %r1;> "
                      "barrier.cluster.wait.acquire; ld.shared::cluster.u32 %r9, [%r23];" BYE),
     in_cluster("a reader that leaves the barrier when the other has arrived again", 2, 32,
@@ -95,7 +95,7 @@ constexpr Twins cluster_twins[] = {
                      "> bra $over; $write: barrier.cluster.wait.acquire; st.shared.u32 [%r4], %r1; "
                      "barrier.cluster.arrive.release; st.volatile.global.u32 [%d3], 1; barrier.cluster.wait.acquire; "
                      "$over:" BYE),
-    in_cluster("lanes behind the barrier", 2, 32,
+    in_cluster("lanes after the barrier", 2, 32,
                MEET "st.shared.u32 [%r4], %r1; <bar.warp.sync -1;|> ld.shared.u32 %r9, [%r6];" BYE),
     in_cluster("a warp that has ended has stored before", 2, 64,
                OTHER "@!%p10 bra $reader; st.shared.u32 [%r4], %r1; setp.eq.u32 %p3, %r3, 1; @%p3 bra $end; " MEET

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fences of proxies that are missing between blocks: one has written by ordinary instructions what a bulk copy or a
-// product of another reads or overwrites, which is ordered behind it.
+// product of another reads or overwrites, which is ordered after it.
 #include "runtime/emulator/agents/bulk/tensor_map.hpp"
 #include "tests/races/twins.hpp"
 
@@ -8,7 +8,7 @@ namespace ikat::tests::races {
 
 namespace {
 
-// Block 0 stores the first 128 bytes of p0 and releases a flag, behind which block 1 begins.
+// Block 0 stores the first 128 bytes of p0 and releases a flag, after which block 1 begins.
 #define STORES "@!%p10 bra $reader; st.global.u32 [%d1], %r1; "
 #define RELEASES " bar.sync 0; @%p1 st.release.gpu.global.u32 [%d3], 1; bra $end; "
 #define ACQUIRES "$reader: ld.acquire.gpu.global.u32 %r9, [%d3]; setp.eq.u32 %p4, %r9, 0; @%p4 bra $reader; "
@@ -36,7 +36,7 @@ namespace {
 #define PUTS "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%d5], [tile], 128; " ENDS
 
 constexpr Twins fences_by_flags[] = {
-    between("the writer's fence behind its stores", 2, 32, STORES "<fence.proxy.async;|>" RELEASES ACQUIRES LOADS),
+    between("the writer's fence after its stores", 2, 32, STORES "<fence.proxy.async;|>" RELEASES ACQUIRES LOADS),
     between("the writer's fence of global memory", 2, 32,
             STORES "fence.proxy.async.<global|shared::cta>;" RELEASES ACQUIRES LOADS),
     between("... and one of the cluster's shared memory", 2, 32,
@@ -45,7 +45,7 @@ constexpr Twins fences_by_flags[] = {
         "the writer's fence before its stores", 2, 32,
         "@!%p10 bra $reader; <|fence.proxy.async;> st.global.u32 [%d1], %r1; <fence.proxy.async;|>" RELEASES ACQUIRES
             LOADS),
-    between("the fence of the one who copies, behind the flag", 2, 32,
+    between("the fence of the one who copies, after the flag", 2, 32,
             STORES RELEASES ACQUIRES "<fence.proxy.async;|>" LOADS),
     between("the fence of the one who copies, of global memory", 2, 32,
             STORES RELEASES ACQUIRES "fence.proxy.async.<global|shared::cta>;" LOADS),
@@ -60,7 +60,7 @@ constexpr Twins fences_by_flags[] = {
             STORES "<bar.warp.sync -1; @%p1 fence.proxy.async;|@%p1 fence.proxy.async; bar.warp.sync -1;> @%p1 "
                    "st.release.gpu.global.u32 [%d3], 1; bra $end; " ACQUIRES LOADS,
             "thread (1,0,0) has written"),
-    between("a fence behind the release", 2, 32,
+    between("a fence after the release", 2, 32,
             STORES "bar.sync 0; <@%p1 fence.proxy.async;|> @%p1 st.release.gpu.global.u32 [%d3], 1; <|@%p1 "
                    "fence.proxy.async;> bra $end; " ACQUIRES LOADS),
     between("fences around a relaxed flag", 2, 32,
@@ -160,7 +160,7 @@ constexpr Twins fences_in_clusters[] = {
                "st.shared::cluster.u32 [%r23], %r1; <fence.proxy.async;|> "
                "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11]; $wait bar, 0; " PUTS BLOCKS_LEAVE,
                "which block ("),
-    in_cluster("a fence behind the arrival at the other block's barrier", 2, 32,
+    in_cluster("a fence after the arrival at the other block's barrier", 2, 32,
                PEER BLOCKS_MEET
                "st.shared::cluster.u32 [%r23], %r1; <fence.proxy.async;|> "
                "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11]; <|@%p10 fence.proxy.async;> "

@@ -91,7 +91,7 @@ TEST_CASE("races in kernels of the language") {
              x[i] = block_id().x;
          },
          "hint: blocks are ordered by launches", 2},
-        {"a block reads behind a flag that it has not acquired",
+        {"a block reads after a flag that it has not acquired",
          [](bool is_right, const Words& x, const Words& y) {
              if_(thread_id().x == 0, [&] {
                  if_(block_id().x == 0, [&] {

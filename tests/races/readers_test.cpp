@@ -33,7 +33,7 @@ constexpr Twins by_readers[] = {
         R"(ld.global.u32 %r9, [%d1]; @%p10 bra $wait; bar.warp.sync -1; @%p1 st.volatile.global.u32 [%d3], 1; bra $end;
 $wait: ld.volatile.global.u32 %r10, [%d3]; setp.eq.u32 %p3, %r10, 0; @%p3 bra $wait; st.global.u32 [%d1+<256|0>], %r9;)"),
     between(
-        "two warps of a block, behind the reads of all blocks", 4, 64,
+        "two warps of a block, after the reads of all blocks", 4, 64,
         R"(ld.global.u32 %r9, [%d1]; ld.global.u32 %r10, [%d1+256]; mul.wide.u32 %d5, %r21, 4; add.u64 %d5, %d5, %d2;
     st.global.u32 [%d5+1024], %r1; <bar.sync 0;|> xor.b32 %r11, %r1, 32; sub.u32 %r11, %r11, %r1; mul.wide.s32 %d6, %r11, 4;
     add.u64 %d5, %d5, %d6; ld.global.u32 %r9, [%d5+1024];)"),

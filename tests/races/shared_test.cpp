@@ -10,7 +10,7 @@ constexpr Twins shared_twins[] = {
     {"a neighbour's word is read without a barrier",
      "st.shared.u32 [%r4], %r1; <bar.sync 0;|> ld.shared.u32 %r9, [%r6]; st.global.u32 [%d1], %r9;", 128,
      "the bytes are 0x000000"},
-    {"a barrier before the write instead of behind it",
+    {"a barrier before the write instead of after it",
      "<st.shared.u32 [%r4], %r1; bar.sync 0;|bar.sync 0; st.shared.u32 [%r4], %r1;> ld.shared.u32 %r9, [%r6];"},
     {"a word is read by its own thread, and then by another warp",
      R"(st.shared.u32 [%r4], %r1; ld.shared.u32 %r9, [%r4]; <bar.sync 0;|> setp.eq.u32 %p3, %r3, 1;
@@ -32,7 +32,7 @@ constexpr Twins shared_twins[] = {
 $loop: and.b32 %r11, %r10, <1|0>; shl.b32 %r11, %r11, 10; add.u32 %r12, %r4, %r11; st.shared.u32 [%r12], %r10;
     bar.sync 0; add.u32 %r13, %r6, %r11; ld.shared.u32 %r14, [%r13]; add.u32 %r10, %r10, 1;
     setp.lt.u32 %p3, %r10, 6; @%p3 bra $loop;)"},
-    {"a loop without the barrier behind its reads",
+    {"a loop without the barrier after its reads",
      R"(mov.u32 %r10, 0;
 $loop: st.shared.u32 [%r4], %r10; bar.sync 0; ld.shared.u32 %r14, [%r6]; <bar.sync 0;|> add.u32 %r10, %r10, 1;
     setp.lt.u32 %p3, %r10, 4; @%p3 bra $loop;)"},
@@ -174,7 +174,7 @@ $loop: st.shared.u32 [%r11], %r1; add.u32 %r11, %r11, 128; add.u32 %r10, %r10, 1
     @%p4 bra $loop; bra $end;
 $load: ld.shared.u32 %r9, [%r4+<512|128>];)",
      64},
-    {"a lane loads a word again behind the meeting of its warp, and another one stores there",
+    {"a lane loads a word again after the meeting of its warp, and another one stores there",
      R"(setp.eq.u32 %p3, %r2, 1; mov.u32 %r10, 0;
 $loop: <|bar.warp.sync -1;> @%p2 ld.shared.u32 %r9, [tile]; <bar.warp.sync -1;|> add.u32 %r10, %r10, 1;
     setp.lt.u32 %p4, %r10, 2; @%p4 bra $loop; @%p3 st.shared.u32 [tile], 1;)",
@@ -199,7 +199,7 @@ constexpr Twins column_twins[] = {
      R"(mad.lo.u32 %r8, %r3, 4, %r5; mad.lo.u32 %r8, %r2, 128, %r8; st.shared.u32 [%r8], %r1; <bar.sync 0;|>
     xor.b32 %r9, %r3, 1; mad.lo.u32 %r8, %r9, 4, %r5; mad.lo.u32 %r8, %r2, 128, %r8; ld.shared.u32 %r9, [%r8];)",
      128, "a race: a load and a store of 4 bytes"},
-    {"columns are written again behind a barrier, and before it",
+    {"columns are written again after a barrier, and before it",
      R"(mad.lo.u32 %r8, %r3, 4, %r5; mad.lo.u32 %r8, %r2, 128, %r8; st.shared.u32 [%r8], %r1; <bar.sync 0;|>
     xor.b32 %r9, %r3, 1; mad.lo.u32 %r8, %r9, 4, %r5; mad.lo.u32 %r8, %r2, 128, %r8; st.shared.u32 [%r8], %r1;)"},
 };

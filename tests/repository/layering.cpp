@@ -14,14 +14,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t most_uses = 10;
+constexpr std::size_t max_uses = 10;
 
 /// A layer, the path prefix of its files, and the layers directly below it. It may include itself and everything
 /// reachable downwards.
 struct Layer {
     std::string_view name;
     std::string_view prefix;
-    std::array<std::string_view, most_uses> uses{};
+    std::array<std::string_view, max_uses> uses{};
 };
 
 // The order matters only for layer_of: the first matching prefix decides.
@@ -259,7 +259,7 @@ std::size_t indentation(std::string_view line) { return std::min(line.find_first
 /// A function can be read without scrolling. As clang-format leaves it: it begins in its column, and ends with a brace
 /// there.
 void check_functions(std::string_view path, std::string_view text, std::vector<std::string>& broken) {
-    constexpr std::size_t most_lines = 60, nowhere = ~std::size_t{0};
+    constexpr std::size_t max_lines = 60, nowhere = ~std::size_t{0};
     const std::vector<std::string_view> lines = split_lines(text);
     const auto is_other = [](std::string_view head) {
         for (const std::string_view word : {"namespace", "struct", "class", "enum", "if", "for", "while", "switch",
@@ -273,7 +273,7 @@ void check_functions(std::string_view path, std::string_view text, std::vector<s
             if (lines[i].empty() || indentation(lines[i]) < column) continue;
             const std::string_view line = lines[i].substr(column);
             if (line == "}") {
-                if (open != nowhere && i - open - 1 > most_lines)
+                if (open != nowhere && i - open - 1 > max_lines)
                     broken.push_back(place(path, open + 1) + "a function of " + std::to_string(i - open - 1) +
                                      " lines: divide it");
                 open = nowhere;
@@ -288,7 +288,7 @@ void check_functions(std::string_view path, std::string_view text, std::vector<s
 
 /// A file has one subject, and a folder can be taken in at a glance.
 void check_sizes(const Tree& tree, std::vector<std::string>& broken) {
-    constexpr std::size_t most_lines = 450, most_files = 25;
+    constexpr std::size_t max_lines = 450, max_files = 25;
     std::map<std::string_view, std::size_t> files;
     for (const auto& [path, text] : tree) {
         const std::string_view name = path;
@@ -296,10 +296,10 @@ void check_sizes(const Tree& tree, std::vector<std::string>& broken) {
         if (!is_in("codegen/") && !is_in("dsl/") && !is_in("regalloc/") && !is_in("runtime/")) continue;
         const std::size_t lines = split_lines(text).size();
         check_functions(path, text, broken);
-        if (lines > most_lines && !path.ends_with(".def"))  // a table has as many rows as there are things
-            broken.push_back(place(path, most_lines + 1) + "a file of " + std::to_string(lines) + " lines: split it");
-        if (++files[name.substr(0, name.rfind('/'))] == most_files + 1)
-            broken.push_back(place(path, 1) + "more than " + std::to_string(most_files) +
+        if (lines > max_lines && !path.ends_with(".def"))  // a table has as many rows as there are things
+            broken.push_back(place(path, max_lines + 1) + "a file of " + std::to_string(lines) + " lines: split it");
+        if (++files[name.substr(0, name.rfind('/'))] == max_files + 1)
+            broken.push_back(place(path, 1) + "more than " + std::to_string(max_files) +
                              " files in a folder: divide it");
     }
 }

@@ -63,7 +63,7 @@ TEST_CASE("an excerpt shows the line and a caret below the column") {
     CHECK(excerpt(text, {"f", 3, 5}) == "    third\n        ^");
 }
 
-TEST_CASE("an excerpt keeps tabs before the caret, so that it stands right in a terminal") {
+TEST_CASE("an excerpt keeps tabs before the caret, so that it is right in a terminal") {
     CHECK(excerpt("\tadd x", {"f", 1, 6}) == "    \tadd x\n    \t    ^");
 }
 

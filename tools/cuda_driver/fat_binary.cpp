@@ -4,7 +4,7 @@
 //
 //     wrapper    u32 magic 0x466243b1, u32 version, the container's address
 //     container  u32 magic 0xba55ed50, u16 version, u16 bytes of this header, u64 bytes of the entries
-//     entry      u16 kind (1: PTX, 2: ELF), u16, u32 bytes of this header, u64 bytes behind it, u32 of them compressed,
+//     entry      u16 kind (1: PTX, 2: ELF), u16, u32 bytes of this header, u64 bytes after it, u32 of them compressed,
 //                u32, u16 minor and u16 major version of PTX, u32 target, u64, u64 flags, u64, u64 bytes of the text
 #include "tools/cuda_driver/fat_binary.hpp"
 
@@ -44,7 +44,7 @@ static_assert(sizeof(Container) == 16 && sizeof(Entry) == 64);
 constexpr std::uint16_t kind_ptx = 1;
 constexpr std::uint64_t flag_64_bits = 0x1, flag_lz4 = 0x2000, flag_zstd = 0x8000;
 
-constexpr std::uint64_t most_text_bytes = std::uint64_t{1} << 32;
+constexpr std::uint64_t max_text_bytes = std::uint64_t{1} << 32;
 
 [[noreturn]] void damaged(std::string_view what) {
     throw Error(fmt::format("the fat binary is damaged: {}", what), "was it cut short, or overwritten?");
@@ -101,7 +101,7 @@ std::string from_zstd(std::string_view in, std::size_t bytes) {
 }
 
 std::string text_of(const Entry& entry, const char* begin) {
-    if (entry.text_bytes > most_text_bytes || entry.compressed_bytes > entry.bytes) damaged("its sizes contradict");
+    if (entry.text_bytes > max_text_bytes || entry.compressed_bytes > entry.bytes) damaged("its sizes contradict");
     const std::string_view compressed(begin, entry.compressed_bytes);
     std::string text;
     if (entry.flags & flag_zstd)
@@ -151,7 +151,7 @@ std::vector<std::string> ptx_in(const void* image) {
 
 std::string fat_binary_of(std::string_view ptx, std::uint32_t target_number) {
     std::string text(ptx);
-    text.resize((ptx.size() / 8 + 1) * 8);  // with a zero behind it
+    text.resize((ptx.size() / 8 + 1) * 8);  // with a zero after it
     Entry entry{};
     entry.kind = kind_ptx;
     entry.version = 0x101;

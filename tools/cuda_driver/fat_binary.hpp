@@ -20,7 +20,7 @@ std::vector<std::string> ptx_in(const void* image);
 /// A fat binary of one PTX text for a target.
 std::string fat_binary_of(std::string_view ptx, std::uint32_t target_number);
 
-/// The number of a target that the device runs code for, sm_90, else 0: of older ones, and with a letter behind the
+/// The number of a target that the device runs code for, sm_90, else 0: of older ones, and with a letter after the
 /// number only of its own.
 unsigned accepted_number(const ptx::Target& device, std::string_view target);
 

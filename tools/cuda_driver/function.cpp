@@ -12,7 +12,7 @@ namespace ikat::cuda_driver {
 namespace {
 
 /// The most threads of a block of this function.
-unsigned most_threads_of(const Driver& its, const Function& function) {
+unsigned max_threads_of(const Driver& its, const Function& function) {
     const std::uint64_t own = function.facts.max_threads;
     return unsigned(own ? std::min<std::uint64_t>(own, its.target.threads_per_block) : its.target.threads_per_block);
 }
@@ -20,7 +20,7 @@ unsigned most_threads_of(const Driver& its, const Function& function) {
 int attribute(const Driver& its, const Function& function, CUfunction_attribute which) {
     const auto& facts = function.facts;
     switch (which) {
-        case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: return int(most_threads_of(its, function));
+        case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: return int(max_threads_of(its, function));
         case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: return int(facts.shared_bytes);
         case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: return int(facts.constant_bytes);
         case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: return int(facts.local_bytes);
@@ -60,13 +60,13 @@ CUresult set_attribute(const char* name, CUfunction handle, CUfunction_attribute
         Function& function = its.functions.at(handle);
         switch (which) {
             case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: {
-                const std::int64_t most =
+                const std::int64_t max =
                     std::int64_t(its.target.shared_opt_in) - std::int64_t(function.facts.shared_bytes);
-                if (value < 0 || value > most)
+                if (value < 0 || value > max)
                     refuse(CUDA_ERROR_INVALID_VALUE,
                            fmt::format("'{}': {} bytes of dynamic shared memory", function.entry, value),
                            fmt::format("a block of {} has {} besides the function's {} static ones", its.target.name,
-                                       most, function.facts.shared_bytes));
+                                       max, function.facts.shared_bytes));
                 function.dynamic_shared = value;
                 return;
             }
@@ -117,28 +117,28 @@ CUresult count_blocks(int* blocks, CUfunction handle, int threads, std::size_t s
 using SharedOfBlock = std::size_t (*)(int threads);
 
 /// The largest block of those that fill a multiprocessor best.
-CUresult best_block(int* least_grid, int* threads, CUfunction handle, SharedOfBlock shared_of, std::size_t shared,
+CUresult best_block(int* min_grid, int* threads, CUfunction handle, SharedOfBlock shared_of, std::size_t shared,
                     int limit) {
-    int most = 0;
+    int max = 0;
     std::uint64_t static_shared = 0;
     const CUresult result = in_context("cuOccupancyMaxPotentialBlockSize", [&](Driver& its, Context&) {
-        require(least_grid && threads && limit >= 0);
+        require(min_grid && threads && limit >= 0);
         const Function& function = its.functions.at(handle);
         static_shared = function.facts.shared_bytes;
-        most = int(most_threads_of(its, function));
-        if (limit) most = std::min(most, limit);
+        max = int(max_threads_of(its, function));
+        if (limit) max = std::min(max, limit);
     });
     if (result != CUDA_SUCCESS) return result;
     const ptx::Target& target = driver().target;
     unsigned best = 0;
-    for (int count = (most + 31) / 32 * 32; count > 0; count -= 32) {
-        const int block = std::min(count, most);
+    for (int count = (max + 31) / 32 * 32; count > 0; count -= 32) {
+        const int block = std::min(count, max);
         const std::size_t dynamic = shared_of ? shared_of(block) : shared;  // not under the lock: the program's code
         const unsigned blocks = blocks_per_multiprocessor(target, static_shared, unsigned(block), dynamic);
         if (blocks * unsigned(block) <= best) continue;
         best = blocks * unsigned(block);
         *threads = block;
-        *least_grid = int(blocks * driver().properties.multiprocessors);
+        *min_grid = int(blocks * driver().properties.multiprocessors);
     }
     return best ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -218,13 +218,13 @@ API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int* blocks, CUfunctio
     std::size_t shared, unsigned) {
     return count_blocks(blocks, function, threads, shared);
 }
-API(cuOccupancyMaxPotentialBlockSize, int* least_grid, int* threads, CUfunction function, SharedOfBlock shared_of,
+API(cuOccupancyMaxPotentialBlockSize, int* min_grid, int* threads, CUfunction function, SharedOfBlock shared_of,
     std::size_t shared, int limit) {
-    return best_block(least_grid, threads, function, shared_of, shared, limit);
+    return best_block(min_grid, threads, function, shared_of, shared, limit);
 }
-API(cuOccupancyMaxPotentialBlockSizeWithFlags, int* least_grid, int* threads, CUfunction function,
+API(cuOccupancyMaxPotentialBlockSizeWithFlags, int* min_grid, int* threads, CUfunction function,
     SharedOfBlock shared_of, std::size_t shared, int limit, unsigned) {
-    return best_block(least_grid, threads, function, shared_of, shared, limit);
+    return best_block(min_grid, threads, function, shared_of, shared, limit);
 }
 
 }  // namespace ikat::cuda_driver

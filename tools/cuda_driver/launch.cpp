@@ -54,14 +54,14 @@ void check_cluster(const Driver& its, const Function& function, const emulator::
                           "a function with .explicitcluster needs one");
         return;
     }
-    const unsigned most = its.target.number < 90 ? 1 : function.any_cluster_size ? 16 : 8;
+    const unsigned max = its.target.number < 90 ? 1 : function.any_cluster_size ? 16 : 8;
     std::uint64_t blocks = 1;
-    for (const unsigned extent : launch.cluster) blocks *= std::min(extent, most + 1);
+    for (const unsigned extent : launch.cluster) blocks *= std::min(extent, max + 1);
     const bool is_own = function.facts.cluster[0] == 0 || function.facts.cluster == launch.cluster;
-    if (blocks == 0 || blocks > most || !is_own)
+    if (blocks == 0 || blocks > max || !is_own)
         refuse_launch(CUDA_ERROR_INVALID_CLUSTER_SIZE, function,
                       fmt::format("a cluster of {} blocks", fmt::join(launch.cluster, "x")),
-                      is_own ? fmt::format("this function's clusters have 1 to {}", most)
+                      is_own ? fmt::format("this function's clusters have 1 to {}", max)
                              : "the function was compiled for another one");
 }
 
@@ -78,13 +78,13 @@ void check_resources(const Driver& its, const Function& function, const emulator
         return std::uint64_t(extents[0]) * extents[1] * extents[2];
     };
     const std::uint64_t blocks = product_of(launch.grid);
-    const std::uint64_t most =
+    const std::uint64_t max =
         std::uint64_t(its.properties.multiprocessors) *
         blocks_per_multiprocessor(its.target, function.facts.shared_bytes, unsigned(product_of(launch.block)), shared);
-    if (blocks > most)
+    if (blocks > max)
         refuse_launch(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, function,
                       fmt::format("{} blocks in a cooperative launch", blocks),
-                      fmt::format("the device holds {} at once", most));
+                      fmt::format("the device holds {} at once", max));
 }
 
 /// The bytes of all parameters, at their offsets. In a buffer they are where the device has them.
@@ -110,8 +110,8 @@ std::vector<std::byte> pack(const ptx::Target& target, const Function& function,
         }
         const std::vector<std::size_t> offsets = offsets_on(target, all);
         const std::size_t bytes = all.empty() ? 0 : offsets.back() + all.back().bytes;
-        constexpr std::size_t most_padding = 15;  // a struct of the parameters may end with some
-        if (size < bytes || size > bytes + most_padding)
+        constexpr std::size_t max_padding = 15;  // a struct of the parameters may end with some
+        if (size < bytes || size > bytes + max_padding)
             refuse(CUDA_ERROR_INVALID_VALUE,
                    fmt::format("'{}' takes {} bytes of parameters, not {}", function.entry, bytes, size));
         require(buffer || bytes == 0);
@@ -161,12 +161,12 @@ CUresult launch(const char* name, CUfunction handle, emulator::Launch asked, CUs
     });
 }
 
-constexpr unsigned most_parameter_bytes = 32764;
+constexpr unsigned max_parameter_bytes = 32764;
 
 CUresult set_parameter(const char* name, CUfunction handle, int offset, const void* value, std::size_t bytes) {
     return initialised(name, [&](Driver& its) {
         auto& parameters = its.functions.at(handle).parameters;
-        require(value && offset >= 0 && sum(unsigned(offset), bytes) <= most_parameter_bytes);
+        require(value && offset >= 0 && sum(unsigned(offset), bytes) <= max_parameter_bytes);
         const std::size_t end = unsigned(offset) + bytes;
         if (parameters.size() < end) parameters.resize(end);
         std::memcpy(parameters.data() + offset, value, bytes);
@@ -247,7 +247,7 @@ API(cuFuncSetSharedSize, CUfunction function, unsigned bytes) {
 }
 API(cuParamSetSize, CUfunction function, unsigned bytes) {
     return initialised("cuParamSetSize", [&](Driver& its) {
-        require(bytes <= most_parameter_bytes);
+        require(bytes <= max_parameter_bytes);
         its.functions.at(function).parameters.resize(bytes);
     });
 }

@@ -90,13 +90,13 @@ std::uintptr_t entry_of(Driver& its, Module& module, const char* name) {
         module.ptx.write();
         refuse(CUDA_ERROR_NOT_SUPPORTED, error.what());
     }
-    const std::uint64_t most = its.target.shared_static;
-    if (function.facts.shared_bytes > most)
+    const std::uint64_t max = its.target.shared_static;
+    if (function.facts.shared_bytes > max)
         refuse(CUDA_ERROR_INVALID_PTX,
                fmt::format("entry '{}' has {} bytes of static shared memory, {} more than a block may have", name,
-                           function.facts.shared_bytes, function.facts.shared_bytes - most),
+                           function.facts.shared_bytes, function.facts.shared_bytes - max),
                "use dynamic shared memory, which a launch gives");
-    function.dynamic_shared = int(most - function.facts.shared_bytes);
+    function.dynamic_shared = int(max - function.facts.shared_bytes);
     const std::uintptr_t handle = its.new_handle();
     its.functions.add(handle, std::move(function));
     return module.functions[name] = handle;
@@ -109,12 +109,12 @@ void find_entry(Driver& its, Module& module, const char* name, Handle* out) {
     *out = reinterpret_cast<Handle>(entry_of(its, module, name));
 }
 
-/// ... of at most so many entries.
+/// ... of at most that many entries.
 template <class Handle>
-void list_entries(Driver& its, Module& module, unsigned most, Handle* out) {
+void list_entries(Driver& its, Module& module, unsigned max, Handle* out) {
     require(out);
     const auto entries = module.program().entries();
-    for (unsigned i = 0; i < std::min<std::size_t>(most, entries.size()); ++i)
+    for (unsigned i = 0; i < std::min<std::size_t>(max, entries.size()); ++i)
         find_entry(its, module, entries[i].c_str(), &out[i]);
 }
 
@@ -169,9 +169,9 @@ API(cuModuleGetFunctionCount, unsigned* count, CUmodule module) {
     return in_context("cuModuleGetFunctionCount",
                       [&](Driver& its, Context&) { count_entries(its.modules.at(module), count); });
 }
-API(cuModuleEnumerateFunctions, CUfunction* functions, unsigned most, CUmodule module) {
+API(cuModuleEnumerateFunctions, CUfunction* functions, unsigned max, CUmodule module) {
     return in_context("cuModuleEnumerateFunctions",
-                      [&](Driver& its, Context&) { list_entries(its, its.modules.at(module), most, functions); });
+                      [&](Driver& its, Context&) { list_entries(its, its.modules.at(module), max, functions); });
 }
 API(cuModuleGetGlobal_v2, CUdeviceptr* address, std::size_t* bytes, CUmodule module, const char* name) {
     return in_context("cuModuleGetGlobal",
@@ -207,9 +207,9 @@ API(cuLibraryGetKernelCount, unsigned* count, CUlibrary library) {
     return initialised("cuLibraryGetKernelCount",
                        [&](Driver& its) { count_entries(its.libraries.at(library), count); });
 }
-API(cuLibraryEnumerateKernels, CUkernel* kernels, unsigned most, CUlibrary library) {
+API(cuLibraryEnumerateKernels, CUkernel* kernels, unsigned max, CUlibrary library) {
     return initialised("cuLibraryEnumerateKernels",
-                       [&](Driver& its) { list_entries(its, its.libraries.at(library), most, kernels); });
+                       [&](Driver& its) { list_entries(its, its.libraries.at(library), max, kernels); });
 }
 API(cuLibraryGetGlobal, CUdeviceptr* address, std::size_t* bytes, CUlibrary library, const char* name) {
     return in_context("cuLibraryGetGlobal",

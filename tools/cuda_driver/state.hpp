@@ -59,7 +59,7 @@ struct Module {
     emulator::Program& program() const { return loaded->program(); }
 };
 
-/// An entry of a module, behind a CUfunction or a CUkernel.
+/// An entry of a module: what a CUfunction or a CUkernel refers to.
 struct Function {
     Module* module = nullptr;
     std::string entry{};
@@ -75,7 +75,7 @@ struct Function {
     std::vector<std::byte> parameters{};
 };
 
-/// Texts that are to be linked, behind a CUlinkState, and then the result.
+/// What a CUlinkState refers to: texts that are to be linked, then the result.
 struct Link;
 
 struct Pool {

@@ -9,7 +9,7 @@
 namespace ikat::ptxas {
 namespace {
 
-enum class Kind { Flag, Value, Optional };  // Optional: a value only behind '='
+enum class Kind { Flag, Value, Optional };  // Optional: a value only after '='
 
 struct Option {
     std::string_view name, brief;
@@ -72,7 +72,7 @@ constexpr Option known[] = {
     {"regAllocOptLevel", "regAllocOptLevel", Kind::Optional},
 };
 
-/// The option that a word names, without its dashes and what is behind '='.
+/// The option that a word names, without its dashes and what is after '='.
 const Option& find(std::string_view word) {
     const bool is_long = word.starts_with("--");
     const std::string_view name = word.substr(is_long ? 2 : 1, word.find('=') - (is_long ? 2 : 1));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A walk over a function that rewrites it instruction by instruction. Each instruction is removed; the step puts it
 // back (keep), inserts others before it (make), or drops it after naming the value that replaces its result (replace).
-// The walk notes whether it has changed anything; a step that edits an instruction where it stands says so (edit).
+// The walk notes whether it has changed anything; a step that edits an instruction in place says so (edit).
 //
 // The walk needs an order of blocks in which definitions come before their uses.
 #pragma once

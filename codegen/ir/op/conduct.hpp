@@ -15,7 +15,8 @@ struct Effects {
     bool orders = false;      // other threads may act here: knowledge about memory from before is invalid after it
     bool convergent = false;  // communicates with other lanes or warps: no moves into or out of divergent control flow
     bool fails = false;       // has no result for some operands: only where the program asks for it
-    // Work that goes on behind the instruction that starts it, in the order of the program for each thread:
+    // Asynchronous work: it continues after the instruction that starts it, in the order of the program for each
+    // thread:
     bool starts = false;   // its reads and writes happen at some time up to a wait for them: until then nobody else may
                            // touch what it writes or write what it reads, and no access of that memory passes it
     bool commits = false;  // closes a group of what was started
@@ -48,7 +49,7 @@ enum class Meeting : std::uint8_t {
     Cluster,
 };
 
-/// Kinds of work that goes on behind the instruction that starts it.
+/// Kinds of asynchronous work.
 enum class Work : std::uint8_t {
     None,
     Copies,    // of a few bytes by each thread; other accesses may pass them
@@ -63,7 +64,7 @@ struct Flight {
     Work starts = Work::None;
     Work commits = Work::None;  // what was started before becomes a group
     Work awaits = Work::None;   // ... is done here,
-    std::uint32_t groups = 0;   // but for so many last groups,
+    std::uint32_t groups = 0;   // but for that many last groups,
     bool all = false;           // or even what is in no group
 };
 

@@ -20,7 +20,7 @@ inline constexpr std::string_view space_names[] = {"",      "generic", "global",
                                                    "local", "const",   "param",  "peer"};
 
 /// The maximum total size of a kernel's constant arrays.
-inline constexpr std::uint64_t most_constant_bytes = 65536;
+inline constexpr std::uint64_t max_constant_bytes = 65536;
 
 /// PTX cache operators; Nc is the read-only path ld.global.nc.
 enum class CacheOperator : std::uint8_t { None, Ca, Cg, Cs, Cv, Wb, Wt, Nc };

@@ -207,7 +207,7 @@ struct OpInfo {
     Modifier modifiers = NoModifiers;
     Meeting meets = Meeting::None;  // which threads take part; of a form, at most
     Extent gives = Extent::Thread;  // … and which of them get the same
-    Work starts = Work::None;       // what goes on behind it until an instruction that
+    Work starts = Work::None;       // what continues after it until an instruction that
     Work commits = Work::None;      // … makes a group of it, and
     Work awaits = Work::None;       // … waits for it
     double ulp = 0;                 // error of the approximate form, in units of the last place

@@ -135,8 +135,8 @@ struct Operation {
             default: return false;
         }
     }
-    /// Whether the first operand counts something, and the operation tells apart only groups of so many: of a constant
-    /// that is not one of such groups, surely not.
+    /// Whether the first operand counts something, and the operation tells apart only groups of that many: of a
+    /// constant that is not one of such groups, surely not.
     constexpr bool divides_by(std::uint32_t group) const {
         if (operands < 2) return false;
         const auto number = constant(1);
@@ -228,7 +228,7 @@ public:
 
     void store(std::size_t symbol, const Spread& value) {
         auto& stored = stored_[symbol];
-        stored = stored ? least(*stored, value) : value;
+        stored = stored ? minimum(*stored, value) : value;
     }
     void store_in_any(const Spread& value) {
         for (std::size_t i = 0; i < stored_.size(); ++i) store(i, value);
@@ -238,8 +238,8 @@ public:
         bool changed = false;
         for (std::size_t i = 0; i < held_.size(); ++i) {
             const auto stored = std::exchange(stored_[i], std::nullopt);
-            if (held_[i].extent == Extent::Cluster) continue;               // not less than that
-            const Spread now = least(held_[i], stored.value_or(Spread{}));  // nothing stored: nothing differs
+            if (held_[i].extent == Extent::Cluster) continue;                 // not less than that
+            const Spread now = minimum(held_[i], stored.value_or(Spread{}));  // nothing stored: nothing differs
             changed |= now != held_[i];
             held_[i] = now;
         }
@@ -247,7 +247,7 @@ public:
     }
 
 private:
-    static constexpr Spread least(const Spread& a, const Spread& b) {
+    static constexpr Spread minimum(const Spread& a, const Spread& b) {
         return {std::min(a.extent, b.extent), a.linear || b.linear, a.combined || b.combined, a.warps || b.warps};
     }
     std::vector<Spread> held_;

@@ -280,7 +280,7 @@ private:
             case Attribute::None: break;
             case Attribute::Constant:
                 if (const auto bits = literal_bits(inst.type, text)) return *bits;
-                fail(token, std::string(text) + " is no constant of type " + std::string(info(inst.type).name));
+                fail(token, std::string(text) + " is not a constant of type " + std::string(info(inst.type).name));
             case Attribute::Parameter: return known(by_name(fn_.parameters, '%'), "parameter", "");
             case Attribute::Symbol: return known(by_name(fn_.symbols, '$'), "symbol", "");
             case Attribute::Text:

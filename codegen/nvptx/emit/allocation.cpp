@@ -89,7 +89,7 @@ private:
         return out;
     }
 
-    /// Behind a fence only products use their sums' registers, also sums that they overwrite: these belong to a value
+    /// After a fence only products use their sums' registers, also sums that they overwrite: these belong to a value
     /// that the fence defines, and the product takes over.
     void reserve_sums(const std::vector<ir::Inst>& from, std::vector<regalloc::Instruction>& to) {
         std::size_t fence = from.size();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of instructions that PTX has in one. A product is taken into a sum only where both stand in one block and
+// Pairs of instructions that PTX has in one. A product is taken into a sum only where both are in one block and
 // nothing else needs the product, so that no work is repeated. Products of floats are taken in even if others need
 // them: an fma costs what a sum does. Sums of 64 bits are left alone: ptxas makes one instruction, IMAD.WIDE, of
-// mul.wide and the sum behind it, and more of mad.wide.
+// mul.wide and the sum after it, and more of mad.wide.
 //
 //     convert.u64.u32 %i * 4              ==>  mul.wide.u32 %i, 4
 //     %a * %b + %c, %a << 2 + %c          ==>  mad.lo %a, %b, %c; mad.lo %a, 4, %c

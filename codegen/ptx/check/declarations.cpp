@@ -11,8 +11,8 @@
 namespace ikat::ptx {
 namespace {
 
-constexpr std::uint64_t most_vector_bits = 128, most_constant_bytes = 65536;
-constexpr std::uint64_t most_parameter_bytes = 4352, most_large_parameter_bytes = 32764;
+constexpr std::uint64_t max_vector_bits = 128, max_constant_bytes = 65536;
+constexpr std::uint64_t max_parameter_bytes = 4352, max_large_parameter_bytes = 32764;
 /// The ABI, which has no registers and local memory outside functions, came with 3.0; constant banks were removed
 /// before.
 constexpr Version first_abi{3, 0}, last_banks{2, 1}, first_wide{8, 3};
@@ -107,9 +107,9 @@ void Declaration::type() {
               "those are in .global outside of functions, or parameters of entries");
     if (is_vector && lanes != 2 && lanes != 4)
         error("a variable of " + std::string(text(variable_.vector)), "vector variables are .v2 or .v4");
-    else if (lanes * type_.bits > most_vector_bits)
+    else if (lanes * type_.bits > max_vector_bits)
         error("a vector of " + std::to_string(lanes * type_.bits) + " bits",
-              "one has at most " + std::to_string(most_vector_bits));
+              "one has at most " + std::to_string(max_vector_bits));
     if (type_.bits == 128 && module_.version < first_wide)
         error("a variable of " + name + " before .version 8.3", "it needs .version 8.3");
     if (is_parameter() && is_in(".param") && (is_vector || name == ".f16x2"))
@@ -219,10 +219,10 @@ void check_signature(const Module& module, const Function& function, bool large_
                 end = (end + placed->alignment - 1) / placed->alignment * placed->alignment + placed->bytes;
     constexpr Version first_large{8, 1};
     const bool is_large = large_parameters && !(module.version < first_large);
-    const std::uint64_t most = is_large ? most_large_parameter_bytes : most_parameter_bytes;
-    if (end > most)
+    const std::uint64_t max_bytes = is_large ? max_large_parameter_bytes : max_parameter_bytes;
+    if (end > max_bytes)
         report(function.where, "the parameters of " + name + " have " + std::to_string(end) + " bytes",
-               "at most " + std::to_string(most) + " fit" +
+               "at most " + std::to_string(max_bytes) + " fit" +
                    (is_large ? "" : "; 32764 from .version 8.1 and .target sm_70 on"));
 }
 
@@ -257,7 +257,7 @@ void check_constants(const Module& module, const Report& report) {
             end = (end + placed->alignment - 1) / placed->alignment * placed->alignment;
             if (__builtin_add_overflow(end, placed->bytes, &end)) end = ~std::uint64_t{0} / 2;
         }
-        if (end > most_constant_bytes && !std::exchange(is_full, true))
+        if (end > max_constant_bytes && !std::exchange(is_full, true))
             report(variable.where, "constant memory of " + std::to_string(end) + " bytes up to here",
                    "a module has at most 65536: put large tables into .global");
     };

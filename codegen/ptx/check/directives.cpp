@@ -7,13 +7,13 @@
 namespace ikat::ptx {
 namespace {
 
-enum Place : unsigned { InModule = 1, OnEntry = 2, OnFunction = 4, InBody = 8, BehindLabel = 16 };
+enum Place : unsigned { InModule = 1, OnEntry = 2, OnFunction = 4, InBody = 8, AfterLabel = 16 };
 constexpr unsigned any = 255;
 
 struct Rule {
     std::string_view name;
     unsigned places;
-    unsigned fewest = 0, most = any;  // operands; for some the parser checks more
+    unsigned min = 0, max = any;  // operands; for some the parser checks more
     Version since{}, last{99, 9};
     std::uint32_t target = 0;
 };
@@ -25,9 +25,9 @@ constexpr Rule rules[] = {
     {".file", InModule},
     {".section", InModule},
     {".loc", InBody},
-    {".branchtargets", InBody | BehindLabel},
-    {".calltargets", InBody | BehindLabel},
-    {".callprototype", InBody | BehindLabel},
+    {".branchtargets", InBody | AfterLabel},
+    {".calltargets", InBody | AfterLabel},
+    {".callprototype", InBody | AfterLabel},
     {".maxntid", OnEntry, 1, 3},
     {".reqntid", OnEntry, 1, 3},
     {".maxnreg", OnEntry, 1, 1},
@@ -63,11 +63,10 @@ void check(const Module& module, const Directive& directive, unsigned place, con
         return report(directive.where, name + " is not allowed " + std::string(name_of(place)),
                       "it belongs " + std::string(name_of(rule->places)));
     const unsigned given = directive.operands.count;
-    if (given < rule->fewest || given > rule->most)
+    if (given < rule->min || given > rule->max)
         report(directive.where, name + " with " + std::to_string(given) + (given == 1 ? " number" : " numbers"),
-               rule->most == rule->fewest
-                   ? "it takes " + std::to_string(rule->most)
-                   : "it takes " + std::to_string(rule->fewest) + " to " + std::to_string(rule->most));
+               rule->max == rule->min ? "it takes " + std::to_string(rule->max)
+                                      : "it takes " + std::to_string(rule->min) + " to " + std::to_string(rule->max));
     if (module.version < rule->since)
         report(directive.where, ".version " + to_text(module.version) + " does not have " + name,
                "it needs .version " + to_text(rule->since));
@@ -158,7 +157,7 @@ void check_body_directive(const Module& module, const Directive& directive, bool
     if (is_linkage) return report(directive.where, name + " within a function", "declare it outside of functions");
     check(module, directive, InBody, nullptr, report);
     const auto rule = std::ranges::find(rules, name, &Rule::name);
-    if (rule != std::end(rules) && rule->places & BehindLabel && !has_label)
+    if (rule != std::end(rules) && rule->places & AfterLabel && !has_label)
         report(directive.where, name + " without a label", "write a label before it, which names it");
 }
 

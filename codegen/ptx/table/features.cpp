@@ -26,14 +26,14 @@ public:
         for (const Operand& operand : module.operands(instruction.operands)) key_ += char(1 + int(operand.kind));
         const auto found = known_.find(key_);
         if (found != known_.end()) return found->second;
-        if (known_.size() >= most) known_.clear();  // in case of modules full of misspelt instructions
+        if (known_.size() >= max_known) known_.clear();  // in case of modules full of misspelt instructions
         std::vector<Feature>& features = known_[key_];
         add_features(module, instruction, match(module, instruction), features);
         return features;
     }
 
 private:
-    static constexpr std::size_t most = 4096;
+    static constexpr std::size_t max_known = 4096;
     std::unordered_map<std::string, std::vector<Feature>> known_;
     std::string key_;
 };

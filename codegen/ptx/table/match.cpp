@@ -90,10 +90,10 @@ struct Attempt {
     Attempt(const Module& m, const Form& form) : module(m), taken(form.groups.size()) { match.form = &form; }
 
     /// Stops where it has more problems than that: then it is not the best.
-    void run(std::span<const Spelled> modifiers, std::size_t most_problems) {
+    void run(std::span<const Spelled> modifiers, std::size_t max_problems) {
         for (const Spelled& modifier : modifiers) {
             place(modifier);
-            if (match.problems > most_problems) return;
+            if (match.problems > max_problems) return;
         }
         const std::span<const Group> groups = match.form->groups;
         for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -116,7 +116,7 @@ struct Attempt {
             if (groups[i].rest) return;
             if (!modifier.is_one_of(groups[i].alternatives)) continue;
             is_known = true;
-            if (taken[i] || is_behind(i)) continue;
+            if (taken[i] || is_passed(i)) continue;
             taken[i] = true;
             if (groups[i].slot) note(groups[i], module.text(modifier.spelling).substr(1));
             return;
@@ -128,7 +128,7 @@ struct Attempt {
     }
 
     /// Whether the group is one of two types whose second is taken: cvt.f32.f16 is not cvt.f16.f32.
-    bool is_behind(std::size_t i) const {
+    bool is_passed(std::size_t i) const {
         const auto is_type = [](const Group& group) { return group.slot == 't' || group.slot == 'u'; };
         const std::span<const Group> groups = match.form->groups;
         if (!is_type(groups[i])) return false;

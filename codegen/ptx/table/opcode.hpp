@@ -76,13 +76,13 @@ constexpr const OpcodeInfo& info(Opcode opcode) { return opcode_rows::rows[std::
 
 /// The opcode of that name, "add"; Unknown for any other word.
 constexpr Opcode find_opcode(std::string_view name) {
-    std::size_t first = 1, behind = opcode_count;
-    while (first < behind) {
-        const std::size_t middle = (first + behind) / 2;
+    std::size_t first = 1, end = opcode_count;
+    while (first < end) {
+        const std::size_t middle = (first + end) / 2;
         if (opcode_rows::rows[middle].name < name)
             first = middle + 1;
         else
-            behind = middle;
+            end = middle;
     }
     return first < opcode_count && opcode_rows::rows[first].name == name ? Opcode(first) : Opcode::Unknown;
 }

@@ -18,10 +18,10 @@ std::uint64_t variable_bytes(const Module& module, const Variable& variable, con
     std::uint64_t bytes = element_bytes(module.text(variable.type));
     const std::string_view vector = module.text(variable.vector);
     if (vector.size() > 2) bytes *= unsigned(vector[2] - '0');
-    constexpr std::uint64_t most = std::uint64_t{1} << 40;  // far more than fits anywhere
+    constexpr std::uint64_t max_bytes = std::uint64_t{1} << 40;  // far more than fits anywhere
     for (const std::int64_t extent : declarator.extents)
-        if (__builtin_mul_overflow(bytes, extent < 0 ? 0 : std::uint64_t(extent), &bytes)) bytes = most;
-    return std::min(bytes, most);
+        if (__builtin_mul_overflow(bytes, extent < 0 ? 0 : std::uint64_t(extent), &bytes)) bytes = max_bytes;
+    return std::min(bytes, max_bytes);
 }
 
 std::uint64_t variable_alignment(const Module& module, const Variable& variable) {

@@ -92,7 +92,7 @@ struct Variable {
     std::vector<Name> pointer{};  // what follows the type of a pointer parameter: ".ptr" ".global" ".align" "16"
     std::vector<Declarator> declarators{};
     /// The part of dynamic shared memory that an `.extern .shared` array without a size stands for, which a comment
-    /// behind the declaration tells: "// 65536 bytes at 1024", or for all that is left "// the rest, at 66560".
+    /// after the declaration tells: "// 65536 bytes at 1024", or for all that is left "// the rest, at 66560".
     struct Part {
         std::uint64_t offset = 0;
         std::uint64_t bytes = 0;  // 0: the rest

@@ -15,7 +15,7 @@ constexpr std::string_view directives[] = {".branchtargets",   ".callprototype",
 static_assert(std::size(spaces) == std::size_t(StateSpace::Other));
 static_assert(std::size(directives) == std::size_t(DirectiveKind::Other));
 
-/// The place of a word, or the one behind the last.
+/// The place of a word, or the one after the last.
 std::size_t place(const auto& words, std::string_view word) {
     return std::size_t(std::ranges::find(words, word) - std::begin(words));
 }

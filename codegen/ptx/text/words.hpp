@@ -19,7 +19,7 @@ enum class DirectiveKind : std::uint8_t {
     ExplicitCluster,
     MaxRegisters,
     MaxThreads,
-    LeastBlocks,
+    MinBlocks,
     RequiredCluster,
     RequiredThreads,
     Other

@@ -36,11 +36,11 @@ namespace {
 
 void check_cluster(Recorder& recorder, const Location& where) {
     const ir::LaunchBounds& bounds = recorder.kernel.bounds;
-    constexpr std::uint64_t most = 8;  // on any device that has clusters
+    constexpr std::uint64_t max_blocks = 8;  // on any device that has clusters
     std::uint64_t blocks = 1;
-    for (const std::uint32_t extent : bounds.cluster) blocks *= std::min<std::uint64_t>(extent, most + 1);
+    for (const std::uint32_t extent : bounds.cluster) blocks *= std::min<std::uint64_t>(extent, max_blocks + 1);
     const auto& [x, y, z] = bounds.cluster;
-    if (blocks == 0 || blocks > most)
+    if (blocks == 0 || blocks > max_blocks)
         recorder.complain(
             "cluster() of " + std::to_string(x) + " x " + std::to_string(y) + " x " + std::to_string(z) + " blocks",
             "a cluster has 1 to 8 blocks", where);

@@ -13,7 +13,7 @@ void copy_commit(const Where& where);
 /// Waits for all but the last groups, or for all copies (ir::all_copies).
 void copy_wait(ir::Word groups, const Where& where);
 
-/// A host number of an element of a fragment that has so many; a diagnostic and 0 if there is no such element.
+/// A host number of an element of a fragment that has this many; a diagnostic and 0 if there is no such element.
 int checked_element(int number, int elements);
 /// Rows of 16 bytes from shared memory, of matrices of 8 x 8 elements of 16 bits: as many values as matrices, u32.
 void load_matrix(const Slot& from, ir::MatricesForm form, Recorded* results, const Where& where);

@@ -36,7 +36,7 @@ void check_end(Recorder& recorder, const std::string& what, const TensorMapInfo&
                       "the shared array holds whole boxes", recorder.here(), declaration(recorder, index));
 }
 
-/// Rows of a box lie one behind the other, without padding. Without a swizzle, an array's rows may be cut into several
+/// Rows of a box lie one after the other, without padding. Without a swizzle, an array's rows may be cut into several
 /// of the box, or the other way round; with one, the pattern is that of the box's rows.
 bool is_row_of(std::uint64_t box, std::uint64_t array, bool is_swizzled) {
     return is_swizzled ? box == array : box % array == 0 || array % box == 0;

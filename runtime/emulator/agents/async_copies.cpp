@@ -205,8 +205,8 @@ bool AsyncCopies::await(const MicroOp* op, Warp* w, std::uint32_t mask) {
     return true;
 }
 
-void AsyncCopies::arrive_behind(const Warp* w, unsigned lane, const ptx::Instruction* instruction,
-                                std::uint64_t barrier) {
+void AsyncCopies::arrive_after(const Warp* w, unsigned lane, const ptx::Instruction* instruction,
+                               std::uint64_t barrier) {
     const Follower follower{instruction, w->index, lane, started_++, barrier, draw_arrival()};
     followers_.push_back(follower);
     if (follower.arrival == Copy::Arrival::Over) follow_up_to(followers_.size() - 1);

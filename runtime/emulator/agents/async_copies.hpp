@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies from global to shared memory that go on behind their instruction (cp.async).
+// Asynchronous copies from global to shared memory (cp.async).
 //
 // The data of a copy may arrive at any time from its start to the wait that covers it. It arrives at once, at a later
 // copy or at the wait, as the seed of the launch has it; with seed 0, at the wait. Until the wait, the bytes that it
@@ -58,7 +58,7 @@ public:
     struct Copy : Flight {
         std::uint32_t group = 0;
         std::uint64_t operation = 0;              // the same for all lanes of a warp (ThreadBlock::next_operation)
-        std::uint64_t number = 0;                 // in the order of the block's copies, and arrivals behind them
+        std::uint64_t number = 0;                 // in the order of the block's copies, and arrivals after them
         std::uint64_t to = 0;                     // in shared memory
         std::byte* at = nullptr;                  // ... on the host
         std::uint8_t* bits = nullptr;             // of its variable: which bytes have been written
@@ -83,7 +83,7 @@ public:
     void commit(const Warp* w, std::uint32_t mask);
     bool await(const MicroOp* op, Warp* w, std::uint32_t mask);
     /// The thread arrives at the barrier at an address of the block's shared memory when its copies are there.
-    void arrive_behind(const Warp* w, unsigned lane, const ptx::Instruction* instruction, std::uint64_t barrier);
+    void arrive_after(const Warp* w, unsigned lane, const ptx::Instruction* instruction, std::uint64_t barrier);
     /// Phases of a barrier before this one are known to be over. False on a finding.
     bool end_phase(const MicroOp* op, Warp* w, unsigned lane, std::uint64_t barrier, std::uint64_t phase);
     void some_arrive() override;

@@ -36,9 +36,9 @@ void AsyncProducts::start() {
 }
 
 std::uint64_t AsyncProducts::Group::computed() const {
-    std::uint64_t least = warps[0].started;
-    for (const OfWarp& each : warps) least = std::min(least, each.started);
-    return least;
+    std::uint64_t first = warps[0].started;
+    for (const OfWarp& each : warps) first = std::min(first, each.started);
+    return first;
 }
 
 AsyncProducts::Group& AsyncProducts::group_of(const Warp* w) {
@@ -81,7 +81,7 @@ unsigned AsyncProducts::draw(unsigned choices) {
     return state_ % choices;
 }
 
-/// Whether the products that a warp waits for go on while others run.
+/// Whether the products that a warp waits for continue while others run.
 bool AsyncProducts::is_late() {
     switch (block_.schedule().arrivals) {
         case Schedule::Arrivals::Early: return false;

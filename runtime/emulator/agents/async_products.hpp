@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices that go on behind their instruction (wgmma).
+// Asynchronous products of matrices (wgmma).
 //
 // The four warps of a warpgroup come to a product one after the other, each in its own turn. The first reads the
 // operands in shared memory, the last lets the product be computed. A warp may run ahead of the others up to a
@@ -92,7 +92,7 @@ private:
     /// A register that is d or a of some product. A use of it by another instruction, and by a product in another way,
     /// must be followed by a fence before the next product uses it.
     struct Register {
-        std::uint64_t in_flight_to = 0;             // until so many products are over
+        std::uint64_t in_flight_to = 0;             // until this many products are over
         std::uint32_t used_as = 0;                  // by that product: its place in d, with the shape; 0: in a
         std::uint32_t used_at = 0, touched_at = 0;  // how many fences there had been
         const ptx::Instruction *used_by = nullptr, *touched_by = nullptr;

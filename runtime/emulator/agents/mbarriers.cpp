@@ -41,7 +41,7 @@ std::optional<FaultCode> Mbarriers::claim(std::uint64_t address, std::uint64_t b
 
 Mbarriers::Barrier& Mbarriers::make(const Barrier& barrier) {
     Barrier& made = barriers_[barrier.address] = barrier;
-    made.tag = ++made_ & most_of_mbarrier;
+    made.tag = ++made_ & max_mbarrier_count;
     block_.each_tool([&](BlockTool& tool) { tool.forget(meeting_at(barrier.address)); });
     return made;
 }
@@ -56,7 +56,7 @@ void Mbarriers::settle(Barrier& barrier) {
 }
 
 std::optional<FaultCode> Mbarriers::arrive(Barrier& barrier, std::uint32_t count, bool drops) {
-    if (count == 0 || count > most_of_mbarrier) return FaultCode::MbarrierCount;
+    if (count == 0 || count > max_mbarrier_count) return FaultCode::MbarrierCount;
     if (count > barrier.pending || (drops && count > barrier.expected)) return FaultCode::MbarrierArrivals;
     if (drops) barrier.expected -= count;
     barrier.pending -= count;
@@ -66,7 +66,8 @@ std::optional<FaultCode> Mbarriers::arrive(Barrier& barrier, std::uint32_t count
 
 std::optional<FaultCode> Mbarriers::add_bytes(Barrier& barrier, std::int64_t bytes) {
     const std::int64_t sum = barrier.bytes + bytes;
-    if (sum > std::int64_t(most_of_mbarrier) || -sum > std::int64_t(most_of_mbarrier)) return FaultCode::MbarrierBytes;
+    if (sum > std::int64_t(max_mbarrier_count) || -sum > std::int64_t(max_mbarrier_count))
+        return FaultCode::MbarrierBytes;
     barrier.bytes = sum;
     settle(barrier);
     return {};
@@ -91,7 +92,7 @@ bool Mbarriers::misses(const Warp* w) {
 std::uint32_t Mbarriers::missing(Warp* w, std::uint32_t lanes) {
     if (!misses(w)) return 0;
     if (!w->by_chance || std::has_single_bit(lanes) || chances_.draw(2) == 0) return lanes;
-    // So the lanes of a warp do not always arrive together, each behind what all of them have done.
+    // So the lanes of a warp do not always arrive together, each after what all of them have done.
     std::uint32_t rest = lanes;
     for (unsigned skip = chances_.draw(unsigned(std::popcount(lanes))); skip; --skip) rest &= rest - 1;
     auto* const warp = static_cast<ScheduledWarp*>(w);
@@ -118,7 +119,7 @@ public:
         if (const auto* const live = mbarriers().over(place_, mbarrier_bytes))
             return wrong(FaultCode::MbarrierLive, 0, live->address);
         const std::uint32_t count = word(op_->b);
-        if (count == 0 || count > most_of_mbarrier) return wrong(FaultCode::MbarrierCount, count);
+        if (count == 0 || count > max_mbarrier_count) return wrong(FaultCode::MbarrierCount, count);
         const std::uint64_t offset = address_ - view_.base;
         if (!view_.written) w_->block->reopen(address_ & (window_bytes - 1));
         written::set(view_.bits, offset, mbarrier_bytes, false, false);
@@ -174,8 +175,9 @@ public:
     bool arrive_later(bool counts) {
         if (!find(true)) return false;
         if (!is_own()) return wrong(FaultCode::MbarrierRemote);
-        if (counts && ++barrier_->pending > most_of_mbarrier) return wrong(FaultCode::MbarrierCount, barrier_->pending);
-        agent<AsyncCopies>(w_).arrive_behind(w_, lane_, instruction(), place_);
+        if (counts && ++barrier_->pending > max_mbarrier_count)
+            return wrong(FaultCode::MbarrierCount, barrier_->pending);
+        agent<AsyncCopies>(w_).arrive_after(w_, lane_, instruction(), place_);
         return true;
     }
 

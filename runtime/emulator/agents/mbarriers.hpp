@@ -62,7 +62,7 @@ const MicroOp* test_mbarrier(const MicroOp* op, Warp* w, std::byte* frame, std::
 const MicroOp* arrive_after_copies(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
 
 inline constexpr std::uint32_t mbarrier_bytes = 8;
-inline constexpr std::uint32_t most_of_mbarrier = (1 << 20) - 1;  // arrivals, and bytes
+inline constexpr std::uint32_t max_mbarrier_count = (1 << 20) - 1;  // arrivals, and bytes
 
 /// What an arrival returns: pending arrivals, the phase, whose barrier it is.
 struct MbarrierState {

@@ -55,7 +55,7 @@ bool Mbarriers::describe(Diagnostic& diagnostic, const Fault& fault, std::string
     const std::string where = emulator::where(fault, block_);
     const std::string what = [&] {
         switch (fault.code) {
-            case FaultCode::MbarrierMissing: return fmt::format("the 8 bytes {} are no barrier", where);
+            case FaultCode::MbarrierMissing: return fmt::format("the 8 bytes {} are not a barrier", where);
             case FaultCode::MbarrierLive: return fmt::format("a barrier is made {}, where there is one", where);
             case FaultCode::MbarrierCount:
                 return fmt::format("the barrier {} is to count {} arrivals", where, fault.lanes);

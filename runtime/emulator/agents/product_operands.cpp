@@ -55,7 +55,7 @@ bool AsyncProducts::is_valid(const MicroOp* op, Warp* w, const MatrixDescriptor&
     if (descriptor.is_aligned(operand.is_transposed)) return true;
     if (!descriptor.has_aligned_rows())
         return wrong(FaultCode::DescriptorAlignment,
-                     fmt::format("starts at 0x{:x} of shared memory, in rows that begin at no multiple of {}",
+                     fmt::format("starts at 0x{:x} of shared memory, in rows that do not begin at a multiple of {}",
                                  descriptor.start, MatrixDescriptor::alignment));
     return wrong(FaultCode::DescriptorAlignment,
                  fmt::format("starts {} bytes into its rows of {} bytes, which end before the operand's",

@@ -20,7 +20,7 @@ struct Chances {
     }
 };
 
-/// When something arrives that goes on behind its instruction: at once, later by chance, or at last, as late as it may.
+/// When asynchronous work arrives: at once, later by chance, or at last, as late as it may.
 template <class Arrival>
 Arrival drawn_arrival(const Schedule& schedule, Chances& chances, Arrival at_last) {
     switch (schedule.arrivals) {

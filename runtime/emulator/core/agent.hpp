@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a block has besides its warps: barriers in shared memory, and what goes on behind an instruction. The machine
-// holds agents by slots (agents/agents.hpp) and knows no more of them than this.
+// What a block has besides its warps: barriers in shared memory, and asynchronous work. The machine holds agents by
+// slots (agents/agents.hpp) and knows no more of them than this.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -20,8 +20,8 @@ public:
     virtual void print(std::string_view text) = 0;
     /// The one of these lanes that is elected: always the same in a launch.
     virtual unsigned elected(std::uint32_t lanes) const = 0;
-    /// A finding that may be passed over. True: it is no error (checks.hpp), has been noted, and the warp goes on; else
-    /// the warp stops.
+    /// A finding that may be passed over. True: it is no error (checks.hpp), has been noted, and the warp continues;
+    /// else the warp stops.
     virtual bool passes(Warp& warp, const MicroOp* op, const Fault& fault) = 0;
     /// These bytes of the cluster's shared memory are read or written. Whether that is a finding which stops the warp,
     /// because an agent has one of them: a copy is in flight to it, or it belongs to a barrier.

@@ -7,7 +7,7 @@
 // branch, in a print. Copying one without using it is not, also to a buffer, whose bytes are then as if nothing had
 // written them; storing there what arithmetic has made of one is.
 // Definedness is a mask of lanes for each byte of each register (one for a predicate): a set bit means undefined. A
-// second one, behind the first, says which of these bytes are computed: not only moved, shuffled, packed or extracted.
+// second one, after the first, says which of these bytes are computed: not only moved, shuffled, packed or extracted.
 #pragma once
 #include <vector>
 

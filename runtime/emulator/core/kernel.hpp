@@ -48,12 +48,12 @@ struct Special {
     bool operator==(const Special&) const = default;
 };
 
-inline constexpr std::uint32_t most_blocks_in_cluster = 16;
+inline constexpr std::uint32_t max_blocks_in_cluster = 16;
 /// Whether a cluster can have these extents on some device.
 constexpr bool is_cluster(const std::array<std::uint32_t, 3>& extents) {
     std::uint64_t blocks = 1;
-    for (const std::uint32_t extent : extents) blocks *= std::min(extent, most_blocks_in_cluster + 1);
-    return blocks > 0 && blocks <= most_blocks_in_cluster;
+    for (const std::uint32_t extent : extents) blocks *= std::min(extent, max_blocks_in_cluster + 1);
+    return blocks > 0 && blocks <= max_blocks_in_cluster;
 }
 
 struct DecodedKernel {
@@ -89,7 +89,7 @@ struct DecodedKernel {
     Variables shared, local;         // of known size; local memory is each thread's, with the stack
     std::uint32_t shared_bytes = 0;  // of the static ones on a device, rounded up to the start of dynamic shared memory
     std::uint32_t own_dynamic_bytes = 0;  // at its start, of arrays whose part of it is known
-    std::string dynamic_name;             // of what is behind them; empty if the kernel does not use it
+    std::string dynamic_name;             // of what is after them; empty if the kernel does not use it
     bool has_dynamic() const { return own_dynamic_bytes || !dynamic_name.empty(); }
     std::uint64_t stack_base = 0, stack_end = 0;
     std::uint64_t max_threads = 0;                  // .maxntid, 0: not given

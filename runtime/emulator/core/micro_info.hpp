@@ -142,7 +142,7 @@ struct Synchronises {
 struct Arithmetic {
     Type to = Type::Void;                     // of the result; Void: it is none
     std::array<Type, 3> from{};               // of all sources; of a product of matrices: the elements of a, b and c
-    std::array<std::uint8_t, 3> registers{};  // ... that fill so many registers of the list, behind those of d
+    std::array<std::uint8_t, 3> registers{};  // ... that fill that many registers of the list, after those of d
     bool drops_negative = false;              // the next op makes zeros of negative results
 };
 

@@ -11,7 +11,7 @@ namespace ikat::emulator {
 struct Schedule {
     /// Of the warps of a block. BySeed: another random order in each round; round-robin with seed 0.
     enum class Turns : std::uint8_t { BySeed, Ascending, Descending, Priorities };
-    /// Of copies, products and what else goes on behind an instruction. BySeed: each when chance has it, or with seed 0
+    /// Of copies, products and other asynchronous work. BySeed: each when chance has it, or with seed 0
     /// as late as it may.
     enum class Arrivals : std::uint8_t { BySeed, Early, Late };
 

@@ -87,8 +87,8 @@ public:
     /// What it has kept for a message is not needed any more.
     virtual void forget_finding() {}
 
-    /// Lanes of a warp arrive at a meeting, and wait there or go on; all have arrived, so that those who wait from now
-    /// on leave; lanes leave; the place begins again.
+    /// Lanes of a warp arrive at a meeting, and wait there or continue; all have arrived, so that those who wait from
+    /// now on leave; lanes leave; the place begins again.
     virtual void arrive([[maybe_unused]] const Warp& warp, [[maybe_unused]] std::uint32_t lanes,
                         [[maybe_unused]] const Meeting& at, [[maybe_unused]] bool waits) {}
     /// (`of_all`: all that have not exited have arrived, whoever they are.)
@@ -156,7 +156,7 @@ public:
     virtual void before_access([[maybe_unused]] Lowering& code, [[maybe_unused]] const MemoryAccess& access) const {}
     virtual void before_op([[maybe_unused]] Lowering& code, [[maybe_unused]] Micro& op) const {}
     virtual void after_op([[maybe_unused]] Lowering& code, [[maybe_unused]] const Micro& op) const {}
-    /// All ops have been emitted; of these, control enters at the first alone and leaves behind the last. Ops of the
+    /// All ops have been emitted; of these, control enters at the first alone and leaves after the last. Ops of the
     /// tool may be changed or dropped.
     virtual void after_block([[maybe_unused]] Lowering& code, [[maybe_unused]] std::uint32_t begin,
                              [[maybe_unused]] std::uint32_t end) const {}

@@ -222,7 +222,7 @@ inline bool touches_agent(Warp* w, const MicroOp* op, Space space, unsigned lane
         *w, op, {.space = space, .store = writes, .lane = lane, .bytes = bytes, .address = address});
 }
 
-/// One lane's bytes at an address; nullptr after a finding that stops the warp. Behind one that does not, they are
+/// One lane's bytes at an address; nullptr after a finding that stops the warp. After one that does not, they are
 /// zeros that are of no memory. `found`, if given, is the view, empty for those.
 inline std::byte* lane_bytes(Warp* w, const MicroOp* op, Space space, unsigned lane, std::uint64_t address,
                              std::uint32_t bytes, bool store, View* found = nullptr) {

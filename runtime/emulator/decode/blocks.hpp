@@ -38,7 +38,7 @@ void each_result(const Lowering& lowering, const Micro& micro, F f) {
     for (std::uint32_t i = 0; i < micro.list.results; ++i) f(index(lowering.listed[micro.list.first + i]));
 }
 
-/// How many registers some path may lead to with no assignment behind it. `order` has the blocks in reach.
+/// How many registers some path may lead to with no assignment after it. `order` has the blocks in reach.
 std::uint32_t count_unassigned_reads(const Lowering& lowering, std::span<const BasicBlock> blocks,
                                      std::span<const std::uint32_t> order, std::span<const std::uint32_t> entries);
 

@@ -30,7 +30,7 @@ void prepare_stack(const ptx::Module& module, const Lowering& lowering, DecodedK
 [[noreturn]] void refuse_cluster(const ptx::Module& module, const ptx::Directive& directive) {
     Diagnostic diagnostic = diagnostic_of(FaultCode::NotRun);
     diagnostic.where = location(module, directive.where);
-    diagnostic.message = fmt::format("a cluster has 1 to {} blocks", most_blocks_in_cluster);
+    diagnostic.message = fmt::format("a cluster has 1 to {} blocks", max_blocks_in_cluster);
     diagnostic.hint = "use smaller clusters";
     throw Error(std::move(diagnostic));
 }
@@ -38,22 +38,22 @@ void prepare_stack(const ptx::Module& module, const Lowering& lowering, DecodedK
 /// The registers of a thread that setmaxnreg starts from; 0 if they are not known, and it has no effect. As ptxas, from
 /// .maxnreg, or from the threads of a block and how many of them a multiprocessor is to run, one if nothing says it.
 std::uint32_t registers_of(const ptx::Module& module, const ptx::Function& entry) {
-    constexpr std::uint64_t of_multiprocessor = 65536, most = 256, unit = 8;
+    constexpr std::uint64_t of_multiprocessor = 65536, max_registers = 256, unit = 8;
     std::uint64_t threads = 0, blocks = 1;
     for (const ptx::Directive& directive : entry.directives) {
         const auto operands = module.operands(directive.operands);
         const ptx::DirectiveKind kind = kind_of(module, directive);
         if (kind == ptx::DirectiveKind::MaxRegisters) return std::uint32_t(operands[0].value);
-        if (kind == ptx::DirectiveKind::LeastBlocks) blocks = std::max<std::uint64_t>(operands[0].value, 1);
+        if (kind == ptx::DirectiveKind::MinBlocks) blocks = std::max<std::uint64_t>(operands[0].value, 1);
         if (kind != ptx::DirectiveKind::MaxThreads && kind != ptx::DirectiveKind::RequiredThreads) continue;
         threads = 1;
         for (const ptx::Operand& operand : operands) threads *= operand.value;
     }
     if (!threads) return 0;
-    return std::uint32_t(std::min(most, of_multiprocessor / (threads * blocks) / unit * unit));
+    return std::uint32_t(std::min(max_registers, of_multiprocessor / (threads * blocks) / unit * unit));
 }
 
-/// Dynamic shared memory begins behind the static variables. The arrays whose part of it is known are variables, too.
+/// Dynamic shared memory begins after the static variables. The arrays whose part of it is known are variables, too.
 DynamicPlaces place_dynamic(const Lowering& lowering, DecodedKernel& kernel, bool moves) {
     Variables& shared = kernel.shared;
     const std::uint64_t alignment = lowering.dynamic_alignment ? lowering.dynamic_alignment : 1;

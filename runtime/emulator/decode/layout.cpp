@@ -244,13 +244,13 @@ private:
 
     // ---- ops
 
-    void reserve_ops(std::size_t most) {
-        kernel_.code.reserve(most);
-        kernel_.effects.reserve(most);
-        kernel_.instructions.reserve(most);
+    void reserve_ops(std::size_t max_ops) {
+        kernel_.code.reserve(max_ops);
+        kernel_.effects.reserve(max_ops);
+        kernel_.instructions.reserve(max_ops);
         if (!kernel_.is_checked()) return;
-        kernel_.checked_of.reserve(most);
-        kernel_.plain_of.reserve(most);
+        kernel_.checked_of.reserve(max_ops);
+        kernel_.plain_of.reserve(max_ops);
     }
 
     void append(const MicroOp& op, std::uint8_t effects, const ptx::Instruction* instruction, bool checks = false) {
@@ -309,8 +309,8 @@ private:
                        std::none_of(code.begin() + std::ptrdiff_t(i), code.begin() + std::ptrdiff_t(end),
                                     [&](const MicroOp& before) { return before.d == next.a; });
             };
-            constexpr std::size_t most = 64;
-            for (end = i + 1; end < code.size() && end - i < most && belongs(code[end]);) ++end;
+            constexpr std::size_t max_run = 64;
+            for (end = i + 1; end < code.size() && end - i < max_run && belongs(code[end]);) ++end;
             const Handler run = end - i > 1 ? select_run(code[i].run) : nullptr;
             if (run) code[i].run = run, code[i].y = std::uint32_t(end - i);
         }

@@ -94,9 +94,9 @@ void Lowering::declare_registers(const ptx::Variable& variable) {
         values.back().keeps_slot = slot == 4 && of_products_ && of_products_->contains(name);
         return binding;
     };
-    constexpr std::uint32_t most_registers = 1 << 20;
+    constexpr std::uint32_t max_registers = 1 << 20;
     for (const auto& declarator : variable.declarators) {
-        if (declarator.range > most_registers) unsupported("over a million registers in one declaration");
+        if (declarator.range > max_registers) unsupported("over a million registers in one declaration");
         if (!declarator.has_range) {
             define(declarator.name, new_register(declarator.name));
             continue;
@@ -132,10 +132,10 @@ Binding Lowering::declare_memory(const ptx::Variable& variable, const ptx::Varia
     const bool is_on_stack = !shared && on_stack;
     const bool dynamic = shared && !declarator.extents.empty() && declarator.extents.front() < 0;
     Variables& all = shared ? kernel.shared : kernel.local;
-    constexpr std::uint64_t most = 1 << 20, most_cells = 1 << 14;
-    if ((is_on_stack ? frame_used : all.packed) + bytes > most || all.cells > most_cells)
+    constexpr std::uint64_t max_bytes = 1 << 20, max_cells = 1 << 14;
+    if ((is_on_stack ? frame_used : all.packed) + bytes > max_bytes || all.cells > max_cells)
         unsupported(fmt::format("variables in {} take more than {} bytes, or there are more than {}",
-                                module.text(variable.space), most, most_cells / 2));
+                                module.text(variable.space), max_bytes, max_cells / 2));
     Binding binding{.kind = Binding::Kind::Memory,
                     .space = shared ? Space::Shared : Space::Local,
                     .bytes = bytes,
@@ -236,11 +236,11 @@ void Lowering::instruction(const ptx::Instruction& instruction) {
     operand.name = instruction.guard;
     const VReg guard = predicate(operand);
     if (needs_branch(instruction.opcode)) {
-        const std::uint32_t behind = new_label();
-        branch_to(behind, guard, !instruction.guard_negated);
+        const std::uint32_t after = new_label();
+        branch_to(after, guard, !instruction.guard_negated);
         instruction_body(instruction);
         current = &instruction;
-        place_label(behind);
+        place_label(after);
         return;
     }
     static const Behaviour narrows[] = {{guard_if, {.operation = OwnOp::Guard, .use = DefinedUse::Guard}},

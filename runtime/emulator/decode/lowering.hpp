@@ -75,10 +75,10 @@ struct Micro {
 /// One that does that, without operands.
 inline Micro micro_of(const Behaviour& behaviour) { return {.run = behaviour.run, .info = behaviour.info}; }
 
-/// Ops that have to be directly before and behind another: one that does its work, too, and goes on behind it; one that
+/// Ops that have to be directly before and after another: one that does its work, too, and continues after it; one that
 /// it comes back to.
 struct Neighbours {
-    std::optional<Micro> before{}, behind{};
+    std::optional<Micro> before{}, after{};
 };
 
 /// The operands of an instruction. Accessing a missing one ends the lowering of the instruction.

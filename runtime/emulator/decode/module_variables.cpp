@@ -103,10 +103,11 @@ ModuleMemory::Variable& place_of(ModuleMemory& memory, const ptx::Variable::Decl
 ModuleMemory place_variables(const ptx::Module& module, Memory& memory) {
     ModuleMemory result;
     std::uint64_t global_bytes = 0;
-    const auto limit = [&](std::uint64_t bytes, std::uint64_t most, std::string_view space, const auto& declarator) {
-        if (bytes > most)
+    const auto limit = [&](std::uint64_t bytes, std::uint64_t max_bytes, std::string_view space,
+                           const auto& declarator) {
+        if (bytes > max_bytes)
             throw Error(fmt::format("'{}' brings the module's {} variables to over {} bytes",
-                                    module.text(declarator.name), space, most),
+                                    module.text(declarator.name), space, max_bytes),
                         "allocate large arrays with the runtime");
     };
     each_declarator(module, ".global", [&](const ptx::Variable& variable, const auto& declarator, bool in_function) {

@@ -56,7 +56,7 @@ Micro& Lowering::emit(Micro micro, const Neighbours& neighbours) {
     micro.first = std::exchange(first, false);
     append(micro);
     const std::size_t at = micros.size() - 1;
-    if (neighbours.behind) append_neighbour(*neighbours.behind);
+    if (neighbours.after) append_neighbour(*neighbours.after);
     for (asked = 0; asked < tools_.size(); ++asked)
         if (tools_[asked] && micros.back().flow == Flow::Next) tools_[asked]->after_op(*this, micro);
     return micros[at];

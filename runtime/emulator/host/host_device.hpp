@@ -78,7 +78,7 @@ public:
     std::optional<Event> find(EventId event) const;
     bool destroy(EventId event);
 
-    /// Puts work behind what the stream has. What goes wrong is thrown by the next finish().
+    /// Puts work after what the stream has. What goes wrong is thrown by the next finish().
     void enqueue(StreamId stream, Work work);
     /// The same, and throws what goes wrong: KernelFailure if it is the kernel's fault.
     void run(StreamId stream, Work work);

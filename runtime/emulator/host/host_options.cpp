@@ -43,7 +43,7 @@ const Checks& checks_of(const HostOptions& options, Origin origin) {
 
 }  // namespace
 
-Schedule order_behind(const Schedule& first, unsigned number) {
+Schedule order_after(const Schedule& first, unsigned number) {
     using Turns = Schedule::Turns;
     using Arrivals = Schedule::Arrivals;
     struct Row {
@@ -130,7 +130,7 @@ void run(Program& program, const Launch& launch, const HostOptions& asked, Origi
         const Schedule first = order;
         // Without a change of buffers by the kernel itself, which cannot be undone.
         for (; coverage.orders < asked.schedules && memory.restore(before); ++coverage.orders) {
-            take(order_behind(first, coverage.orders));
+            take(order_after(first, coverage.orders));
             run_once();
         }
     }

@@ -24,7 +24,7 @@ struct HostOptions : Options {
     // No schedule was asked for: each launch takes its own seed, by its number in the process. Otherwise moved_shared
     // and any_leader are what was asked for; kernels of our own have them anyway.
     bool by_number = true;
-    // Each launch runs in so many orders; what it does in the first one counts.
+    // Each launch runs in this many orders; what it does in the first one counts.
     unsigned schedules = 1;
     std::function<void(const Coverage&)> covered{};     // called for each launch
     std::shared_ptr<Warned> warned = nothing_warned();  // each line is warned of once
@@ -38,7 +38,7 @@ public:
 
 /// The orders of a launch that runs in several, by number: 0 is the first, others follow it. docs/emulator.md lists
 /// them.
-Schedule order_behind(const Schedule& first, unsigned number);
+Schedule order_after(const Schedule& first, unsigned number);
 
 /// Runs a launch that has been checked. Throws KernelFailure on a finding, with a note on how to repeat the order of
 /// warps; if it is not found in the first of several orders, the memory is what that has made of it.

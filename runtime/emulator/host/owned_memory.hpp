@@ -46,7 +46,7 @@ public:
     /// The range that an address of the host is in.
     std::optional<PinnedRange> pinned(std::uintptr_t address) const;
 
-    /// The live buffer that an address is in or right behind; 0 bytes if there is none. Variables have no context.
+    /// The live buffer that an address is in or right after; 0 bytes if there is none. Variables have no context.
     struct Buffer {
         std::uint64_t address = 0, bytes = 0;
         std::optional<ContextId> context{};

@@ -30,7 +30,7 @@ bool waits_for(const Piece& later, const Piece& earlier);
 /// Not thread-safe.
 class WorkQueue {
 public:
-    /// Puts it behind what the stream has.
+    /// Puts it after what the stream has.
     const Piece& add(StreamId stream, Work work);
     void remove(const Piece& piece);
     /// The piece that this worker does next; nullptr if none can begin. This is all that decides about the order: as

@@ -309,12 +309,12 @@ bool ThreadBlock::comes_round() {
 /// All warps have just met at a barrier. A finding if they come back to the same state at a later one, though nothing
 /// they have executed since has changed memory or read what other blocks could change.
 void ThreadBlock::watch_meetings() {
-    constexpr std::uint64_t most_turns = 1024, most_meetings = 16;
+    constexpr std::uint64_t max_turns = 1024, max_meetings = 16;
     std::vector<Watch> watches;
     for (ScheduledWarp& warp : warps_)
         if (!has_ended(warp)) watches.emplace_back(*warp.kernel, state_.effects_in(*warp.kernel), warp);
     std::uint64_t seen = 0;
-    for (std::uint64_t turn = 0; turn < most_turns && seen < most_meetings; ++turn) {
+    for (std::uint64_t turn = 0; turn < max_turns && seen < max_meetings; ++turn) {
         const std::uint64_t before = meetings_;
         bool progress = false;
         for (std::size_t i = 0; i < warps_.size(); ++i) {

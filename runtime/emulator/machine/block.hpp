@@ -54,7 +54,7 @@ public:
     /// The block of rank `rank` in its cluster, whose blocks are `cluster`.
     ThreadBlock(LaunchState& state, std::uint32_t rank, std::deque<ThreadBlock>& cluster);
 
-    /// Begins the block at these coordinates of the grid, of all those that start in any order after so many.
+    /// Begins the block at these coordinates of the grid, of all those that start in any order after this many.
     void start(std::array<std::uint32_t, 3> coordinates, std::uint64_t turn);
     enum class Turn {
         Over,
@@ -86,7 +86,7 @@ public:
     /// The barrier it waits at, if any; cluster_barrier is the cluster's.
     static constexpr unsigned cluster_barrier = 16;
     static constexpr unsigned agent_barrier = 17;  // from here on, where a warp waits for an agent, by slot
-    /// Warps that wait for the agent go on if they need not wait any more.
+    /// Warps that wait for the agent continue if they need not wait any more.
     void wake_for(std::size_t agent);
     std::optional<unsigned> barrier_of(const ScheduledWarp& warp) const;
     /// The numbers of threads that have arrived at a barrier, and that it waits for in total.
@@ -144,7 +144,7 @@ public:
             if (each && !each->access(access)) return false;
         return true;
     }
-    /// Numbers what goes on behind an instruction, for tools.
+    /// Numbers asynchronous work, for tools.
     std::uint64_t next_operation() { return ++operations_; }
     /// Of the part of its shared memory that the system reserves.
     std::span<const std::uint8_t> reserved_written() const { return reserved_written_; }
@@ -152,7 +152,7 @@ public:
     std::span<std::uint8_t> shared_written() { return shared_written_; }
 
     std::string output;  // the kernel's output
-    /// Throws a finding unless its severity lets the launch go on.
+    /// Throws a finding unless its severity lets the launch continue.
     void report(const Error& error);
     void forget_finding();
     Statistics statistics() const;

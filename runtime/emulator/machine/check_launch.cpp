@@ -10,28 +10,28 @@ namespace ikat::emulator {
 namespace {
 
 void check_shared_memory(const DecodedKernel& kernel, const Launch& launch, auto&& reject) {
-    constexpr std::uint64_t most_cells = std::uint64_t{1} << (32 - Cells::bits), added_cells = 16;  // at the launch
+    constexpr std::uint64_t max_cells = std::uint64_t{1} << (32 - Cells::bits), added_cells = 16;  // at the launch
     const std::uint64_t cells = std::bit_ceil(kernel.shared.cells + added_cells) * (kernel.blocks_in_cluster() + 1);
-    if (kernel.maps_shared && kernel.blocks_in_cluster() > 1 && cells > most_cells)
+    if (kernel.maps_shared && kernel.blocks_in_cluster() > 1 && cells > max_cells)
         reject(fmt::format("{} variables in shared memory in a cluster of {}", kernel.shared.ranges.size(),
                            plural(kernel.blocks_in_cluster(), "block")),
-               "the emulator has no room for so many, join them into arrays");
-    constexpr std::uint64_t most_shared = 227 * 1024;  // of any device; Device knows which it stands for
-    constexpr std::uint64_t most_static = 48 * 1024;
-    if (kernel.shared_bytes > most_static)
+               "the emulator has no room for that many, join them into arrays");
+    constexpr std::uint64_t max_shared = 227 * 1024;  // of any device; Device knows which it stands for
+    constexpr std::uint64_t max_static = 48 * 1024;
+    if (kernel.shared_bytes > max_static)
         reject(
             fmt::format("{} bytes of static shared memory", kernel.shared_bytes),
             fmt::format("ptxas takes at most {}; dynamic shared memory (.extern .shared), which the launch gives, may "
                         "be more",
-                        most_static));
+                        max_static));
     if (launch.dynamic_shared_bytes < kernel.own_dynamic_bytes)
         reject(fmt::format("{} bytes of dynamic shared memory where its own arrays take up {}",
                            launch.dynamic_shared_bytes, kernel.own_dynamic_bytes),
                "the launch gives what they take up, and what the kernel is to use besides");
     const std::uint64_t shared = std::uint64_t(kernel.shared_bytes) + launch.dynamic_shared_bytes;
-    if (shared > most_shared)
+    if (shared > max_shared)
         reject(fmt::format("{} bytes of shared memory ({} of them dynamic)", shared, launch.dynamic_shared_bytes),
-               fmt::format("a block has at most {} bytes; use smaller tiles", most_shared));
+               fmt::format("a block has at most {} bytes; use smaller tiles", max_shared));
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ void check_launch(const ptx::Module& module, const DecodedKernel& kernel, const 
             "launch with the block the kernel was compiled for");
     if (launch.cluster[0] && !is_cluster(launch.cluster))
         reject(fmt::format("clusters of {} blocks", tuple(launch.cluster)),
-               fmt::format("a cluster has 1 to {} blocks", most_blocks_in_cluster));
+               fmt::format("a cluster has 1 to {} blocks", max_blocks_in_cluster));
     if (launch.cluster[0] && launch.cluster != kernel.cluster)
         reject(fmt::format("clusters of {} blocks where .reqnctapercluster demands {}", tuple(launch.cluster),
                            tuple(kernel.cluster)),

@@ -55,14 +55,14 @@ std::uint64_t Cluster::executed_by_others() const {
 /// Whether another block goes before the starved one. Not for ever: they may wait for it in a way that is not seen.
 /// Then it takes turns with them from now on.
 bool Cluster::starves() {
-    constexpr std::uint64_t most = 1 << 22, most_rounds = 1 << 10;  // warp instructions
+    constexpr std::uint64_t max_executed = 1 << 22, max_rounds = 1 << 10;  // warp instructions
     const auto goes_on = [&](std::uint32_t rank) {
         return (running_ >> rank & 1) && blocks_[rank].last_turn() != ThreadBlock::Turn::Waits;
     };
     const std::uint64_t executed = executed_by_others();
     bool others = false;
     for (std::uint32_t rank = 0; rank < blocks_.size(); ++rank) others |= rank != starved_ && goes_on(rank);
-    if (others && executed - starved_since_ < most && ++starved_rounds_ < most_rounds) return true;
+    if (others && executed - starved_since_ < max_executed && ++starved_rounds_ < max_rounds) return true;
     if (others) starved_ = nobody;
     starved_since_ = executed;
     starved_rounds_ = 0;

@@ -47,7 +47,7 @@ private:
     TurnOrder order_;
     static constexpr unsigned nobody = ~0u;
     unsigned starved_ = nobody;        // the rank of the block that the others go before
-    std::uint64_t starved_since_ = 0;  // when the others had executed so many instructions
+    std::uint64_t starved_since_ = 0;  // when the others had executed this many instructions
     std::uint64_t starved_rounds_ = 0;
     std::minstd_rand random_;
 };

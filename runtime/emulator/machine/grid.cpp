@@ -27,8 +27,8 @@ namespace {
 constexpr std::uint64_t alone = 1 << 20;     // warp instructions before another block may start alongside
 constexpr std::uint64_t together = 1 << 17;  // and the turns they take from then on
 constexpr std::uint64_t one_round = 1;       // of the warps, each up to where it waits
-constexpr std::size_t most_resident = 256;   // blocks, if all run
-constexpr std::size_t most_waiting = 2048;   // blocks, if some wait for others: more than a device holds
+constexpr std::size_t max_resident = 256;    // blocks, if all run
+constexpr std::size_t max_waiting = 2048;    // blocks, if some wait for others: more than a device holds
 constexpr unsigned patience = 8;             // turns of each without an end, if some run at a time, before more start
 
 class Grid {
@@ -56,12 +56,12 @@ private:
         std::minstd_rand random(mixed(state_.options.seed, 0));
         for (unsigned rounds = 0;; ++rounds) {
             // If some wait for later blocks, double the number each time: checking all waiting blocks is expensive.
-            const std::size_t most = somebody_waits_ ? most_waiting : most_resident;
+            const std::size_t max_present = somebody_waits_ ? max_waiting : max_resident;
             std::size_t starting = somebody_waits_ ? std::max<std::size_t>(resident.size(), 1) : 1;
             const std::size_t at_a_time = order_.at_a_time();
             if (at_a_time && !somebody_waits_ && rounds < (at_a_time > 1 ? patience : 1))
                 starting = at_a_time - std::min(at_a_time, resident.size());
-            for (; starting > 0 && resident.size() * per_cluster_ < most && !state_.stop; --starting) {
+            for (; starting > 0 && resident.size() * per_cluster_ < max_present && !state_.stop; --starting) {
                 const std::uint64_t next = next_.fetch_add(1);
                 if (next >= clusters_) break;
                 if (idle.empty()) idle.push_back(std::make_unique<Cluster>(state_));
@@ -152,7 +152,7 @@ private:
         }
         somebody_waits_ = !waiting_.empty();
         const std::uint64_t present = std::min<std::uint64_t>(next_, clusters_) * per_cluster_ - ended_;
-        const bool no_more = next_ >= clusters_ || present >= most_waiting * threads_;
+        const bool no_more = next_ >= clusters_ || present >= max_waiting * threads_;
         stuck_ = turn == ThreadBlock::Turn::Waits && no_more && waiting_.size() == present;
     }
 

@@ -15,9 +15,9 @@
 namespace ikat::emulator {
 
 std::string text_of(const ptx::Module& module, const ptx::Instruction& instruction) {
-    constexpr std::size_t most = 160;
+    constexpr std::size_t max_chars = 160;
     std::string text = ptx::print(module, instruction);
-    if (text.size() > most) text.replace(most - 4, text.npos, " ...");
+    if (text.size() > max_chars) text.replace(max_chars - 4, text.npos, " ...");
     return text;
 }
 
@@ -242,9 +242,9 @@ void note_maker(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& wa
         {location(block.launch_state(), *maker), fmt::format("computed here: {}", text_of(module, *maker))});
 }
 
-/// A load of up to 16 bytes behind the block's own dynamic shared memory: a device has more shared memory there.
+/// A load of up to 16 bytes after the block's own dynamic shared memory: a device has more shared memory there.
 bool is_in_tail(const Fault& fault, const ThreadBlock& block) {
-    constexpr std::uint64_t most = 16;
+    constexpr std::uint64_t max_distance = 16;
     const bool is_window =
         fault.space == Space::Generic && fault.address >> window_bits == std::uint64_t(Space::Shared);
     if (fault.store || (fault.space != Space::Shared && !is_window)) return false;
@@ -253,7 +253,7 @@ bool is_in_tail(const Fault& fault, const ThreadBlock& block) {
     const bool has_dynamic = ranges.size() > block.launch_state().kernel.shared.ranges.size();
     if (&owner != &block || !has_dynamic || address % fault.bytes) return false;
     const std::uint64_t end = ranges.back().address + ranges.back().bytes;
-    return address + fault.bytes > end && address + fault.bytes <= end + most;
+    return address + fault.bytes > end && address + fault.bytes <= end + max_distance;
 }
 
 /// The text that check() wrote before the trap, for the first failing lane; empty if the kernel executed trap itself.

@@ -7,7 +7,7 @@ namespace ikat::emulator {
 
 /// The finding of a warp that stopped with Leave::Fault; or about something that it has started `at` an instruction.
 Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const ptx::Instruction* at = nullptr);
-/// The code of a finding by what is at its address: an access right behind shared memory, one of a copy in flight or of
+/// The code of a finding by what is at its address: an access right after shared memory, one of a copy in flight or of
 /// a barrier.
 FaultCode refined_code(const Fault& fault, const ThreadBlock& block);
 /// What it is to read or write bytes of shared memory that an agent has; nothing: none has.

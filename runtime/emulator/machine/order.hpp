@@ -98,7 +98,7 @@ public:
         if (clusters >> 31) return;                                // a product would not fit
         for (step_ = 1 + drawn(2) % clusters; std::gcd(step_, clusters) != 1;) ++step_;
     }
-    /// The number of the cluster that starts after so many.
+    /// The number of the cluster that starts after this many.
     std::uint64_t at(std::uint64_t turn) const { return (first_ + turn * step_) % clusters_; }
     /// 0: one, and others beside it when it takes long or waits.
     std::size_t at_a_time() const { return at_a_time_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages about warps that cannot go on, or do not end.
+// The messages about warps that cannot continue, or do not end.
 #include <fmt/format.h>
 
 #include <algorithm>

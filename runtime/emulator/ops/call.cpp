@@ -19,7 +19,7 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-constexpr std::size_t most_kept = 1 << 16;  // words that the calls of one lane may save
+constexpr std::size_t max_kept_words = 1 << 16;  // words that the calls of one lane may save
 
 template <class F>
 void each_lane(u32 mask, F f) {
@@ -134,16 +134,16 @@ IKAT_CONTROL_HANDLER(call) {
     w->count(op->y);
     if (!find_callees(op, w, frame, mask)) return nullptr;
     const u32* const list = w->lists + op->x;
-    const u32 behind = w->index_of(op + 1);
+    const u32 next = w->index_of(op + 1);
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
         std::vector<u64>& kept = w->call_stack[lane];
-        if (kept.size() + 2 * list[0] > most_kept) return overflow(w, op, lane);
+        if (kept.size() + 2 * list[0] > max_kept_words) return overflow(w, op, lane);
         if constexpr (Checked)
             for (u32 i = 0; i < list[0]; ++i) kept.push_back(undefined_bytes(w, list + 1 + 2 * i, lane));
         kept.push_back(Checked);
         for (u32 i = 0; i < list[0]; ++i) kept.push_back(read_register(frame, list + 1 + 2 * i, lane));
-        kept.push_back(Checked ? w->definedness->plain_of[behind] : behind);
+        kept.push_back(Checked ? w->definedness->plain_of[next] : next);
     }
     return scatter(w, mask);
 }
@@ -166,8 +166,8 @@ template <bool Checked>
 IKAT_CONTROL_HANDLER(leave_function) {
     w->count(op->y);
     each_lane(mask, [&](unsigned lane) {
-        const u64 behind = pop(w->call_stack[lane]);
-        w->targets[lane] = Checked ? w->definedness->checked_of[behind] : u32(behind);
+        const u64 next = pop(w->call_stack[lane]);
+        w->targets[lane] = Checked ? w->definedness->checked_of[next] : u32(next);
     });
     return scatter(w, mask);
 }
@@ -212,10 +212,10 @@ IKAT_CONTROL_HANDLER(enter_frame) {
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
         u64 at = 0;
-        const u64 behind_parameters = w->stack_top[lane];
+        const u64 after_parameters = w->stack_top[lane];
         w->stack_top[lane] = w->stack_pointer[lane];
         if (!push(w, lane, 1, op->x, at)) return overflow(w, op, lane);
-        forget_written(w, lane, behind_parameters, w->stack_top[lane]);
+        forget_written(w, lane, after_parameters, w->stack_top[lane]);
         double_words(frame, op->d)[lane] = w->stack_pointer[lane];
     }
     IKAT_NEXT;

@@ -22,7 +22,7 @@ Behaviour select_float(Operation operation, Type type, bool ftz, Rounding roundi
 /// A handler for a sequence of y ops with this handler, none of which writes the a of a later one; nullptr if there is
 /// none. If lanes are missing it executes only its own op.
 Handler select_run(Handler of);
-/// One that does the work of a wide product of 32 bits and of the 64-bit sum behind it, if that adds the product to
+/// One that does the work of a wide product of 32 bits and of the 64-bit sum after it, if that adds the product to
 /// something else; or nullptr. If lanes are missing it does the product alone.
 Handler select_product_and_sum(const MicroOp& product, const MicroOp& sum);
 

@@ -41,7 +41,7 @@ struct MadWide {
         return Double<T>(sem::wrap(Double<T>(a)) * sem::wrap(Double<T>(b)) + sem::wrap(c));
     }
 };
-/// A wide product and the sum behind it that takes it in, as addresses are made of.
+/// A wide product and the sum after it that takes it in, as addresses are made of.
 template <class T>
 IKAT_HANDLER(product_and_sum) {
     if (HWY_UNLIKELY(mask != all_lanes)) return map2<MulWide<T>, Double<T>, T, T>(op, w, frame, mask);

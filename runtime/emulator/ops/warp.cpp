@@ -383,7 +383,7 @@ Behaviour select_shuffle(Shuffle mode) {
              .used = B | C | X,
              .checked = HWY_DYNAMIC_DISPATCH(choose_checked_shuffle)(mode)}};
 }
-/// It goes on behind the op for any lanes, which follows it and says what both do.
+/// It continues after the op for any lanes, which follows it and says what both do.
 Behaviour select_known_shuffle() {
     return {HWY_DYNAMIC_DISPATCH(choose_known_shuffle)(), {.operation = Op::Shuffle, .checked = count_run}};
 }

@@ -139,7 +139,7 @@ private:
         for (const Leaf<float>& sum : sums) out.emplace_back(sum);
         return out;
     }
-    /// Adds the sums of lanes `far` apart. Where there are several rows, each of the two lanes goes on with half.
+    /// Adds the sums of lanes `far` apart. Where there are several rows, each of the two lanes continues with half.
     static std::vector<Leaf<float>> added_up(const std::vector<Leaf<float>>& sums, std::uint32_t far) {
         std::vector<Leaf<float>> out;
         if (sums.size() == at_once) {
@@ -159,12 +159,12 @@ private:
     std::vector<Leaf<float>> weights_of(std::vector<f32> scores, const U32& first_key) {
         const auto factor = sight_.factor();
         const auto seen = sight_.of_row(row_, value(bit_cast<i32>(first_key)), own_.empty() ? nullptr : &own_[0]);
-        f32 most = none, sum = 0;
+        f32 maximum = none, sum = 0;
         for (std::uint32_t i = 0; i < at_once; ++i) {
             sight_.finish(scores[i], seen, i * teams_);
-            most = max(most, scores[i]);
+            maximum = max(maximum, scores[i]);
         }
-        const auto largest = value(max(offset_, most * factor));
+        const auto largest = value(max(offset_, maximum * factor));
         const auto offset = value(select(largest == none, 0.0f, largest));
         const auto correction = value(exp2_or_zero(offset_ - offset));
         if_(any(largest > offset_), [&] {

@@ -17,7 +17,7 @@ constexpr NamedFunction::Setting incremental_settings[] = {
 };
 constexpr NamedFunction::Size incremental_sizes[] = {{"sequences", 8}, {"heads", 32},     {"kv_heads", 8},
                                                      {"queries", 1},   {"keys", 4096},    {"head_dim", 128},
-                                                     {"pages", 2048},  {"page_rows", 16}, {"most_pages", 256}};
+                                                     {"pages", 2048},  {"page_rows", 16}, {"max_pages", 256}};
 
 constexpr NamedFunction::Family incremental_family{
     .prefix = "incremental_attention",
@@ -80,7 +80,7 @@ NamedFunction incremental_function(const IncrementalName& is) {
     out.arrays = {of_q.array("Q", is.type, is.is_in_rows), of_k.array("K", is.type, is.is_in_rows),
                   of_k.array("V", is.type, is.is_in_rows)};
     if (is.has_lengths) out.arrays.push_back({"lengths", ir::Type::U32, "sequences"});
-    if (is.has_pages) out.arrays.push_back({"pages", ir::Type::U32, "sequences most_pages"});
+    if (is.has_pages) out.arrays.push_back({"pages", ir::Type::U32, "sequences max_pages"});
     if (is.has_sinks) out.arrays.push_back({"sinks", ir::Type::F32, "heads"});
     out.arrays.push_back(of_q.array("O", is.type, is.is_in_rows));
     out.arrays.back().access = Access::Out;

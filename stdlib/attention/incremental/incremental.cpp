@@ -126,8 +126,8 @@ void Incremental::choose() {
     if (Q_.type == ir::Type::F32)
         kernel_.rows = std::bit_ceil(std::uint32_t(std::min<std::uint64_t>(group() * queries(), kernel_.rows)));
     // A part that has no chunk for each of the warps is not worth its block.
-    const std::uint64_t most = std::max<std::uint64_t>(keys() / (tile().warps * DecodeTile::keys), 1);
-    parts_ = std::uint32_t(std::min<std::uint64_t>(options_.parts, most));
+    const std::uint64_t max_parts = std::max<std::uint64_t>(keys() / (tile().warps * DecodeTile::keys), 1);
+    parts_ = std::uint32_t(std::min<std::uint64_t>(options_.parts, max_parts));
     if (parts_ == 0) {
         // The fewest that keep multiprocessors, each with two blocks, about as busy as any number does.
         const double slots = 2.0 * std::max(queue_.device().properties().multiprocessors, 1u);
@@ -135,8 +135,8 @@ void Incremental::choose() {
             const double waves = double(blocks_of_part() * parts) / slots;
             return waves / std::ceil(waves);
         };
-        constexpr std::uint64_t least = 4;  // chunks of a warp: fewer are not worth a second kernel
-        const std::uint64_t last = std::clamp<std::uint64_t>(most / least, 1, 128);
+        constexpr std::uint64_t min_chunks = 4;  // chunks of a warp: fewer are not worth a second kernel
+        const std::uint64_t last = std::clamp<std::uint64_t>(max_parts / min_chunks, 1, 128);
         double best = 0;
         for (std::uint64_t parts = 1; parts <= last; ++parts) best = std::max(best, busy(parts));
         parts_ = 1;

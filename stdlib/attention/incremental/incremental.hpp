@@ -5,7 +5,7 @@
 //                           V.view(sequences, kv_heads, capacity, 128), O.view(sequences, heads, 1, 128),
 //                           {.lengths = lengths});
 //     incremental_attention(device, Q..., K.view(pages, kv_heads, 16, 128), V.view(pages, kv_heads, 16, 128), O...,
-//                           {.lengths = lengths, .pages = table.view(sequences, most_pages)});
+//                           {.lengths = lengths, .pages = table.view(sequences, max_pages)});
 //
 // Elements are float, half or bfloat16, scores and sums f32. Of half and bfloat16 products are by tensor cores, and the
 // exponentials are rounded to the elements' type before they are multiplied with V, as is O at the end. Of float they

@@ -23,7 +23,7 @@ namespace {
 
 using Step = DecodeKernel::Step;
 using U32 = Leaf<std::uint32_t>;
-constexpr std::uint32_t most_rows = 16;  // of a block
+constexpr std::uint32_t max_rows = 16;  // of a block
 
 /// Of a row: the largest exponent, and the sum of 2^(exponent - that), by which its sums are to be divided.
 struct SumsScale {
@@ -46,7 +46,7 @@ void put_together(const DecodePlace& place, std::uint32_t rows, std::uint32_t d,
     // Wavefronts of 8 lanes read from one row.
     const std::uint32_t of_row = (d / 4 + 7) / 8 * 8;
     const std::uint32_t of_warp = rows * pitch, all = rows * of_row;
-    const Shared<float, 2, warps, most_rows> statistics;
+    const Shared<float, 2, warps, max_rows> statistics;
     const auto warp = value(warp_id());
     put(floats.slice(value(warp * of_warp)), pitch,
         [&](const U32& row, const Leaf<float>& offset, const Leaf<float>& total) {
@@ -102,7 +102,7 @@ class DecodeBlock {
     using Chunks = SharedTile<T, tile.warps * tile.stages * 2, keys, d>;
     using Rows = std::conditional_t<sizeof(T) == 4, DecodeByFma<Chunks>, DecodeByMma<Chunks>>;
     using Queries = typename Rows::Queries;
-    static_assert(tile.warps * most_rows * scratch_pitch(d) * 4 <= Chunks::stages * Chunks::stage_bytes,
+    static_assert(tile.warps * max_rows * scratch_pitch(d) * 4 <= Chunks::stages * Chunks::stage_bytes,
                   "all sums have room");
 
 public:

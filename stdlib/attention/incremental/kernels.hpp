@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels behind incremental_attention().
+// The kernels of incremental_attention().
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -17,7 +17,7 @@ struct DecodeTile {
     static constexpr std::uint32_t keys = 16;
     constexpr std::uint32_t threads() const { return 32 * warps; }
 };
-/// For rows of so many bytes: at most 80 KiB of shared memory.
+/// For rows of this many bytes: at most 80 KiB of shared memory.
 constexpr DecodeTile decode_tile(std::uint32_t row_bytes) {
     return {.warps = row_bytes <= 384 ? 4u : row_bytes <= 512 ? 2u : 1u, .stages = row_bytes < 256 ? 3u : 2u};
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "stdlib/attention/incremental/sight.hpp"
-#include "stdlib/tile/register_factor.hpp"
+#include "stdlib/tile/register_operand.hpp"
 
 namespace ikat::stdlib {
 
@@ -47,7 +47,7 @@ public:
             each_of_row(scores, r, [&](auto& score, std::uint32_t column) { sight_.finish(score, seen, column); });
         }
         softmax_.take(scores, sight_.factor(), sums_);
-        const RegisterFactor<M, rows, keys> weights(scores);
+        const RegisterOperand<M, rows, keys> weights(scores);
         sums_.accumulate(weights, right_v_, v);
     }
     /// Rows of sums, `pitch` apart, to a warp's own; of each row its offset and total by store(row, offset, total).
@@ -71,10 +71,10 @@ private:
     const DecodeSight& sight_;
     std::vector<DecodeSight::Own> own_ = sight_.own_of({row_of_lane(0), row_of_lane(1)});
     TileStage<Queries> queries_;
-    LeftFactor<M, Queries, Major::K> left_;
-    RightFactor<M, Chunks, Major::K> right_k_;
-    RightFactor<M, Chunks, Major::MN> right_v_;
-    std::optional<RegisterFactor<M, rows, d>> kept_;
+    LeftOperand<M, Queries, Major::K> left_;
+    RightOperand<M, Chunks, Major::K> right_k_;
+    RightOperand<M, Chunks, Major::MN> right_v_;
+    std::optional<RegisterOperand<M, rows, d>> kept_;
     Softmax softmax_;
     WarpTiles<M, rows, d> sums_{0.0f};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels behind incremental_attention() are given, and which keys a query sees.
+// What the kernels of incremental_attention() are given, and which keys a query sees.
 #pragma once
 #include <limits>
 #include <numbers>
@@ -117,7 +117,7 @@ public:
         if (is_.has_before) out.seen.emplace(value(own - bit_cast<i32>(with_.before)));
         return out;
     }
-    /// From a product to a score: its cap, what functions make of it, and -infinity for a key, so many further, that
+    /// From a product to a score: its cap, what functions make of it, and -infinity for a key, this many further, that
     /// the query does not see.
     void finish(auto& score, const Keys& keys, std::uint32_t further) const {
         if (is_.has_cap)

@@ -160,9 +160,9 @@ TEST_CASE("atomic minimum and maximum of floats") {
     std::vector<float> x(64);
     for (int i = 0; i < 64; ++i) x[std::size_t(i)] = float((i * 37) % 64 - 20) / 4;
     x[5] = nan, x[6] = -nan, x[63] = -11.5f;
-    for (float least : {inf, nan, -nan, 0.0f, -0.0f}) {
-        auto f = device.upload(std::vector<float>{least, -least, 0, 0}, "f");
-        auto d = device.upload(std::vector<double>{least, -least}, "d");
+    for (float minimum : {inf, nan, -nan, 0.0f, -0.0f}) {
+        auto f = device.upload(std::vector<float>{minimum, -minimum, 0, 0}, "f");
+        auto d = device.upload(std::vector<double>{minimum, -minimum}, "d");
         device.launch(bounds, runtime::Grid{{1}, {64}}, device.upload(x, "x"), f, d);
         CHECK(f.download() == std::vector<float>{-11.5f, 10.75f, -11.5f, 10.75f});
         CHECK(d.download() == std::vector<double>{-11.5, 10.75});

@@ -176,10 +176,10 @@ TEST_CASE("sums and maxima of blocks in bulk") {
         const auto sums = y.download();
         const auto greatest = z.download();
         for (std::uint32_t t = 0; t < tile; ++t) {
-            std::uint32_t most = 0;
-            for (std::uint32_t b = 0; b < 5; ++b) most = std::max(most, (t * 37 + b * 11) % 64);
+            std::uint32_t expected = 0;
+            for (std::uint32_t b = 0; b < 5; ++b) expected = std::max(expected, (t * 37 + b * 11) % 64);
             CHECK(sums[t] == std::int32_t(t * (0 + 1 + 2 + 3 + 4)));
-            CHECK(greatest[t] == most);
+            CHECK(greatest[t] == expected);
             CHECK(sums[tile + t] == -1);
             CHECK(sums[5 * tile + t] == -1);
         }

@@ -17,11 +17,11 @@ const auto long_sums = kernel("long_sums", params("x"), [](InOut<std::uint64_t> 
     auto low = add_carry(a0, b0);
     auto high = add_carry(a1, b1, low.carry);
     auto less = sub_borrow(a0, b0);
-    auto least = sub_borrow(a1, b1, less.carry);
+    auto lowest = sub_borrow(a1, b1, less.carry);
     x[4 * i] = low.value;
     x[4 * i + 1] = high.value;
     x[4 * i + 2] = less.value;
-    x[4 * i + 3] = least.value;
+    x[4 * i + 3] = lowest.value;
 });
 
 const auto short_sums = kernel("short_sums", params("x"), [](InOut<std::uint32_t> x) {
@@ -130,7 +130,7 @@ std::vector<Step> random_steps(std::uint32_t seed, std::size_t inputs, std::size
     }
     return steps;
 }
-constexpr std::size_t inputs = 6, most_steps = 40;
+constexpr std::size_t inputs = 6, max_steps = 40;
 
 /// Whether a carry is checked: one that no step uses. (Every number is checked.)
 bool is_last(const std::vector<Step>& steps, std::size_t carry) {
@@ -180,7 +180,7 @@ u64s expected_steps(const std::vector<Step>& steps, u64s numbers) {
 TEST_CASE("steps in any order") {
     const u64s ends{0, 1, ~std::uint64_t{0}, 0xffffffff, 0x123456789abcdef0, std::uint64_t{1} << 63};
     for (std::uint32_t seed = 0; seed < 300; ++seed) {
-        const auto steps = random_steps(seed, inputs, 4 + seed % (most_steps - 4));
+        const auto steps = random_steps(seed, inputs, 4 + seed % (max_steps - 4));
         const auto x = simt_device().upload(ends);
         auto y = simt_device().buffer<std::uint64_t>(steps.size());
         simt_device().launch(steps_kernel(steps), runtime::grid(1, 1), x, y);

@@ -30,7 +30,7 @@ const auto shared_bins =
         atomic_add(bins[cluster_rank() * row + t], own[t]);
     }).cluster(4);
 
-/// Each block passes its values on to the next, and collects what comes by; the two steps of the barrier stand apart.
+/// Each block passes its values on to the next, and collects what comes by; the two steps of the barrier are apart.
 const auto passed_on = kernel("passed_on", params("x", "y"), [](In<float> x, Out<float> y) {
                            require_threads(row);
                            Shared<float, 2, row> here;

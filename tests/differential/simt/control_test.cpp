@@ -205,7 +205,7 @@ TEST_CASE("a loop with two back edges") {
     }
 }
 
-// Two arms in a loop compute the same index and load from there. Neither runs where the index is behind the buffer.
+// Two arms in a loop compute the same index and load from there. Neither runs where the index is beyond the buffer.
 TEST_CASE("what two arms of a loop load is not loaded where neither runs") {
     const auto arms =
         kernel("arms", params("x", "y", "n", "m"), [](In<std::uint32_t> x, InOut<std::uint32_t> y, u32 n, u32 m) {

@@ -57,7 +57,7 @@ TEST_CASE("copies bring what was there, and zeros where a condition is false") {
 }
 
 /// The bytes of copies whose number of bytes is known in different ways: each from the buffer's start to 64 bytes
-/// behind it.
+/// after it.
 u32s copied(const char* size, std::uint32_t bytes, std::uint32_t n) {
     const std::string text = R"(kernel @copied(%y: inout u32* align 16, %n: u32) {
   shared $s: u32[64] align 16

@@ -120,13 +120,13 @@ TEST_CASE("products of integers and bits") {
 
 TEST_CASE("sums of integers wrap, or are clamped where that is asked for; bits are counted in both") {
     using M = Mma<16, 8, 32, std::int8_t, std::int32_t>;
-    constexpr int most = std::numeric_limits<std::int32_t>::max();
-    const std::vector<int> full(M::m * M::n, most - 3);
+    constexpr int max = std::numeric_limits<std::int32_t>::max();
+    const std::vector<int> full(M::m * M::n, max - 3);
     check_product<M, std::int8_t, std::int32_t>(
         full, plain, times, [](double sum) { return double(std::int32_t(std::uint32_t(std::int64_t(sum)))); });
     const auto clamped = [](const auto& a, const auto& b, const auto& c) { return mma_saturating(a, b, c); };
     check_product<M, std::int8_t, std::int32_t>(full, clamped, times,
-                                                [](double sum) { return std::min(sum, double(most)); });
+                                                [](double sum) { return std::min(sum, double(max)); });
     using Bits = Mma<16, 8, 256, b1, std::int32_t>;
     const auto both = [](const auto& a, const auto& b, const auto& c) { return mma_and(a, b, c); };
     check_product<Bits, b1, std::int32_t>(std::vector<int>(Bits::m * Bits::n, 7), both, times, itself);

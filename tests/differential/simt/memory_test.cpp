@@ -156,9 +156,9 @@ TEST_CASE("tables with a common prefix are different") {
 TEST_CASE("one place is loaded under two conditions") {
     const auto two = kernel("two", params("x", "y", "n"), [](In<std::uint32_t> x, Out<std::uint32_t> y, u32 n) {
         const auto t = value(thread_id().x);
-        const auto below = value(x.load_if(t < n, t, 1000u)), behind = value(x.load_if(t > n, t, 1000u));
+        const auto below = value(x.load_if(t < n, t, 1000u)), above = value(x.load_if(t > n, t, 1000u));
         y[t * 3u] = below;
-        y[t * 3u + 1u] = behind;
+        y[t * 3u + 1u] = above;
         y[t * 3u + 2u] = x.load_if(t < n, t, 2000u);
     });
     constexpr std::uint32_t threads = 32, n = 11;

@@ -117,9 +117,9 @@ TEST_CASE("ranges of narrow integers") {
     CHECK(got[1] == 65532u + 65534u);
     CHECK(got[2] == 872u + 922 + 972 + 1022 + 1072 + 1122);
     CHECK(got[3] == 0);  // from 255 on there is nothing
-    const std::uint16_t least = 254;
+    const std::uint16_t minimum = 254;
     const std::int8_t none = -128;
-    const u32s few = run(ranges, 1, 1, u32s(4), least, none);
+    const u32s few = run(ranges, 1, 1, u32s(4), minimum, none);
     CHECK(few[2] == 0);
     CHECK(few[3] == 0);
     check_assembled(ranges, 75);
@@ -238,13 +238,13 @@ TEST_CASE("elements of long vectors compute") {
     check_assembled(computed, 75);
 }
 
-const auto least = device_fn("least", params("a", "b"), [](i8 a, i8 b) { return min(a, b); });
+const auto minimum = device_fn("least", params("a", "b"), [](i8 a, i8 b) { return min(a, b); });
 const auto mixed = device_fn("mixed", params("a", "h", "p"), [](u16 a, f16 h, f16x2 p) {
     return fma(pack(h, h), p, pack<f16x2>(cast<f32>(a), cast<f32>(a)));
 });
 const auto narrow_calls = kernel("calls", params("x", "y"), [](InOut<std::int8_t> x, InOut<half2> y) {
     u32 i = thread_id().x;
-    x[32 + i] = least(x[i], x[31 - i]);
+    x[32 + i] = minimum(x[i], x[31 - i]);
     y[i] = mixed(cast<u16>(i), cast<f16>(i), y[i]);
 });
 

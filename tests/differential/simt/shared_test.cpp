@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared arrays beyond 48 KiB, and what a launch gives behind them.
+// Shared arrays beyond 48 KiB, and what a launch gives after them.
 #include "tests/differential/simt/run.hpp"
 
 namespace ikat::test {

@@ -53,10 +53,10 @@ auto warpgroup_kernel(int steps, auto with) {
     using C = DeviceTypeOf<decltype(std::declval<const typename W::C&>()[0])>;
     using A = DeviceTypeOf<decltype(std::declval<const typename W::A&>()[0])>;
     return kernel("product", params("x", "w", "y"), [=](In<std::uint32_t> x, In<std::uint32_t> w, InOut<C> y) {
-        constexpr std::uint32_t bytes_of_k = 32, n = W::n, most = 4;
+        constexpr std::uint32_t bytes_of_k = 32, n = W::n, max_steps = 4;
         const std::uint32_t depth = bytes_of_k * std::uint32_t(steps);
-        Shared<std::uint32_t, W::m * bytes_of_k * most / 4> a;
-        Shared<std::uint32_t, n * bytes_of_k * most / 4> b;
+        Shared<std::uint32_t, W::m * bytes_of_k * max_steps / 4> a;
+        Shared<std::uint32_t, n * bytes_of_k * max_steps / 4> b;
         // Rows of k, or, mn_major, for each k a row.
         const auto fill = [&](const auto& s, const auto& from, auto lay, std::uint32_t rows) {
             using Lay = decltype(lay);

@@ -28,9 +28,10 @@ std::size_t count(const Code& code, std::string_view name) {
     return std::size_t(std::ranges::count_if(code, [&](std::string_view line) { return is(line, name); }));
 }
 
-/// The lines of the shortest loop with `least` products. Labels begin with `mark`, and `product` is in the name of one.
-Code loop_of(std::string_view text, char mark, std::string_view product, std::size_t least) {
-    std::map<std::string_view, std::size_t> labels;  // the number of the line behind each
+/// The lines of the shortest loop with `min_products` products. Labels begin with `mark`, and `product` is in the name
+/// of one.
+Code loop_of(std::string_view text, char mark, std::string_view product, std::size_t min_products) {
+    std::map<std::string_view, std::size_t> labels;  // the number of the line after each
     Code all, best;
     for (; !text.empty(); text.remove_prefix(std::min(text.size(), text.find('\n') + 1))) {
         const std::string_view line = text.substr(0, text.find('\n'));
@@ -43,12 +44,12 @@ Code loop_of(std::string_view text, char mark, std::string_view product, std::si
         const auto found = labels.find(line.substr(begin, end - begin));
         if (found == labels.end()) continue;
         const Code loop(all.begin() + std::ptrdiff_t(found->second), all.end());
-        if (count(loop, product) >= least && (best.empty() || loop.size() < best.size())) best = loop;
+        if (count(loop, product) >= min_products && (best.empty() || loop.size() < best.size())) best = loop;
     }
     return best;
 }
 
-/// What is between the line with `from` and that with `to` behind it.
+/// What is between the line with `from` and that with `to` after it.
 Code between(const Code& code, std::string_view from, std::string_view to) {
     const auto begin = std::ranges::find_if(code, [&](std::string_view line) { return is(line, from); });
     const auto end = std::find_if(begin, code.end(), [&](std::string_view line) { return is(line, to); });
@@ -59,7 +60,7 @@ Code between(const Code& code, std::string_view from, std::string_view to) {
 template <class F>
 void each_wgmma_kernel(F&& f, bool all = true) {
     for (const std::uint32_t d : {64u, 80u, 96u, 128u, 256u})
-        for (std::uint32_t groups = 1; groups <= WgmmaAttentionTile::most_groups(d); ++groups) {
+        for (std::uint32_t groups = 1; groups <= WgmmaAttentionTile::max_groups(d); ++groups) {
             WgmmaAttentionKernel is{.type = ir::Type::BF16, .head_dim = d, .groups = groups};
             if (all) f(is);
             is.has_behind = true;

@@ -122,7 +122,7 @@ struct Problem {
         constexpr double f32_step = 0x1p-22;
         constexpr double step = std::is_same_v<T, half> ? 0x1p-11 : std::is_same_v<T, bfloat16> ? 0x1p-8 : 0x1p-24;
         std::vector<double> scores(shape.keys, -INFINITY);
-        double most = -INFINITY, off = 0;  // by how much a score may be off
+        double maximum = -INFINITY, off = 0;  // by how much a score may be off
         for (std::uint32_t j = 0; j < shape.keys; ++j) {
             if (!sees(i, j)) continue;
             double sum = 0, size = 0;
@@ -142,18 +142,18 @@ struct Problem {
             }
             scores[j] = score;
             if (score == -INFINITY) continue;
-            most = std::max(most, score);
+            maximum = std::max(maximum, score);
             off = std::max(off, score_off + 4 * f32_step * std::abs(score));
         }
         const double sink = extra.sinks ? double(attention::sink(h)) : -INFINITY;
         if (sink > -INFINITY) off = std::max(off, 4 * f32_step * std::abs(sink));
-        most = std::max(most, sink);
+        maximum = std::max(maximum, sink);
         std::vector<Expected> out(d + 1, {0, 0});
         out[d] = {-INFINITY, 0};
-        if (most == -INFINITY) return out;
-        double total = std::exp(sink - most);
+        if (maximum == -INFINITY) return out;
+        double total = std::exp(sink - maximum);
         std::vector<double> weights;
-        for (const double score : scores) total += weights.emplace_back(std::exp(score - most));
+        for (const double score : scores) total += weights.emplace_back(std::exp(score - maximum));
         for (double& weight : weights) weight /= total;
         // Exponentials, their sum, sums of products with V in f32; the exponentials rounded once; those that are
         // subnormal.
@@ -168,7 +168,7 @@ struct Problem {
             const double error = relative * size + 0x1p-25 * all / total;
             out[e] = {sum, error + step * (std::abs(sum) + error) + 0x1p-25};
         }
-        const double log_sum = most + std::log(total);
+        const double log_sum = maximum + std::log(total);
         out[d] = {log_sum, 2 * off + (2 * shape.keys + 16) * f32_step + 4 * f32_step * std::abs(log_sum)};
         return out;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// flash_attention(): all sizes of heads, on shapes around the edges of tiles, with heads that begin and go on anywhere.
+// flash_attention(): all sizes of heads, on shapes around the edges of tiles, with heads that begin and continue
+// anywhere.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -91,10 +92,10 @@ TEMPLATE_TEST_CASE("attention: scales and caps", "", half, bfloat16, float) {
 
 TEST_CASE("attention: numbers at the edge of f32 give no NaN") {
     const Device device = test::open_device({.target = "sm_90a"});
-    constexpr float most = std::numeric_limits<float>::max(), least = std::numeric_limits<float>::denorm_min();
+    constexpr float max = std::numeric_limits<float>::max(), min = std::numeric_limits<float>::denorm_min();
     for (const AttentionPath path : {AttentionPath::mma_sync, AttentionPath::wgmma})
-        for (const float cap : {0.0f, least, 1e-30f, 1.0f, 64.0f, 1e30f, most})
-            for (const float scale : {least, 1e-30f, 1.0f, 1e30f, most})
+        for (const float cap : {0.0f, min, 1e-30f, 1.0f, 64.0f, 1e30f, max})
+            for (const float scale : {min, 1e-30f, 1.0f, 1e30f, max})
                 for (const bool is_zero : {true, false}) {
                     INFO("path " << int(path) << ", cap " << cap << ", scale " << scale << ", zero " << is_zero);
                     // Without a cap, scores that overflow are the caller's.

@@ -15,7 +15,7 @@
 
 using namespace ikat;
 
-TEST_CASE("an activation has the same bits by itself, with a bias and behind a product") {
+TEST_CASE("an activation has the same bits by itself, with a bias and after a product") {
     const runtime::Device device = test::open_device();
     const std::vector<float> values{NAN, -INFINITY, INFINITY, -3, -0.5f, 0, 0.25f, 5};
     const auto n = std::uint32_t(values.size());
@@ -48,7 +48,7 @@ TEST_CASE("a number that is no enumerator is an error") {
     auto halves = device.buffer<half>(4096, "halves");
     const auto words = device.buffer<std::uint32_t>(512, "words");
     const auto check = [](const std::string& wanted, auto&& call) {
-        CHECK_THAT(tests::message_of(call), Catch::Contains(wanted + "' is 77, which is no enumerator"));
+        CHECK_THAT(tests::message_of(call), Catch::Contains(wanted + "' is 77, which is not an enumerator"));
     };
     check("elementwise: 'what", [&] { stdlib::elementwise(device, stdlib::Unary(77), x, y); });
     check("elementwise: 'what", [&] { stdlib::elementwise(device, stdlib::Unary1(77), x, y, 1.0f); });

@@ -30,7 +30,7 @@ std::vector<T> littles(std::size_t count, std::size_t first) {
 }
 
 struct Extents {
-    std::uint32_t m, n, k, matrices = 1, gap = 0;  // elements behind the rows of C and of what is read with it
+    std::uint32_t m, n, k, matrices = 1, gap = 0;  // elements after the rows of C and of what is read with it
 };
 
 /// C = (sum + bias[column]) * gate[at] + by * scale[row] with arrays of type X.

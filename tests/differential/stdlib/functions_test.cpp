@@ -270,7 +270,7 @@ void check_incremental(const std::string& name) {
                        {"head_dim", dim},
                        {"pages", 6},
                        {"page_rows", 16},
-                       {"most_pages", 3}},
+                       {"max_pages", 3}},
                       choices, {}, {{"lengths", {37, 9}}, {"pages", {4, 1, 0, 5, 2, 3}}});
     double worst = 0;
     for (std::uint64_t query = 0; query < 2 * heads * queries; ++query) {

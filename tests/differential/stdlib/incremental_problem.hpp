@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of incremental_attention(), and sums in double, with a bound for each element that follows from the roundings.
-// What no query sees, the rows of K and V behind a sequence's length and before its window, is NaN, and so are pages
+// What no query sees, the rows of K and V after a sequence's length and before its window, is NaN, and so are pages
 // that no sequence has.
 #pragma once
 #include <algorithm>
@@ -35,7 +35,7 @@ struct Case {
     double magnitude = 1;       // of Q
     std::uint32_t gap = 0;      // elements between rows
     bool heads_in_rows = true;  // a row of K has all heads; the rows of pages, too
-    std::uint32_t room = 0;     // for so many more keys than the longest sequence has
+    std::uint32_t room = 0;     // for this many more keys than the longest sequence has
     // At which elements of their buffers Q, K, V and O begin.
     std::array<std::uint32_t, 4> first{};
     std::uint32_t query_gap = 0;  // elements between rows of Q and O
@@ -112,7 +112,7 @@ struct Problem {
         const double scale = is.scale ? double(*is.scale) : 1 / std::sqrt(double(is.d));
         const auto number = [](const T& x) { return double(float(x)); };
         std::vector<double> scores(length, -INFINITY);
-        double most = -INFINITY, off = 0;  // by how much a score may be off
+        double maximum = -INFINITY, off = 0;  // by how much a score may be off
         for (std::uint32_t j = 0; j < length; ++j) {
             if (!is.sees(s, i, j)) continue;
             double sum = 0, size = 0;
@@ -126,18 +126,18 @@ struct Problem {
                 scores[j] = cap * std::tanh(scores[j] / cap);
                 score_off += cap <= 64 ? 0x1p-21 * cap : 0x1p-19 * std::abs(scores[j]);
             }
-            most = std::max(most, scores[j]);
+            maximum = std::max(maximum, scores[j]);
             off = std::max(off, score_off + 4 * f32_step * std::abs(scores[j]));
         }
         const double sink = is.sinks ? double(incremental::sink(h)) : -INFINITY;
         if (sink > -INFINITY) off = std::max(off, 4 * f32_step * std::abs(sink));
-        most = std::max(most, sink);
+        maximum = std::max(maximum, sink);
         std::vector<Expected> out(is.d + 1, {0, 0});
         out[is.d] = {-INFINITY, 0};
-        if (most == -INFINITY) return out;
-        double total = std::exp(sink - most);
+        if (maximum == -INFINITY) return out;
+        double total = std::exp(sink - maximum);
         std::vector<double> weights;
-        for (const double score : scores) total += weights.emplace_back(std::exp(score - most));
+        for (const double score : scores) total += weights.emplace_back(std::exp(score - maximum));
         for (double& weight : weights) weight /= total;
         // Exponentials, their sum, sums of products with V in f32, what warps and parts have put together; the
         // exponentials rounded once; those that are subnormal.
@@ -152,7 +152,7 @@ struct Problem {
             const double error = relative * size + 0x1p-25 * all / total;
             out[e] = {sum, error + step * (std::abs(sum) + error) + 0x1p-25};
         }
-        const double log_sum = most + std::log(total);
+        const double log_sum = maximum + std::log(total);
         out[is.d] = {log_sum, 2 * off + (2 * length + 8 * is.parts + 48) * f32_step + 4 * f32_step * std::abs(log_sum)};
         return out;
     }
@@ -210,7 +210,7 @@ struct Problem {
         const auto lengths = device.upload(is.lengths, "lengths");
         std::vector<std::uint32_t> numbers(1);
         if (is.page_rows) {
-            numbers.assign(std::size_t(is.sequences()) * is.pages_of_sequence(), 0xfffffff0);  // behind its length
+            numbers.assign(std::size_t(is.sequences()) * is.pages_of_sequence(), 0xfffffff0);  // after its length
             for (std::uint32_t s = 0; s < is.sequences(); ++s)
                 for (std::uint32_t j = 0; j < is.lengths[s]; ++j)
                     numbers[s * is.pages_of_sequence() + j / is.page_rows] = is.page(s, j);

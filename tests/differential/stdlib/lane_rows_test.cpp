@@ -32,16 +32,17 @@ auto softmax_rows(std::uint32_t threads) {
                           v = cast<f32>(number(row, column));
                       });
                       mask(x, [](const auto& row, const auto& column) { return column <= row; });
-                      const auto most = row_max(x);
-                      each_number(
-                          x, [&](auto& v, std::uint32_t r, const auto&, const auto&) { v = stdlib::exp(v - most[r]); });
+                      const auto maximum = row_max(x);
+                      each_number(x, [&](auto& v, std::uint32_t r, const auto&, const auto&) {
+                          v = stdlib::exp(v - maximum[r]);
+                      });
                       const auto total = row_sum(x);
                       scale_rows(x, [&](std::uint32_t r) { return 1.0f / total[r]; });
                       each_number(
                           x, [&](auto& v, std::uint32_t, const auto& row, const auto& column) { C[row, column] = v; });
                       if_(lane_id() % 4u == 0u, [&] {
                           for (std::uint32_t r = 0; r < LaneRowsOf<Tiles>::rows; ++r)
-                              largest[LaneRowsOf<Tiles>::row(r)] = most[r];
+                              largest[LaneRowsOf<Tiles>::row(r)] = maximum[r];
                       });
                   })
         .launch_bounds(threads);
@@ -52,12 +53,12 @@ void check_softmax(std::uint32_t threads, const char* target) {
     const Device device = test::open_device({.target = target, .check = "races", .schedules = 4});
     auto C = device.buffer<float>(Tiles::m * Tiles::n, "C"), largest = device.buffer<float>(Tiles::m, "largest");
     device.launch(softmax_rows<Tiles>(threads), Grid{{1}, {threads}}, C.view(Tiles::m, Tiles::n), largest);
-    const auto got = C.download(), most = largest.download();
+    const auto got = C.download(), maximum = largest.download();
     for (std::uint32_t i = 0; i < Tiles::m; ++i) {
         double sum = 0, top = 0;
         for (std::uint32_t j = 0; j < Tiles::n && j <= i; ++j) top = std::max(top, double(number(i, j)));
         for (std::uint32_t j = 0; j < Tiles::n && j <= i; ++j) sum += std::exp(number(i, j) - top);
-        CHECK(most[i] == top);
+        CHECK(maximum[i] == top);
         for (std::uint32_t j = 0; j < Tiles::n; ++j) {
             const double right = j <= i ? std::exp(number(i, j) - top) / sum : 0;
             INFO("row " << i << " column " << j << ": " << got[i * Tiles::n + j] << ", not " << right);
@@ -79,14 +80,14 @@ TEST_CASE("lane rows: integers, and other reductions") {
     const auto made = kernel("integers", params("y"), [](Out<std::int32_t, 2> y) {
         Tiles x(0);
         fill(x, -3);
-        const auto sum = row_sum(x), most = row_max(x);
+        const auto sum = row_sum(x), maximum = row_max(x);
         each_number(x, [](auto& v, std::uint32_t, const auto& row, const auto&) { v = cast<i32>(row % 2u) + 1; });
         const auto product = row_reduce(x, 1, [](auto&& a, auto&& b) { return a * b; });
         for (std::uint32_t r = 0; r < LaneRowsOf<Tiles>::rows; ++r) {
             const auto row = LaneRowsOf<Tiles>::row(r);
             if_(lane_id() % 4u == r % 4, [&] {  // all four lanes have the same
                 y[row, 0u] = sum[r];
-                y[row, 1u] = most[r];
+                y[row, 1u] = maximum[r];
                 y[row, 2u] = product[r];
             });
         }

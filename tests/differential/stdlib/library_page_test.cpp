@@ -53,7 +53,7 @@ std::string with_table(const std::string& page) {
 
 constexpr const char* first_line = "\n// ---- the recipe";
 
-/// Code behind the line that begins the recipes of a family: no blank lines, comments or lines of text alone.
+/// Code after the line that begins the recipes of a family: no blank lines, comments or lines of text alone.
 std::size_t lines_of_recipes(const std::string& source) {
     static const std::regex no_code(R"(\s*(//.*|".*|#undef .*|\}  // namespace.*)?)");
     std::istringstream rest(source.substr(source.find(first_line)));
@@ -98,7 +98,7 @@ TEST_CASE("recipes say what they have to") {
         CHECK(recipe->traffic.empty() != recipe->bound_by.empty());
         CHECK((recipe->steps == nullptr) == (recipe->workspace == nullptr));
         for (const stdlib::Variant& variant : recipe->variants()) CHECK(variant.instances[0]);
-        CHECK(recipe->variants().back().most_columns == ~0u);  // some kernel takes any rows
+        CHECK(recipe->variants().back().max_columns == ~0u);  // some kernel takes any rows
     }
 }
 

@@ -131,7 +131,7 @@ struct OwnProblem {
         const std::uint32_t keys = is.sequences[s].keys, d = is.d;
         const std::int64_t p = std::int64_t(i) + keys - is.sequences[s].queries;
         std::vector<double> scores(keys, -INFINITY);
-        double most = -INFINITY, off = 0, total = 0;
+        double maximum = -INFINITY, off = 0, total = 0;
         for (std::uint32_t j = 0; j < keys; ++j) {
             if (!rules.sees(s, h, p, j)) continue;
             double sum = 0, size = 0;
@@ -140,14 +140,14 @@ struct OwnProblem {
                 sum += product, size += std::abs(product);
             }
             const double before = sum / std::sqrt(double(d)), score = rules.scores(before, s, h, p, j);
-            scores[j] = score, most = std::max(most, score);
+            scores[j] = score, maximum = std::max(maximum, score);
             // A few operations on numbers that are no larger than what is before and what comes of it.
             off = std::max(off, (d + 4) * f32_step * size / std::sqrt(double(d)) +
                                     8 * f32_step * (std::abs(before) + std::abs(score)));
         }
         std::vector<Expected> out(d, {0, 0});
-        if (most == -INFINITY) return out;
-        for (double& score : scores) total += score = std::exp(score - most);
+        if (maximum == -INFINITY) return out;
+        for (double& score : scores) total += score = std::exp(score - maximum);
         const double relative = 2 * std::expm1(2 * off) + (2 * keys + 16) * f32_step + step;
         for (std::uint32_t e = 0; e < d; ++e) {
             double sum = 0, size = 0, all = 0;

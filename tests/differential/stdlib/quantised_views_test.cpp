@@ -24,7 +24,7 @@ constexpr Quantised formats[] = {Quantised::Q4_0, Quantised::Q8_0, Quantised::Q4
 /// Rows of weights in a buffer, with gaps of 0xff, which decode to NaN.
 class PlacedWeights {
 public:
-    /// So many blocks between rows, and between the last dimension but one; byte `first` is the first weight's.
+    /// That many blocks between rows, and between the last dimension but one; byte `first` is the first weight's.
     PlacedWeights(const runtime::Device& device, Quantised format, const Extents& extents, std::uint32_t gap,
                   std::uint32_t first)
         : format_(format), extents_(extents), first_(first) {

@@ -76,7 +76,7 @@ TEST_CASE("the largest element of a view of several parts, and its index") {
         CHECK(value.download()[0] == best);
         CHECK(index.download()[0] == at);
     };
-    constexpr float nan = std::numeric_limits<float>::quiet_NaN(), most = std::numeric_limits<float>::infinity();
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
     std::vector<float> numbers(60, 1.5f);
     check(numbers, 1.5f, 0);
     numbers[59] = 2;
@@ -86,9 +86,9 @@ TEST_CASE("the largest element of a view of several parts, and its index") {
     for (std::size_t i = 20; i < 40; ++i) numbers[i] = nan;  // the part in the middle
     check(numbers, 2, 59);
     for (float& number : numbers) number = nan;
-    check(numbers, -most, 0xffffffff);
-    numbers[41] = -most;
-    check(numbers, -most, 41);
+    check(numbers, -infinity, 0xffffffff);
+    numbers[41] = -infinity;
+    check(numbers, -infinity, 41);
 }
 
 TEST_CASE("the workspace of a view of several parts is for all of them") {

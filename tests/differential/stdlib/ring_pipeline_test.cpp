@@ -41,7 +41,7 @@ auto product_and_sums() {
                           },
                           [&](const auto& group) {
                               if_(group == 0u, [&] {
-                                  const WarpgroupFactor<W, Tile, Major::K> left(a, 0), right(b, 0);
+                                  const WarpgroupOperand<W, Tile, Major::K> left(a, 0), right(b, 0);
                                   WarpgroupTiles<W, 1> sums(0.0f);
                                   pipeline_products(ring, at, slices, [&](const auto& stage, const auto&) {
                                       sums.begin(left, right, a[stage], b[stage]);

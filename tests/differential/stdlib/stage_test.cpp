@@ -13,7 +13,7 @@ namespace {
 
 using namespace ikat;
 
-constexpr std::uint32_t most = 600;
+constexpr std::uint32_t max_bytes = 600;
 using StageKernel = Kernel<In<std::uint8_t>, Out<std::uint32_t>, u32, u32, u32>;
 
 /// y[group, i] = word i of bytes first ... first + count - 1 of x, N words at a time.
@@ -21,7 +21,7 @@ template <class Group, int N, std::uint32_t alignment, std::uint32_t line>
 StageKernel make_reader(const char* name) {
     return kernel(name, params("x", "y", "first", "count", "bytes"),
                   [](In<std::uint8_t> x, Out<std::uint32_t> y, u32 first, u32 count, u32 bytes) {
-                      stdlib::Stage<Group, most, line> stage;
+                      stdlib::Stage<Group, max_bytes, line> stage;
                       stage.load(x, value(first), value(count), value(bytes));
                       stage.put();
                       sync_block();
@@ -43,7 +43,7 @@ void check(const StageKernel& reader, std::uint32_t groups, std::uint32_t alignm
         for (std::uint32_t i = 0; i < bytes; ++i) x[i] = std::uint8_t(i * 7 + 1);
         const auto array = device.upload(x, "x");
         for (std::uint32_t first = 0; first < bytes; first += alignment < 4 ? 2 : 32)
-            for (const std::uint32_t wanted : {0u, 4u * words, 60u, most}) {
+            for (const std::uint32_t wanted : {0u, 4u * words, 60u, max_bytes}) {
                 const std::uint32_t count = std::min(wanted, bytes - first) / (4 * words) * (4 * words);
                 auto y = device.upload(std::vector<std::uint32_t>(groups * count / 4 + 1, ~0u), "y");
                 device.launch(reader, runtime::grid(64, 64), array, y, first, count, bytes);
@@ -68,7 +68,7 @@ template <class Group>
 ShiftedKernel make_shifted_reader(const char* name) {
     return kernel(name, params("x", "y", "first", "count", "bytes", "start"),
                   [](In<std::uint8_t> x, Out<std::uint32_t> y, u32 first, u32 count, u32 bytes, u32 start) {
-                      stdlib::Stage<Group, most> stage;
+                      stdlib::Stage<Group, max_bytes> stage;
                       stage.load(x, value(first), value(count), value(bytes), start);
                       stage.put();
                       sync_block();
@@ -85,7 +85,7 @@ template <std::uint32_t line, int N, std::uint32_t alignment>
 WordKernel make_word_reader(const char* name) {
     return kernel(name, params("x", "y", "first", "count"), [](In<float> x, Out<float> y, u32 first, u32 count) {
         using Group = stdlib::BlockGroup<64>;
-        stdlib::WordStage<Group, most, line> stage;
+        stdlib::WordStage<Group, max_bytes, line> stage;
         stage.load(x, value(first * 4u), value(count * 4u), 0u);
         stage.put();
         sync_block();
@@ -104,10 +104,10 @@ void check(const WordKernel& reader) {
         for (const std::uint32_t first : {0u, 8u, 32u})
             for (const std::uint32_t count : {0u, 4u, 60u, 108u}) {
                 INFO(reader.name() << ": " << count << " words from " << place << " + " << first << " on");
-                auto y = device.upload(std::vector<float>(most / 4, -1.0f), "y");
+                auto y = device.upload(std::vector<float>(max_bytes / 4, -1.0f), "y");
                 device.launch(reader, runtime::grid(64, 64), array.slice(place, first + count), y, first, count);
                 std::size_t wrong = 0;
-                for (std::uint32_t i = 0; i < most / 4; ++i)
+                for (std::uint32_t i = 0; i < max_bytes / 4; ++i)
                     wrong += y.download()[i] != (i < count ? float(place + first + i) : -1.0f);
                 CHECK(wrong == 0);
             }
@@ -125,7 +125,7 @@ TEST_CASE("a stage of an array that begins at an even byte") {
             for (std::uint32_t i = 0; i < bytes; ++i) x[i] = std::uint8_t(i * 7 + 1);
             const auto array = device.upload(x, "x");
             for (std::uint32_t first = start; first < bytes; first += 14)
-                for (const std::uint32_t wanted : {0u, 4u, 60u, most}) {
+                for (const std::uint32_t wanted : {0u, 4u, 60u, max_bytes}) {
                     const std::uint32_t count = std::min(wanted, bytes - first) / 4 * 4;
                     auto y = device.upload(std::vector<std::uint32_t>(2 * count / 4 + 1, ~0u), "y");
                     device.launch(reader, runtime::grid(64, 64), array, y, first, count, bytes, start);

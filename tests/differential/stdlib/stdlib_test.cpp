@@ -138,7 +138,7 @@ TEST_CASE("block reductions may follow each other in any order of the warps") {
 }
 
 TEST_CASE("the minimum of a warp, and conditional vector stores") {
-    const auto least =
+    const auto minimum =
         kernel("least", params("x", "warp", "copy", "n"), [](In<float> x, Out<float> warp, Out<float> copy, u32 n) {
             const auto i = value(thread_id().x);
             warp[i] = stdlib::warp_min(value(f32(x[4 * i])));
@@ -155,7 +155,7 @@ TEST_CASE("the minimum of a warp, and conditional vector stores") {
     std::copy_n(x.begin(), 101, copy.begin());
     auto to = device.buffer<float>(64);
     auto copied = device.upload(std::vector<float>(256, -1));
-    device.launch(least, runtime::Grid{{1}, {64}}, device.upload(x), to, copied, 100);
+    device.launch(minimum, runtime::Grid{{1}, {64}}, device.upload(x), to, copied, 100);
     CHECK(to.download() == warp);
     CHECK(copied.download() == copy);
 }

@@ -22,9 +22,9 @@ using enum MatrixOrder;
 
 /// How many other instructions the innermost loop with the most products has for each of them.
 double others_in_ptx(std::string_view ptx) {
-    std::map<std::string_view, std::size_t> labels;  // the number of the instruction behind each
+    std::map<std::string_view, std::size_t> labels;  // the number of the instruction after each
     std::vector<std::string_view> code;
-    double best = 0, most = 0;
+    double best = 0, max_products = 0;
     while (!ptx.empty()) {
         std::string_view line = ptx.substr(0, ptx.find('\n'));
         ptx.remove_prefix(std::min(ptx.size(), line.size() + 1));
@@ -40,7 +40,8 @@ double others_in_ptx(std::string_view ptx) {
         for (std::size_t i = found->second; i < code.size(); ++i)
             products += code[i].starts_with("mma.sync") || code[i].starts_with("wgmma.mma_async");
         const double all = double(code.size() - found->second);
-        if (products > 0 && (most == 0 || all < most)) best = (all - products) / products, most = all;
+        if (products > 0 && (max_products == 0 || all < max_products))
+            best = (all - products) / products, max_products = all;
     }
     return best;
 }

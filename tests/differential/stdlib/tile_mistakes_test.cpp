@@ -30,7 +30,7 @@ TEST_CASE("tiles: one with conflicts is not captured, unless they are allowed") 
         return kernel("conflicts", [allowed](Out<half> y) {
             SharedTile<half, 1, 16, 64, 0> a;
             if (allowed) a.conflicts_allowed();
-            const LeftFactor<M, decltype(a), Major::K> left(a, 0);
+            const LeftOperand<M, decltype(a), Major::K> left(a, 0);
             const auto fragment = left.fragment(a[0], 0, 0);
             y[thread_id().x] = fragment[0][0];
         });
@@ -150,7 +150,7 @@ TEST_CASE("tiles: a box that fits the tile it fills in bytes, but not in rows or
                      "tma_load() of a box whose rows have 128 bytes, and those of the array have 64", line + 2, line);
 }
 
-TEST_CASE("tiles: a matrix that cannot be accessed by so many bytes is not launched") {
+TEST_CASE("tiles: a matrix that cannot be accessed by that many bytes is not launched") {
     using Product = BlockProduct<half, tensor_tile_of_test, MatrixOrder::Rows, MatrixOrder::Columns>;
     constexpr int line = __LINE__ + 2;
     const auto k = kernel("products", params("A", "B", "y"), [](In<half, 2> A, In<half, 2> B, Out<float> y) {

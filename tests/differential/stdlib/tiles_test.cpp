@@ -10,7 +10,7 @@
 #include "dsl/threads/wgmma.hpp"
 #include "stdlib/tile/block_product.hpp"
 #include "stdlib/tile/online_softmax.hpp"
-#include "stdlib/tile/register_factor.hpp"
+#include "stdlib/tile/register_operand.hpp"
 #include "stdlib/tile/ring.hpp"
 #include "stdlib/tile/schedule.hpp"
 #include "tests/catch.hpp"
@@ -150,7 +150,7 @@ void check_slices(const TileAccess& access, std::uint32_t rows, std::uint32_t co
 
 }  // namespace
 
-TEST_CASE("tiles: slices of a matrix are copied, with zeros behind the last") {
+TEST_CASE("tiles: slices of a matrix are copied, with zeros after the last") {
     using enum Along;
     for (const std::uint32_t bytes : {16u, 8u, 4u, 0u}) {
         check_slices<half, 16, 64, Columns>({bytes}, 21, 72, 80);
@@ -169,7 +169,7 @@ TEST_CASE("tiles: slices of a matrix are copied, with zeros behind the last") {
 }
 
 /// On a GPU, blocks that all read one row wait for one place of the cache.
-TEST_CASE("tiles: rows behind the last are copies of the tile's others, of none too often") {
+TEST_CASE("tiles: rows after the last are copies of the tile's others, of none too often") {
     const auto copied = kernel("copied", params("x", "first", "y"), [](In<half, 2> x, u32 first, Out<half> y) {
         require_linear_blocks();
         SharedTile<half, 1, 64, 64> tile;
@@ -181,7 +181,8 @@ TEST_CASE("tiles: rows behind the last are copies of the tile's others, of none 
         y[thread_id().x] = tile[0][thread_id().x, 0u];
     });
     const Device device = test::open_device();
-    for (const auto& [rows, first, most] : {std::array{16u, 0u, 6u}, {3u, 0u, 24u}, {70u, 64u, 14u}, {1u, 0u, 64u}}) {
+    for (const auto& [rows, first, max_times] :
+         {std::array{16u, 0u, 6u}, {3u, 0u, 24u}, {70u, 64u, 14u}, {1u, 0u, 64u}}) {
         INFO(rows << " rows from " << first << " on");
         std::vector<half> x(rows * 64);
         for (std::uint32_t i = 0; i < x.size(); ++i) x[i] = half(float(i / 64));
@@ -190,7 +191,7 @@ TEST_CASE("tiles: rows behind the last are copies of the tile's others, of none 
         std::vector<std::uint32_t> times(rows);
         for (const half row : y.download()) ++times.at(std::size_t(float(row)));
         for (std::uint32_t row = 0; row < rows; ++row) CHECK((times[row] > 0) == (row >= first));
-        CHECK(std::ranges::max(times) <= most);
+        CHECK(std::ranges::max(times) <= max_times);
     }
 }
 
@@ -266,7 +267,7 @@ TEST_CASE("tiles: workers have equally many slices, and the sums of a tile are f
                 device.launch(shares, Grid{{workers}, {1}}, y, of, streamed, tiles, slices);
                 const auto got = y.download(), numbers = of.download();
                 std::vector<std::vector<Job>> of_tile(tiles);  // in the order of workers, which is that of slices
-                std::uint32_t least = ~0u, most = 0;
+                std::uint32_t min = ~0u, max = 0;
                 for (std::uint32_t w = 0; w < workers; ++w) {
                     std::uint32_t all = 0;
                     for (const std::uint32_t* at = &got[w * 500]; at[2] != 0; at += 5) {
@@ -277,9 +278,9 @@ TEST_CASE("tiles: workers have equally many slices, and the sums of a tile are f
                         if (job.tile < streamed) all += job.count;
                         of_tile[job.tile].push_back(job);
                     }
-                    least = std::min(least, all), most = std::max(most, all);
+                    min = std::min(min, all), max = std::max(max, all);
                 }
-                CHECK(most - least <= 1);
+                CHECK(max - min <= 1);
                 for (std::uint32_t t = 0; t < tiles; ++t) {
                     std::uint32_t next = 0;
                     for (const Job& job : of_tile[t]) {
@@ -324,7 +325,7 @@ namespace {
 /// One warp: the product of 32 rows of k small integers of A, from registers, and n rows or columns of B; through
 /// put_rows() and each_piece() to C.
 template <class T, std::uint32_t n, std::uint32_t k, Major major>
-void check_register_factor() {
+void check_register_operand() {
     using M = Mma<16, 8, 16, T, float>;
     static constexpr bool by_rows = major == Major::MN;
     const auto product = kernel("product", params("a", "b", "c"), [](In<T, 2> a, In<T, 2> b, Out<T, 2> c) {
@@ -335,11 +336,11 @@ void check_register_factor() {
         TileSource<decltype(of_a), 32, Along::Columns>(a, 0, {0}).load(of_a[0], 0);
         TileSource<decltype(of_b), 32, Along::Columns>(b, 0, {0}).load(of_b[0], 0);
         sync_block();
-        const LeftFactor<M, decltype(of_a), Major::K> left(of_a, 0);
-        const RightFactor<M, decltype(of_b), major> right(of_b, 0);
+        const LeftOperand<M, decltype(of_a), Major::K> left(of_a, 0);
+        const RightOperand<M, decltype(of_b), major> right(of_b, 0);
         const auto stage = of_a[0];
         WarpTiles<M, 32, n> sums(0.0f), others(0.0f);
-        sums.accumulate(RegisterFactor<M, 32, k>(left, stage), right, of_b[0]);
+        sums.accumulate(RegisterOperand<M, 32, k>(left, stage), right, of_b[0]);
         others.accumulate(left.of(stage), right, of_b[0]);
         for (std::uint32_t i = 0; i < 2; ++i)
             for (std::uint32_t j = 0; j < n / 8; ++j) sums(i, j) += others(i, j);
@@ -372,14 +373,14 @@ void check_register_factor() {
 }  // namespace
 
 TEMPLATE_TEST_CASE("tiles: factors from registers, and sums by way of a tile", "", half, bfloat16) {
-    check_register_factor<TestType, 64, 64, Major::K>();
-    check_register_factor<TestType, 64, 64, Major::MN>();
-    check_register_factor<TestType, 8, 16, Major::K>();
-    check_register_factor<TestType, 8, 16, Major::MN>();
-    check_register_factor<TestType, 24, 32, Major::K>();
-    check_register_factor<TestType, 24, 32, Major::MN>();
-    check_register_factor<TestType, 40, 48, Major::K>();
-    check_register_factor<TestType, 40, 48, Major::MN>();
+    check_register_operand<TestType, 64, 64, Major::K>();
+    check_register_operand<TestType, 64, 64, Major::MN>();
+    check_register_operand<TestType, 8, 16, Major::K>();
+    check_register_operand<TestType, 8, 16, Major::MN>();
+    check_register_operand<TestType, 24, 32, Major::K>();
+    check_register_operand<TestType, 24, 32, Major::MN>();
+    check_register_operand<TestType, 40, 48, Major::K>();
+    check_register_operand<TestType, 40, 48, Major::MN>();
 }
 
 TEST_CASE("tiles: softmax of rows whose scores come in tiles") {
@@ -421,10 +422,10 @@ TEST_CASE("tiles: softmax of rows whose scores come in tiles") {
     device.launch(softmax, Grid{{1}, {32}}, X.view(rows, columns), Y.view(rows, 8), sums);
     const auto y = Y.download(), log_sums = sums.download();
     for (std::uint32_t i = 0; i < rows; ++i) {
-        double total = 0, most = -INFINITY;
-        for (std::uint32_t j = 0; j < columns; ++j) most = std::max(most, double(x[i * columns + j]) / 2);
-        for (std::uint32_t j = 0; j < columns && most > -INFINITY; ++j)
-            total += std::exp2(double(x[i * columns + j]) / 2 - most);
+        double total = 0, maximum = -INFINITY;
+        for (std::uint32_t j = 0; j < columns; ++j) maximum = std::max(maximum, double(x[i * columns + j]) / 2);
+        for (std::uint32_t j = 0; j < columns && maximum > -INFINITY; ++j)
+            total += std::exp2(double(x[i * columns + j]) / 2 - maximum);
         INFO("row " << i);
         // The four lanes of a row have different columns: together they have all.
         double all = 0;
@@ -434,6 +435,6 @@ TEST_CASE("tiles: softmax of rows whose scores come in tiles") {
         if (i == 3)
             CHECK(log_sums[i] == -INFINITY);
         else
-            CHECK(std::abs(double(log_sums[i]) - (most + std::log2(total))) <= 1e-5 * (1 + std::abs(most)));
+            CHECK(std::abs(double(log_sums[i]) - (maximum + std::log2(total))) <= 1e-5 * (1 + std::abs(maximum)));
     }
 }

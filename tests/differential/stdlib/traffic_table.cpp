@@ -61,8 +61,8 @@ Numbers numbers_of(const stdlib::Entry& entry, const Numbers& instead) {
     }
     // n is what is left: the blocks or the elements of the largest array.
     if (has("n") && !of.contains("n")) {
-        const double most = instead.contains("elements") ? instead.at("elements") : elements_of_arrays;
-        out["n"] = double(std::uint64_t(most / std::ranges::max(sizes(entry, out))));
+        const double max_elements = instead.contains("elements") ? instead.at("elements") : elements_of_arrays;
+        out["n"] = double(std::uint64_t(max_elements / std::ranges::max(sizes(entry, out))));
     }
     return out;
 }
@@ -87,11 +87,11 @@ TrafficRow traffic_row(const stdlib::Entry& entry, const Numbers& instead) {
     const Numbers numbers = numbers_of(entry, instead);
     const std::vector<double> elements = sizes(entry, numbers);
     const std::vector<int> grows = dimensions(entry, numbers);
-    const int most = std::ranges::max(grows);
+    const int max_growth = std::ranges::max(grows);
     TrafficRow out;
     for (std::size_t i = 0; i < parameters.size(); ++i)
         if (is_array(parameters[i]))
-            out.push_back({grows[i] == most ? Given::Kind::Streamed : Given::Kind::Small, elements[i]});
+            out.push_back({grows[i] == max_growth ? Given::Kind::Streamed : Given::Kind::Small, elements[i]});
         else
             out.push_back({Given::Kind::Number, numbers.at(parameters[i].name)});
     return out;

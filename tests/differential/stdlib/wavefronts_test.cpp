@@ -57,7 +57,7 @@ void check_loop(bool transposes) {
                 const std::uint64_t warps = of.threads() / 32, read = warps * (of.warp_m + of.warp_n) * slices;
                 CHECK(traffic.at("ldmatrix").wavefronts == read);
                 CHECK(traffic.at("ldmatrix").possible == read);
-                // Slices are written once, those behind the last as zeros.
+                // Slices are written once, those after the last as zeros.
                 const std::uint64_t written = (of.m + of.n) * (slices + of.stages - 1);
                 CHECK(traffic.at("cp.async").wavefronts == written);
                 CHECK(traffic.at("cp.async").possible == written);
@@ -99,7 +99,7 @@ TEST_CASE("wavefronts: a tile without a swizzle takes eight times as many") {
         a.conflicts_allowed();
         for (auto e : range(thread_id().x, 16 * 64, 32)) a[0][e / 64, e % 64] = cast<f16>(0.0f);
         sync_block();
-        const LeftFactor<M, decltype(a), Major::K> left(a, 0);
+        const LeftOperand<M, decltype(a), Major::K> left(a, 0);
         y[thread_id().x] = left.fragment(a[0], 0, 0)[0][0];
     });
     std::vector<emulator::LaunchTraffic> traffic;

@@ -44,8 +44,8 @@ struct Generator {
             if (class_of(v) == c) return v;
         return visible.front();
     }
-    std::vector<LiveRange> pick_some(std::uint32_t most) {
-        std::vector<LiveRange> values(visible.empty() ? 0 : below(most + 1));
+    std::vector<LiveRange> pick_some(std::uint32_t max) {
+        std::vector<LiveRange> values(visible.empty() ? 0 : below(max + 1));
         for (LiveRange& v : values) v = pick();
         return values;
     }
@@ -55,8 +55,8 @@ struct Generator {
         return values;
     }
     /// Parameters of classes that have a visible value, so that an argument can be found.
-    std::vector<LiveRange> new_parameters(std::uint32_t most) {
-        std::vector<LiveRange> parameters(below(most + 1));
+    std::vector<LiveRange> new_parameters(std::uint32_t max) {
+        std::vector<LiveRange> parameters(below(max + 1));
         for (LiveRange& v : parameters) v = new_value(class_of(pick()));
         return parameters;
     }

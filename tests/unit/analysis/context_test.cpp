@@ -76,7 +76,7 @@ Changed says_all(ir::Function& fn, Context&, const Target*) {
     return Changed::ControlFlow;
 }
 
-/// A barrier to which all come, and a branch of each thread behind it.
+/// A barrier to which all come, and a branch of each thread after it.
 ir::Function meeting() {
     return ir::parse_function(R"(kernel @k(%n: u32) {
 ^0:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which barriers are found to stand where only some threads come.
+// Which barriers are found where only some threads come.
 #include <catch2/catch.hpp>
 
 #include "codegen/analysis/uniformity.hpp"
@@ -35,7 +35,7 @@ std::size_t wrong_where_less(const std::string& lines) {
 }
 
 /// ... where %x is what is loaded after the line.
-std::size_t wrong_behind(const std::string& line) { return wrong_where_less(line + "\n  %x = load.u32 local [%own]"); }
+std::size_t wrong_after(const std::string& line) { return wrong_where_less(line + "\n  %x = load.u32 local [%own]"); }
 
 }  // namespace
 
@@ -58,23 +58,22 @@ TEST_CASE("an operation of lanes that are not known may be for all") {
 }
 
 TEST_CASE("what a thread loads of its own differs if all that is stored there does") {
-    CHECK(wrong_behind("  store.u32 local [%own], %tid") == 1);
-    CHECK(wrong_behind("  store.u32 local [%own+4], %tid\n  store.u32 local [%own], %tid") == 1);
-    CHECK(wrong_behind("  store.u32 local [%own], %tid guard %p") == 1);
-    CHECK(wrong_behind("  store.u32 local [%own], %n") == 0);
-    CHECK(wrong_behind("  store.u32 local [%own+4], %tid\n  store.u32 local [%own], %n") == 0);  // another element
-    CHECK(wrong_behind("  store.u32 local [%own], %tid\n  store.u32 local [%own], %n") == 0);    // the later one
-    CHECK(wrong_behind("  %place = at.u32.u32 4, %own, %tid\n  store.u32 local [%place], %n") == 0);
-    CHECK(wrong_behind("  store.u32 local [%own], %n guard %p") == 0);
+    CHECK(wrong_after("  store.u32 local [%own], %tid") == 1);
+    CHECK(wrong_after("  store.u32 local [%own+4], %tid\n  store.u32 local [%own], %tid") == 1);
+    CHECK(wrong_after("  store.u32 local [%own], %tid guard %p") == 1);
+    CHECK(wrong_after("  store.u32 local [%own], %n") == 0);
+    CHECK(wrong_after("  store.u32 local [%own+4], %tid\n  store.u32 local [%own], %n") == 0);  // another element
+    CHECK(wrong_after("  store.u32 local [%own], %tid\n  store.u32 local [%own], %n") == 0);    // the later one
+    CHECK(wrong_after("  %place = at.u32.u32 4, %own, %tid\n  store.u32 local [%place], %n") == 0);
+    CHECK(wrong_after("  store.u32 local [%own], %n guard %p") == 0);
     // What was stored and loaded again.
-    CHECK(wrong_behind("  store.u32 local [%own], %tid\n  %a = load.u32 local [%own]\n  store.u32 local [%own], %a") ==
+    CHECK(wrong_after("  store.u32 local [%own], %tid\n  %a = load.u32 local [%own]\n  store.u32 local [%own], %a") ==
           1);
-    CHECK(wrong_behind("  store.u32 local [%own], %n\n  %a = load.u32 local [%own]\n  store.u32 local [%own], %a") ==
-          0);
+    CHECK(wrong_after("  store.u32 local [%own], %n\n  %a = load.u32 local [%own]\n  store.u32 local [%own], %a") == 0);
     // Nothing stored, and through a pointer to any array.
-    CHECK(wrong_behind("") == 0);
-    CHECK(wrong_behind("  store.u32 local [%own], %tid\n  store.u32 local [%n], %n") == 0);
-    CHECK(wrong_behind("  store.u32 local [%n], %tid") == 1);
+    CHECK(wrong_after("") == 0);
+    CHECK(wrong_after("  store.u32 local [%own], %tid\n  store.u32 local [%n], %n") == 0);
+    CHECK(wrong_after("  store.u32 local [%n], %tid") == 1);
 }
 
 TEST_CASE("an array in which nothing is stored hides no wrong barrier") {

@@ -44,7 +44,7 @@ TEST_CASE("a launch takes its parameters from pointers or from a buffer") {
 
 TEST_CASE("in a buffer, parameters are where the device has them") {
     const OwnContext own;
-    // ptxas has them there for sm_90, behind the 0x210 bytes at the start of a kernel's constant bank.
+    // ptxas has them there for sm_90, after the 0x210 bytes at the start of a kernel's constant bank.
     constexpr std::size_t offsets[] = {0, 48, 240, 248}, sizes[] = {4, 128, 4, 8};
     const CUfunction kernel =
         function(load(".param .u32 n, .param .align 64 .b8 a[128], .param .align 128 .b8 b[4], .param .u64 p",
@@ -122,9 +122,9 @@ TEST_CASE("impossible launches are refused and nothing is run") {
                static_cast<void**>(nullptr), static_cast<void**>(nullptr)) == CUDA_ERROR_INVALID_VALUE);
     CHECK(launch(nullptr) == CUDA_ERROR_INVALID_HANDLE);
     CHECK(call("cuCtxSynchronize") == CUDA_SUCCESS);
-    int most = 0;
-    CHECK(call("cuFuncGetAttribute", &most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel) == CUDA_SUCCESS);
-    CHECK(most == 128);
+    int max = 0;
+    CHECK(call("cuFuncGetAttribute", &max, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel) == CUDA_SUCCESS);
+    CHECK(max == 128);
 }
 
 TEST_CASE("dynamic shared memory beyond 48 KiB has to be asked for") {
@@ -136,8 +136,8 @@ TEST_CASE("dynamic shared memory beyond 48 KiB has to be asked for") {
     CHECK(bytes == 1024);
     CHECK(launch(kernel, {.shared = 48 * 1024 - 1024}) == CUDA_SUCCESS);
     CHECK(launch(kernel, {.shared = 48 * 1024}) == CUDA_ERROR_INVALID_VALUE);
-    const auto allow = [&](int most) {
-        return call("cuFuncSetAttribute", kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most);
+    const auto allow = [&](int max) {
+        return call("cuFuncSetAttribute", kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, max);
     };
     CHECK(allow(227 * 1024) == CUDA_ERROR_INVALID_VALUE);
     CHECK(allow(226 * 1024) == CUDA_SUCCESS);

@@ -120,7 +120,7 @@ TEST_CASE("the linker links PTX, and its result is loaded") {
 
 TEST_CASE("the blocks of a cooperative launch meet by the device's runtime") {
     const OwnContext own;
-    // Each block writes its number, and behind the barrier reads that of the next.
+    // Each block writes its number, and after the barrier reads that of the next.
     const std::string text = R"(.version 8.0
 .target sm_90
 .address_size 64

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ```console blocks of the documentation and of README.md are what a shell shows: behind a command, `$ ikat ...`,
+// The ```console blocks of the documentation and of README.md are what a shell shows: after a command, `$ ikat ...`,
 // comes its output. The commands of a block run one after the other in a folder of their own.
 #include <unistd.h>
 

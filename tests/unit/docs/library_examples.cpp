@@ -145,7 +145,7 @@ gemv(device, quantised_view(w, Quantised::Q4_K, {rows, columns}), x, y);
 
 TEST_CASE("docs/library.md: attention to a cache") {
     const Device device = Device::open({.device = "emulator"});
-    const std::uint32_t sequences = 2, heads = 4, kv_heads = 2, room = 48, dim = 64, most_pages = 3, n = sequences * kv_heads * room * dim;
+    const std::uint32_t sequences = 2, heads = 4, kv_heads = 2, room = 48, dim = 64, max_pages = 3, n = sequences * kv_heads * room * dim;
     std::vector<half> host;
     for (std::uint32_t i = 0; i < n; ++i) host.emplace_back(std::sin(0.37f * float(i)));
     const auto q = device.upload(std::vector<half>(host.begin(), host.begin() + sequences * heads * dim)), k = device.upload(host), v = device.upload(host);
@@ -168,7 +168,7 @@ incremental_attention(device, q.view(sequences, heads, 1, dim), k.view(sequences
 const auto table = device.upload(std::vector<std::uint32_t>{0, 2, 4, 1, 3, 5});  // the pages of sequence 0, then of sequence 1
 incremental_attention(device, q.view(sequences, heads, 1, dim), pages.view(page_count, kv_heads, 16, dim),
                       pages.view(page_count, kv_heads, 16, dim), o_by_pages.view(sequences, heads, 1, dim),
-                      {.lengths = lengths, .pages = table.view(sequences, most_pages)});
+                      {.lengths = lengths, .pages = table.view(sequences, max_pages)});
     const auto one = o.download(), other = o_by_pages.download();
     for (std::size_t i = 0; i < one.size(); ++i) CHECK(float(one[i]) == float(other[i]));
     CHECK(std::isfinite(sums.download()[3]));

@@ -94,8 +94,8 @@ const auto squares = kernel("squares", params("A", "B", "C"), [](In<half, 2> A, 
     const auto at = grouped_raster(block_id().x, down, across);
     const BlockProduct<half, tile, MatrixOrder::Rows, MatrixOrder::Columns> product(A, B, at.row * tile.m,
                                                                                     at.column * tile.n, {16, 16});
-    product.each<8>([&](const auto& i, const auto& j, const auto& sums) {
-        if_((i < m) & (j < n), [&] { C.vec<8>(i, j / 8) = cast<f16>(sums * sums); });
+    product.each<8>([&](const auto& i, const auto& j, const auto& values) {
+        if_((i < m) & (j < n), [&] { C.vec<8>(i, j / 8) = cast<f16>(values * values); });
     });
 }).launch_bounds(128);
 

@@ -91,15 +91,15 @@ const auto through_own_lane = device_fn("through_own_lane", [](u32 n) { return o
 const auto next_number = device_fn("next_number", [](u32 n) { return n + 1; });
 
 TEST_CASE("a function's result may differ between threads if it reads the thread index") {
-    const auto behind = [](const auto& function) {
+    const auto after = [](const auto& function) {
         return [&function](InOut<std::uint32_t> y, u32 n) {
             y[n] = 1;
             if_(function(n) > 3, [&] { sync_block(); });
         };
     };
-    CHECK(is_refused(behind(own_lane)));
-    CHECK(is_refused(behind(through_own_lane)));
-    CHECK_FALSE(is_refused(behind(next_number)));
+    CHECK(is_refused(after(own_lane)));
+    CHECK(is_refused(after(through_own_lane)));
+    CHECK_FALSE(is_refused(after(next_number)));
     const auto of_each = [](InOut<std::uint32_t>, u32) { if_(next_number(lane_id()) > 3, [] { sync_block(); }); };
     CHECK(is_refused(of_each));
 }

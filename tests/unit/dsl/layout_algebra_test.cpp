@@ -122,12 +122,12 @@ TEST_CASE("layout algebra: results are CuTe's") {
 
 // ---- laws
 
-/// All layouts of up to three steps in one mode, with these extents and strides of up to `most`.
-std::vector<Layout> small_layouts(Number most) {
+/// All layouts of up to three steps in one mode, with these extents and strides of up to `max_stride`.
+std::vector<Layout> small_layouts(Number max_stride) {
     std::vector<Layout> out;
     std::vector<Layout::Step> steps;
     for (const Number extent : {1u, 2u, 3u, 4u})
-        for (Number stride = 0; stride <= most; ++stride) steps.push_back({extent, stride});
+        for (Number stride = 0; stride <= max_stride; ++stride) steps.push_back({extent, stride});
     for (const auto& a : steps) {
         out.emplace_back(std::vector<Mode>{{a}});
         for (const auto& b : steps) {
@@ -244,7 +244,7 @@ TEST_CASE("layout algebra: what CuTe does not admit is an error with a hint") {
                contains("hint: in the order of strides, each is a multiple of the one before times its extent"));
     CHECK_THAT(message_of([] { complement(Layout(4), 0); }), contains("the complement of (4):(1) in 0 places"));
     CHECK_THAT(message_of([] { logical_divide(Layout(10), Layout(4)); }),
-               contains("the 10 elements of (10):(1) are no whole number of tiles (4):(1)"));
+               contains("the 10 elements of (10):(1) are not a whole number of tiles (4):(1)"));
     CHECK_THAT(message_of([] { logical_divide(Layout(10), Layout(4)); }),
                contains("hint: with its repetitions (3):(4) the tile covers 12 elements"));
     CHECK_THAT(message_of([] { logical_divide(parsed("(4,6):(6,1)"), Layout(3)); }),

@@ -66,7 +66,7 @@ TEST_CASE("layouts: composition as CuTe's documentation shows it") {
 }
 
 /// With strides of all kinds: mostly a permutation of compact ones, sometimes arbitrary.
-Layout random_layout(std::mt19937& random, Number most_places) {
+Layout random_layout(std::mt19937& random, Number max_places) {
     for (;;) {
         std::vector<Mode> modes(1 + random() % 3);
         std::vector<Layout::Step*> steps;
@@ -85,7 +85,7 @@ Layout random_layout(std::mt19937& random, Number most_places) {
             stride *= step->extent;
         }
         const Layout out(modes);
-        if (out.places() <= most_places) return out;
+        if (out.places() <= max_places) return out;
     }
 }
 

@@ -118,15 +118,15 @@ const auto sums_by_roles = kernel("sums_by_roles", params("x", "y", "n"), [](In<
 // C = A * B: A is 16 x k by rows, B is k x 8 by columns; k is a multiple of 16.
 const auto one_product = kernel("one_product", params("a", "b", "c", "k"), [](In<bfloat16x2> a, In<bfloat16x2> b, Out<float> c, u32 k) {
     using M = Mma<16, 8, 16, bfloat16, float>;
-    M::C sums(0.0f);
+    M::C accumulators(0.0f);
     for (auto from : range(0, k, 16)) {
         M::A x;
         M::B y;
         for (int r = 0; r < 4; ++r) x[r] = a[(M::A::row(2 * r) * k + from + M::A::column(2 * r)) / 2];
         for (int r = 0; r < 2; ++r) y[r] = b[(M::B::column(2 * r) * k + from + M::B::row(2 * r)) / 2];
-        sums = mma(x, y, sums);
+        accumulators = mma(x, y, accumulators);
     }
-    for (int i = 0; i < M::C::elements; ++i) c[M::C::row(i) * 8 + M::C::column(i)] = sums[i];
+    for (int i = 0; i < M::C::elements; ++i) c[M::C::row(i) * 8 + M::C::column(i)] = accumulators[i];
 });
 
 // y[q] = a[q] * b[q] for four pairs of matrices, a 8 x 4 by rows, b 4 x 8 by columns.
@@ -138,8 +138,8 @@ const auto four_products = kernel("four_products", params("a", "b", "y"), [](In<
         x[r] = a[M::product(), M::A::row(2 * r), M::A::column(2 * r) / 2];
         w[r] = b[M::product(), M::B::column(2 * r), M::B::row(2 * r) / 2];
     }
-    M::C sums = mma(x, w, M::C(0.0f));
-    for (int i = 0; i < M::C::elements; ++i) y[M::product(), M::C::row(i), M::C::column(i)] = sums[i];
+    M::C accumulators = mma(x, w, M::C(0.0f));
+    for (int i = 0; i < M::C::elements; ++i) y[M::product(), M::C::row(i), M::C::column(i)] = accumulators[i];
 });
 
 // C = A * B: A is m x k by rows, B is k x n by columns. Blocks have 128 threads and make 64 x 64 of C.
@@ -153,7 +153,7 @@ const auto tile_product = kernel("tile_product", params("a", "b", "C", "k"), [](
         fence_barrier_init();
     });
     sync_block();
-    W::C sums(0.0f);
+    W::C accumulators(0.0f);
     for (auto from : range(0, k, 64)) {
         if_(thread_id().x == 0, [&] {
             full[0].arrive_expect(a.bytes + b.bytes);
@@ -162,14 +162,14 @@ const auto tile_product = kernel("tile_product", params("a", "b", "C", "k"), [](
         });
         full[0].wait(from / 64 % 2);
         wgmma_fence();
-        for (int i = 0; i < 64; i += W::k) wgmma(sums, k_major<128>(x[0, i]), k_major<128>(y[0, i]));
+        for (int i = 0; i < 64; i += W::k) wgmma(accumulators, k_major<128>(x[0, i]), k_major<128>(y[0, i]));
         wgmma_commit();
         wgmma_wait<0>();
         sync_block();  // x and y may be overwritten
     }
     for (int i = 0; i < W::C::elements; ++i) {
         u32 r = row + W::C::row(i), c = column + W::C::column(i);
-        if_((r < C.extent(0)) & (c < C.extent(1)), [&] { C[r, c] = sums[i]; });
+        if_((r < C.extent(0)) & (c < C.extent(1)), [&] { C[r, c] = accumulators[i]; });
     }
 });
 

@@ -27,7 +27,7 @@ TEST_CASE("a register is assigned where it is on all paths") {
     CHECK(unassigned(branches + "mov.u32 %r2, 2; $b: st.global.u32 [%d1], %r2;") == 0);
     CHECK(unassigned(branches + "mov.u32 %r3, 2; $b: st.global.u32 [%d1], %r2;") == 1);
     CHECK(unassigned(branches + "ret; $b: st.global.u32 [%d1], %r2;") == 0);
-    // around a loop: assigned behind its use, or before it
+    // around a loop: assigned after its use, or before it
     const std::string rest = "add.u32 %r4, %r4, 1; setp.lt.u32 %p2, %r4, 9; @%p2 bra $a; st.global.u32 [%d1], %r3;";
     CHECK(unassigned("mov.u32 %r4, 0; $a: mov.u32 %r3, %r2; mov.u32 %r2, %r4; " + rest) == 1);
     CHECK(unassigned("mov.u32 %r4, 0; mov.u32 %r2, 0; $a: mov.u32 %r3, %r2; mov.u32 %r2, %r4; " + rest) == 0);

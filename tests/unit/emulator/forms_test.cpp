@@ -17,7 +17,7 @@ using ptx::OperandRule;
 
 namespace {
 
-constexpr std::size_t most_choices = 80;  // per form
+constexpr std::size_t max_choices = 80;  // per form
 
 /// Opcodes and forms that the emulator does not support: the text before "..." begins the instruction.
 constexpr std::string_view not_run[] = {"clusterlaunchcontrol.",
@@ -183,7 +183,7 @@ TEST_CASE("every form of the table is run, or is known not to be") {
         if (ptx::Opcode(i) == ptx::Opcode::Call) continue;  // its operands are those of a function
         if (ptx::Opcode(i) == ptx::Opcode::Wmma) continue;  // the table does not know its registers
         for (const Form& form : ptx::forms_of(ptx::Opcode(i))) {
-            const std::uint64_t all = choices(form), step = std::max<std::uint64_t>(1, all / most_choices) | 1;
+            const std::uint64_t all = choices(form), step = std::max<std::uint64_t>(1, all / max_choices) | 1;
             for (std::uint64_t k = 0; k < all; k += step) {
                 const std::string text = instruction(form, choice(form, k));
                 if (text.empty()) continue;

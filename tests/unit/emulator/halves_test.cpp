@@ -16,7 +16,7 @@ constexpr std::uint64_t nan16 = 0x7fff;  // canonical, in both types
 /// Values of f16.
 namespace h {
 constexpr std::uint64_t zero = 0, tiny = 1, half = 0x3800, one = 0x3c00, next = 0x3c01, two = 0x4000, three = 0x4200,
-                        four = 0x4400, eight = 0x4800, sixteen = 0x4c00, most = 0x7bff, infinity = 0x7c00,
+                        four = 0x4400, eight = 0x4800, sixteen = 0x4c00, max = 0x7bff, infinity = 0x7c00,
                         minus = 0x8000;
 }
 /// Values of bf16.
@@ -30,8 +30,8 @@ constexpr std::uint64_t pair(std::uint64_t high, std::uint64_t low) { return hig
 
 TEST_CASE("sums of f16 round to even and overflow to infinity") {
     CHECK(one("add.f16 %h0, %h1, %h2;", h::one, h::two) == h::three);
-    CHECK(one("add.rn.f16 %h0, %h1, %h2;", h::most, h::eight) == h::most);
-    CHECK(one("add.rn.f16 %h0, %h1, %h2;", h::most, h::sixteen) == h::infinity);
+    CHECK(one("add.rn.f16 %h0, %h1, %h2;", h::max, h::eight) == h::max);
+    CHECK(one("add.rn.f16 %h0, %h1, %h2;", h::max, h::sixteen) == h::infinity);
     CHECK(one("add.f16 %h0, %h1, %h2;", h::tiny, h::tiny) == 2);
     CHECK(one("add.ftz.f16 %h0, %h1, %h2;", h::tiny, h::tiny) == 0);
     CHECK(one("add.sat.f16 %h0, %h1, %h2;", h::one, h::two) == h::one);
@@ -162,11 +162,11 @@ TEST_CASE("conversions that pack, round, clamp") {
     CHECK(one("cvt.rn.f16x2.f32 %r0, %r1, %r2;", F(1.5f), F(-2)) == pair(0x3e00, 0xc000));
     CHECK(one("cvt.rn.bf16x2.f32 %r0, %r1, %r2;", 0x3f80ffff, 0x3f818000) == pair(0x3f81, 0x3f82));
     CHECK(one("cvt.rz.bf16x2.f32 %r0, %r1, %r2;", 0x3f80ffff, 0xbf80ffff) == pair(0x3f80, 0xbf80));
-    CHECK(one("cvt.rz.f16x2.f32 %r0, %r1, %r2;", F(1e6f), F(-1e6f)) == pair(h::most, h::most | h::minus));
-    CHECK(one("cvt.rn.f16x2.f32 %r0, %r1, %r2;", F(1e6f), F(65519)) == pair(h::infinity, h::most));
+    CHECK(one("cvt.rz.f16x2.f32 %r0, %r1, %r2;", F(1e6f), F(-1e6f)) == pair(h::max, h::max | h::minus));
+    CHECK(one("cvt.rn.f16x2.f32 %r0, %r1, %r2;", F(1e6f), F(65519)) == pair(h::infinity, h::max));
     CHECK(one("cvt.rn.relu.f16x2.f32 %r0, %r1, %r2;", F(-1), 0x7fc00001) == pair(0, nan16));
     CHECK(one("cvt.rn.relu.bf16x2.f32 %r0, %r1, %r2;", F(3), F(-3)) == pair(b::three, 0));
-    CHECK(one("cvt.rn.satfinite.f16x2.f32 %r0, %r1, %r2;", F(1e6f), 0xff800000) == pair(h::most, h::most | h::minus));
+    CHECK(one("cvt.rn.satfinite.f16x2.f32 %r0, %r1, %r2;", F(1e6f), 0xff800000) == pair(h::max, h::max | h::minus));
     CHECK(one("cvt.rn.satfinite.bf16x2.f32 %r0, %r1, %r2;", 0x7f800000, F(1)) == pair(0x7f7f, b::one));
     CHECK(one("cvt.rn.bf16.f32 %h0, %r1;", 0x3f808000) == 0x3f80);
     CHECK(one("cvt.rn.relu.bf16.f32 %h0, %r1;", F(-2)) == 0);

@@ -127,7 +127,7 @@ TEST_CASE("arithmetic of f16 and bf16 that makes an infinity, in either half of 
                contains("65504 + 65504 is inf in f16"));
     const std::string pairs = words("0x3c007bff", "0x3c003c01");
     CHECK_THAT(said(pairs + "mul.f16x2 %r5, %r2, %r3;"), contains("65504 * 1.0009766 is inf in f16"));
-    // in the one half an infinity goes on, in the other one is made
+    // in the one half an infinity is passed on, in the other one is made
     CHECK_THAT(said(words("0x7bff7c00", "0x7bff7bff") + "add.f16x2 %r5, %r2, %r3;"),
                contains("65504 + 65504 is inf in f16"));
     CHECK(run(words("0x3c007c00", "0x3c007bff") + "add.f16x2 %r5, %r2, %r3;").all() == silent);
@@ -283,7 +283,7 @@ TEST_CASE("what is done about a NaN is what its class says") {
     CHECK(machine.code == "made-nan");
 }
 
-TEST_CASE("an undefined result is none, and other checks go on") {
+TEST_CASE("an undefined result is none, and other checks continue") {
     // the warp runs the checked code, and a sum of what nothing has written is no number
     const std::string fresh = "ld.global.f32 %r5, [%d5]; mov.b32 %r6, 0; xor.b32 %r5, %r5, %r5; rcp.rn.f32 %r7, %r5;\n";
     CHECK(run(fresh).all() == silent);
@@ -330,7 +330,7 @@ TEST_CASE("products of matrices are looked at as a whole") {
                         "to 3.3895313892515355e+38, of b 4096, of c 2"));
     for (const char* d : {"f16", "f32"})
         CHECK(run(mma(d, "f16", "0x3c003c00", "0x3c003c00", "0x3c003c00")).all() == silent);
-    // an infinity that goes in, in either half, goes on
+    // an infinity that goes in, in either half, is passed on
     CHECK(run(mma("f16", "f16", "0x3c003c00", "0x3c003c00", "0x7c003c00")).all() == silent);
     CHECK(run(mma("f32", "f16", "0x3c003c00", "0x3c003c00", "0fFF800000")).all() == silent);
     CHECK(run(mma("f32", "f16", "0x3c003c00", "0x3c003c00", "0f3F800000", "0x7c003c00")).all() == silent);

@@ -166,7 +166,7 @@ TEST_CASE("sequences of products in which one writes a factor of another") {
     }
 }
 
-TEST_CASE("a wide product and the sum behind it, whatever else wants the product") {
+TEST_CASE("a wide product and the sum after it, whatever else wants the product") {
     struct Form {
         const char* code;
         std::uint64_t (*meaning)(std::uint32_t a, std::uint32_t b, std::uint64_t c);

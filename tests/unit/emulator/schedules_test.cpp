@@ -148,7 +148,7 @@ TEST_CASE("a schedule's text is read as the same schedule, and what is none is n
 TEST_CASE("the orders of a launch that runs in several") {
     std::vector<std::string> texts;
     for (unsigned number = 0; number < 11; ++number)
-        texts.push_back(to_string(emulator::order_behind(schedule("3,any-leader"), number)));
+        texts.push_back(to_string(emulator::order_after(schedule("3,any-leader"), number)));
     CHECK(texts == std::vector<std::string>{"3,any-leader", "4,any-leader,descending,late",
                                             "5,lanes,any-leader,missed-waits,starved-block,any-blocks",
                                             "6,any-leader,priorities,early", "7,lanes,any-leader,priorities,late",
@@ -159,7 +159,7 @@ TEST_CASE("the orders of a launch that runs in several") {
                                             "12,any-leader,priorities,early,missed-waits,starved-block,any-blocks",
                                             "13,lanes,any-leader,late,missed-waits,starved-block,any-blocks"});
     // the seed is never that of no random choices
-    CHECK(emulator::order_behind(Schedule::of(~0u), 1).seed == 1);
+    CHECK(emulator::order_after(Schedule::of(~0u), 1).seed == 1);
 }
 
 TEST_CASE("orders of warps") {
@@ -168,7 +168,7 @@ TEST_CASE("orders of warps") {
     and.b32 %r10, %r1, 31; shl.b32 %r10, %r10, 2; add.u32 %r10, %r10, %r5; ld.shared.u32 %r30, [%r10];)",
            7},
           {",ascending"}, ",descending", true);
-    check({"a warp reads what one behind it has written", R"(
+    check({"a warp reads what one after it has written", R"(
     setp.eq.u32 %p2, %r3, 2; @%p2 st.shared.u32 [%r4], 7; <bar.sync 0;|>
     and.b32 %r10, %r1, 31; shl.b32 %r10, %r10, 2; add.u32 %r10, %r10, %r5; ld.shared.u32 %r30, [%r10+256];)",
            7},
@@ -215,7 +215,7 @@ TEST_CASE("orders of warps") {
     bar.sync 1, 64; ld.volatile.shared.u32 %r30, [tile+8]; setp.eq.u32 %p3, %r30, 0; <@%p3 bra $looks;|> $out:)",
            7},
           {}, ",priorities");
-    // The first says that it is done before it is; the second is woken while the first goes on.
+    // The first says that it is done before it is; the second is woken while the first continues.
     check({"a warp arrives before it has written", R"(
     mov.u32 %r30, 7; setp.eq.u32 %p2, %r3, 0; @!%p2 bra $reads; mov.u32 %r10, 0;
     <st.shared.u32 [tile], 7;|> @%p1 mbarrier.arrive.shared.b64 _, [bar];

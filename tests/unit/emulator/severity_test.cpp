@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings that are warned of, or passed over: what a launch goes on with.
+// Findings that are warned of, or passed over: what a launch continues with.
 #include "tests/unit/emulator/machine.hpp"
 
 using namespace ikat;
@@ -43,7 +43,7 @@ const std::string fine = "no failure";
 
 }  // namespace
 
-TEST_CASE("behind a warning, what is outside of memory reads as zero, and stores there are dropped") {
+TEST_CASE("after a warning, what is outside of memory reads as zero, and stores there are dropped") {
     const std::string body =
         "ld.global.u32 %r2, [%d3+192]; st.global.u32 [%d4], %r2;\nst.global.u32 [%d4+192], 9;\n"
         "atom.global.add.u32 %r3, [%d4+200], 1; st.global.u32 [%d4+64], %r3;\n";
@@ -89,7 +89,7 @@ TEST_CASE("warnings come before the error that ends the launch") {
     CHECK(out.warnings.size() == 1);
 }
 
-TEST_CASE("reads of a few bytes behind a block's shared memory") {
+TEST_CASE("reads of a few bytes after a block's shared memory") {
     const auto reading = [](int offset, Action action) {
         return run("mov.u32 %r5, tail; st.shared.u32 [%r5+28], 3;\nld.shared.v4.u32 {%r6, %r7, %r8, %r9}, [%r5+" +
                        std::to_string(offset) + "];\nst.global.u32 [%d2], %r9;",
@@ -104,7 +104,7 @@ TEST_CASE("reads of a few bytes behind a block's shared memory") {
     CHECK(warned.y[0] == 0);
     CHECK_THAT(reading(48, Action::Warning).error, contains("error: shared load of 16 bytes, 16 bytes past the end"));
     CHECK(reading(16, Action::Error).error.find("past the end") == std::string::npos);
-    // a store never, nor a read behind an array of the kernel's
+    // a store never, nor a read after an array of the kernel's
     CHECK_THAT(run("ld.shared.u32 %r5, [tile+64];", Check::SharedTail, Action::Warning, {.block = {32, 1, 1}},
                    ".shared .align 16 .b8 tile[64];")
                    .error,

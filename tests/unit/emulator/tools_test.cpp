@@ -61,7 +61,7 @@ private:
     Told arrived_;  // lanes
 };
 
-constexpr const char* counted[] = {"lanes meet", "lanes store", "lanes before a shuffle", "lanes behind a shuffle"};
+constexpr const char* counted[] = {"lanes meet", "lanes store", "lanes before a shuffle", "lanes after a shuffle"};
 
 /// Counts the lanes that execute it: d is the tool's slot, x which count it is.
 const MicroOp* count_lanes(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
@@ -100,7 +100,7 @@ private:
     Told& told_;
 };
 
-/// Adds an op that does nothing before and behind each.
+/// Adds an op that does nothing before and after each.
 class Everywhere final : public emulator::Tool {
 public:
     std::string_view name() const override { return "everywhere"; }
@@ -186,7 +186,7 @@ TEST_CASE("a tool's ops are not skipped, wherever it has them, and change nothin
                       calls = "and.b32 %r3, %r1, 7; call (%r1), factorial, (%r3);",
                       branches = "@%p1 add.u32 %r1, %r1, 5; @%p1 bra $on; neg.s32 %r1, %r1; $on:",
                       table = "$to: .branchtargets $a, $b; brx.idx %r2, $to; $a: add.u32 %r1, %r1, 5; $b:";
-    // makes the warp go on in the checked code
+    // makes the warp continue in the checked code
     const std::string unwritten = "ld.global.u32 %r9, [%d3]; setp.eq.u32 %p2, %r9, 0;\n",
                       end = "selp.u32 %r9, 1, 2, %p2; st.global.u32 [%d1], %r1; ret;";
     for (const std::string& body : {shuffles, calls, branches, table})
@@ -207,6 +207,6 @@ TEST_CASE("a tool's ops are not skipped, wherever it has them, and change nothin
                 Told told;
                 CHECK(run({std::make_shared<Toy>(told)}) == plain);
                 CHECK(told["lanes before a shuffle"] == (body == shuffles ? 2 * threads : 0));
-                CHECK(told["lanes behind a shuffle"] == told["lanes before a shuffle"]);
+                CHECK(told["lanes after a shuffle"] == told["lanes before a shuffle"]);
             }
 }

@@ -138,7 +138,7 @@ TEST_CASE("a vector may be read into the padding of its row, and not be written 
     CHECK_THAT(said("mul.wide.u32 %d4, %r1, 12; add.u64 %d3, %d3, %d4; st.global.v4.u32 [%d3], {%r1, %r1, %r1, %r1};",
                     {{.extents = {50, 254}, .pitches = {256}}}, 0, {.threads = 64}),
                contains("that reaches column 254 of row 0") && contains("thread (63,0,0)"));
-    // Behind a slice, and behind rows without a gap, there is no padding; a row by itself may have some.
+    // After a slice, and after rows without a gap, there is no padding; a row by itself may have some.
     CHECK_THAT(said(reads, {{.extents = {198}}}, 196),
                contains("that reaches element 198 of argument 'a', a slice of 198"));
     CHECK_THAT(said(reads, {{.extents = {3, 66}, .pitches = {66}}}, 196), contains("that reaches column 0 of row 3"));
@@ -245,7 +245,7 @@ TEST_CASE("what is outside of its buffer is not the view's finding") {
     CHECK(said("st.global.u32 [%d2+64], %r1;", {view}) == silent);
 }
 
-TEST_CASE("behind a warning the access takes place") {
+TEST_CASE("after a warning the access takes place") {
     const Outcome out = run(store, {view}, 190, {.views = Action::Warning});
     CHECK(out.error == "no failure");
     REQUIRE(out.warnings.size() == 1);

@@ -54,8 +54,8 @@ TEST_CASE("the language has the names that findings say") {
             while (begin > 0 && is_name(name[begin - 1])) --begin;
             name.remove_prefix(begin);
             INFO(each.language);
-            const auto declared = [&](std::string_view before, char behind) {
-                return headers.find(std::string(before) + std::string(name) + behind) != std::string::npos;
+            const auto declared = [&](std::string_view before, char after) {
+                return headers.find(std::string(before) + std::string(name) + after) != std::string::npos;
             };
             CHECK((declared(" ", '(') || declared("IKAT_REGISTER(", ',')));
         }

@@ -46,7 +46,7 @@ void lose_waits(Function& fn) {
                     if (value == from) value = to;
             });
 }
-/// ... and one that moves loads up across what stands before them, back to another load's place.
+/// ... and one that moves loads up across what comes before them, back to another load's place.
 void hoist_loads(Function& fn) {
     auto& list = fn[fn.entry()].instructions;
     for (std::size_t i = 1; i < list.size(); ++i)

@@ -189,9 +189,9 @@ Every operation of the IR: the table `codegen/ir/op/ops.def` as a page; a test c
 rewrites it. [adding-features.md](adding-features.md) says what a new row needs.
 
 - **Takes → gives**: T is the type that the instruction is written at, `wide` the 64-bit integer signed as T, `from` the second
-  type that stands behind T, `lane` the type of one lane of a packed T, `sum` u32 if both of them are unsigned and else i32, `address` is u64 or u32 by the
+  type that follows T, `lane` the type of one lane of a packed T, `sum` u32 if both of them are unsigned and else i32, `address` is u64 or u32 by the
   address space. Brackets contain parts of the instruction that are not operands. An ellipsis means one for each element of a vector.
-- **Types**: what T may be. In IR text it stands behind the name, `add.f32`.
+- **Types**: what T may be. In IR text it follows the name, `add.f32`.
 - **Traits**: what passes may rely on. What neither reads, writes nor is convergent is pure: it may be removed, merged and moved.
 - **ULP**: the error of the approximate form, in units of the last place, or ± the absolute error between −π and π; the other forms are exact or correctly rounded.
 

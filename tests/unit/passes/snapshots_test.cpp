@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compilation that is stopped after a stage, and goes on from there.
+// A compilation that is stopped after a stage, and continues from there.
 #include <ikat/ikat.hpp>
 
 #include "codegen/ir/text/parse.hpp"
@@ -22,7 +22,7 @@ bool stops_there(const std::string& stage) { return stage != "ast" && stage != "
 
 }  // namespace
 
-TEST_CASE("snapshots: what goes on from any stage is what is compiled at once") {
+TEST_CASE("snapshots: what continues from any stage is what is compiled at once") {
     const trace::KernelHandle kernels[] = {calls, stdlib::find("saxpy")->handle(),
                                            stdlib::find("gemm_tiled")->handle()};
     for (const trace::KernelHandle& kernel : kernels)

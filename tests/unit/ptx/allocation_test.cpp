@@ -49,8 +49,8 @@ TEST_CASE("an allocation that gives two live values one register is reported wit
     }
 }
 
-// PTX ISA, wgmma.fence: it stands between a product and other accesses to its registers, also by what came before.
-TEST_CASE("behind a fence nothing but products uses the registers of their sums") {
+// PTX ISA, wgmma.fence: it comes between a product and other accesses to its registers, also by what came before.
+TEST_CASE("after a fence nothing but products uses the registers of their sums") {
     ir::Function fn = ir::parse_function(R"(kernel @overwrites(%y: out f32*, %a: u64, %n: u32) {
 ^0:
   %0 = param.u64 %y
@@ -76,12 +76,12 @@ TEST_CASE("behind a fence nothing but products uses the registers of their sums"
         const Registers registers = nvptx::allocate(fn, {.method = method});
         CHECK(nvptx::complaint(fn, registers).empty());
         std::vector<regalloc::Register> others, sums;
-        bool is_behind = false;
+        bool is_after = false;
         for (const ir::Inst inst : fn[ir::Block{0}].instructions) {
-            is_behind |= fn[inst].op == ir::Op::WgmmaFence;
+            is_after |= fn[inst].op == ir::Op::WgmmaFence;
             const bool is_product = fn[inst].op == ir::Op::Wgmma;
             for (const ir::Value value : fn.results(inst))
-                if (is_behind && (is_product || fn.type(value) == ir::Type::U32))
+                if (is_after && (is_product || fn.type(value) == ir::Type::U32))
                     (is_product ? sums : others).push_back(registers.of(value));
             if (is_product) break;
         }

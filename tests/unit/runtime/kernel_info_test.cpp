@@ -111,7 +111,7 @@ TEST_CASE("kernel info: PTX is printed with its section, and can be had without 
     CHECK(infos_in(printed, "scaled.ptx") == infos_in(text, "scaled.ptx"));
     CHECK(printed == text);
     CHECK(without_sections(printed) == compiled.ptx);
-    // Not one: in a comment, of another name, behind something else.
+    // Not one: in a comment, of another name, after something else.
     CHECK(
         infos_in("// .section .ikat { .b64 1 }\n.section .ikatx { .b64 1 }\nret; .section .ikat { .b64 1 }\n", "k.ptx")
             .empty());
@@ -150,16 +150,18 @@ TEST_CASE("kernel info: what no kernel can be is an error") {
         return malformed(section_of(info));
     };
     CHECK_THAT(refused([](KernelInfo& i) { i.views[0].pointer = 0; }), contains("a view has no extents"));
-    CHECK_THAT(refused([](KernelInfo& i) { i.views[0].pointer = 2; }), contains("a view is of no pointer"));
-    CHECK_THAT(refused([](KernelInfo& i) { i.views[0].pointer = 1000; }), contains("a view is of no pointer"));
-    CHECK_THAT(refused([](KernelInfo& i) { i.views[0].rank = 1000000; }), contains("a view is of no pointer"));
+    CHECK_THAT(refused([](KernelInfo& i) { i.views[0].pointer = 2; }), contains("a view is not of a pointer"));
+    CHECK_THAT(refused([](KernelInfo& i) { i.views[0].pointer = 1000; }), contains("a view is not of a pointer"));
+    CHECK_THAT(refused([](KernelInfo& i) { i.views[0].rank = 1000000; }), contains("a view is not of a pointer"));
     CHECK_THAT(refused([](KernelInfo& i) { i.maps[0].parameter = 7; }), contains("a map is none"));
     CHECK_THAT(refused([](KernelInfo& i) { i.maps[0].parameter = 6; }), contains("a map is none"));
     CHECK_THAT(refused([](KernelInfo& i) { i.maps[0].rank = 6; }), contains("a map is none"));
-    CHECK_THAT(refused([](KernelInfo& i) { i.sizes[0].per = 0; }), contains("a size is of no pointer"));
-    CHECK_THAT(refused([](KernelInfo& i) { i.sizes[0].factors = {0}; }), contains("a size is no product of numbers"));
-    CHECK_THAT(refused([](KernelInfo& i) { i.sizes[0].factors = {9}; }), contains("a size is no product of numbers"));
-    CHECK_THAT(refused([](KernelInfo& i) { i.halos[0].pointer = 6; }), contains("a halo is of no pointer"));
+    CHECK_THAT(refused([](KernelInfo& i) { i.sizes[0].per = 0; }), contains("a size is not of a pointer"));
+    CHECK_THAT(refused([](KernelInfo& i) { i.sizes[0].factors = {0}; }),
+               contains("a size is not a product of numbers"));
+    CHECK_THAT(refused([](KernelInfo& i) { i.sizes[0].factors = {9}; }),
+               contains("a size is not a product of numbers"));
+    CHECK_THAT(refused([](KernelInfo& i) { i.halos[0].pointer = 6; }), contains("a halo is not of a pointer"));
     CHECK_THAT(refused([](KernelInfo& i) { i.expectations[0].multiple = 0; }),
                contains("an expectation is of no parameter"));
     CHECK_THAT(refused([](KernelInfo& i) { i.expectations[0].parameter = 7; }),

@@ -140,7 +140,7 @@ const auto named = kernel("named", params("from", "to", "count", "factor"),
                               if_(i < count, [&] { to[i] = from[1, i] * factor; });
                           });
 
-TEST_CASE("arguments by name, in any order, and behind those in order") {
+TEST_CASE("arguments by name, in any order, and after those in order") {
     const Device device = emulator();
     const Buffer<float> x = device.upload(from_one(6), "x");
     Buffer<float> y = device.buffer<float>(3, "y");

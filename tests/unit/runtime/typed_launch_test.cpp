@@ -233,9 +233,9 @@ TEST_CASE("cache: the most recently used kernels are kept") {
     const FakeCuda fake;
     const auto device = fake.open();
     runtime::ModuleCache cache;
-    constexpr std::size_t most = runtime::ModuleCache::most_kernels;
+    constexpr std::size_t max = runtime::ModuleCache::max_kernels;
     const trace::KernelHandle& captured = saxpy;
-    std::vector<CompileOptions> options(most + 10);
+    std::vector<CompileOptions> options(max + 10);
     for (std::size_t i = 0; i < options.size(); ++i) {
         options[i].optimise = false;
         options[i].passes = "cfg";
@@ -243,7 +243,7 @@ TEST_CASE("cache: the most recently used kernels are kept") {
         cache.get(captured, options[i], device);
         cache.get(captured, options[0], device);
     }
-    CHECK(cache.size() == most);
+    CHECK(cache.size() == max);
     CHECK_THAT(fake.log(), contains("cuCtxSynchronize\ncuModuleUnload\n"));
     cache.get(captured, options[0], device);  // in use all the time
     cache.get(captured, options.back(), device);

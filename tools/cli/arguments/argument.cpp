@@ -291,12 +291,13 @@ ParsedArgument parse_argument(std::string_view text) {
 void each_part(const ParsedArgument& buffer,
                const std::function<void(std::uint64_t offset, std::span<const std::byte> bytes)>& f) {
     if (buffer.contents) return f(0, *buffer.contents);
-    constexpr std::uint64_t most = 1 << 20;  // bytes
+    constexpr std::uint64_t max_bytes = 1 << 20;  // bytes
     Random random(*buffer.seed);
     std::vector<std::byte> part;
     for (std::uint64_t i = 0, offset = 0; i < buffer.elements;) {
         part.clear();
-        for (; i < buffer.elements && part.size() < most; ++i) append(part, buffer.type, random.number(buffer.type));
+        for (; i < buffer.elements && part.size() < max_bytes; ++i)
+            append(part, buffer.type, random.number(buffer.type));
         f(offset, part);
         offset += part.size();
     }

@@ -5,7 +5,7 @@
 //     u32:7   f32:1.5   b64:0x1f                                  a scalar
 //     f32[]:1,2,3   f32[1024]   f32[1024]:0   f32[300x250]        a buffer: its values, or uninitialised
 //     f32[1024]:rand(7)   u8[]:@file.bin   f32[]:@file.npy        ... random, from a file
-//     &0   &0+64                                                  the buffer of argument 0, or 64 bytes behind its
+//     &0   &0+64                                                  the buffer of argument 0, or 64 bytes after its
 //     start b8[48]:{&0,u32:7}                                           a structure, by value: its fields, naturally
 //     aligned
 //     file.npy                                                    a file, of its own type

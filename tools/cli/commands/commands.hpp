@@ -17,7 +17,7 @@ void add_opt(CLI::App& app);
 void add_ptx(CLI::App& app);
 /// `then` has the words after each --then of the command line, which is split there before it is parsed.
 void add_run(CLI::App& app, std::vector<std::vector<std::string>> then);
-/// The same; `program` has the words behind --.
+/// The same; `program` has the words after --.
 void add_check(CLI::App& app, std::vector<std::vector<std::string>> then, std::vector<std::string> program);
 void add_devices(CLI::App& app);
 void add_layout(CLI::App& app);

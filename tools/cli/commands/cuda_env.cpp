@@ -81,10 +81,10 @@ void run_in_cuda_env(const std::vector<std::string>& command) {
 
 void add_cuda_env(CLI::App& app) {
     CLI::App* const command = app.add_subcommand(
-        "cuda-env", "run a program of the CUDA driver's API on the emulator: ikat cuda-env -- python3 kernel.py");
+        "cuda-env", "Run a program of the CUDA driver API on the emulator: ikat cuda-env -- python3 kernel.py");
     const auto words = std::make_shared<std::vector<std::string>>();
     command->add_option("COMMAND", *words,
-                        "behind --, the program and its arguments; without one, the variables are printed");
+                        "after --, the program and its arguments; without one, the variables are printed");
     command->callback([words] {
         if (!words->empty()) run_in_cuda_env(*words);
         for (const auto& [name, value] : variables()) fmt::print("export {}={}\n", name, quoted(value));

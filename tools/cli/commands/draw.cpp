@@ -64,7 +64,7 @@ void add_fragment(CLI::App& app) {
 }
 
 void add_pipeline(CLI::App& app) {
-    CLI::App* command = app.add_subcommand("pipeline", "Draw when the stages of pipeline() are filled and worked on");
+    CLI::App* command = app.add_subcommand("pipeline", "Draw when the stages of pipeline() are filled and used");
     auto options = std::make_shared<PipelineOptions>();
     command->add_option("--stages", options->stages, "2 to 6")->capture_default_str();
     command->add_option("--slices", options->slices, "1 to 64")->capture_default_str();
@@ -73,7 +73,7 @@ void add_pipeline(CLI::App& app) {
 }
 
 void add_raster(CLI::App& app) {
-    CLI::App* command = app.add_subcommand("raster", "Draw which block makes which tile of a result");
+    CLI::App* command = app.add_subcommand("raster", "Draw which block computes which tile of a result");
     auto options = std::make_shared<RasterOptions>();
     command->add_option("ROWS", options->rows, "Tiles from top to bottom")->required();
     command->add_option("COLUMNS", options->columns, "Tiles from left to right")->required();

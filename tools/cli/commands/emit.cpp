@@ -94,7 +94,7 @@ std::vector<trace::KernelHandle> kernels_of(const EmitOptions& options) {
     return out;
 }
 
-/// Several kernels as one file. Linked, they stand in other lines than each did.
+/// Several kernels as one file. Linked, they are in other lines than each was.
 std::string linked_text(std::vector<Compiled> kernels) {
     if (kernels.size() == 1) return file_text(kernels[0]);
     std::vector<KernelInfo> infos;
@@ -265,7 +265,7 @@ void add_emit(CLI::App& app) {
         ->capture_default_str();
     command->add_option("--passes", options->passes,
                         "Only these passes, in this order: cfg,fold; see `ikat opt --help`");
-    command->add_option("--size", options->sizes, "NAME=N: for arrays of this size, of a function: m=4096")
+    command->add_option("--size", options->sizes, "NAME=N: an extent of the arrays of a function: m=4096")
         ->type_name("TEXT")
         ->expected(1)
         ->allow_extra_args(false)
@@ -282,7 +282,7 @@ void add_emit(CLI::App& app) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     command
         ->add_option("--multiprocessors", options->multiprocessors,
-                     "How many the device has that a function chooses its kernels for; default 132")
+                     "Multiprocessors of the device for which a function chooses its kernels; default 132")
         ->check(CLI::Range(1u, 65535u).description(""));
     command->add_flag("--line-info", options->line_info, "Add source lines to the PTX, for profilers");
     add_report_option(*command, options->report, "Print the kernel's use of resources instead");

@@ -87,7 +87,7 @@ struct Launch {
     // A function of the library that chooses its kernels:
     std::optional<FunctionCall> call{};
 
-    // Once it has run: the kernels, if it is not of a file, and their launches, one behind the other in the traffic
+    // Once it has run: the kernels, if it is not of a file, and their launches, one after the other in the traffic
     std::vector<Ran> launched{};
     std::optional<std::size_t> traffic{};  // the first one's index in the counted traffic
 
@@ -309,7 +309,7 @@ const stdlib::Entry& Run::choose_kernel(const Launch& launch) const {
             const auto columns = std::ranges::find(parameters, "columns", &KernelParameter::name);
             const bool fits =
                 columns == parameters.end() ||
-                argument(launch, std::size_t(columns - parameters.begin())).bits <= entry->variant->most_columns;
+                argument(launch, std::size_t(columns - parameters.begin())).bits <= entry->variant->max_columns;
             if (fits) return *entry;
         }
     throw Error(fmt::format("'{}' stands for {}, and none of them takes these arguments", name, names_of(*alias)),

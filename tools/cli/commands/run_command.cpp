@@ -154,7 +154,7 @@ void add_check(CLI::App& app, std::vector<std::vector<std::string>> then, std::v
     CLI::App* const command =
         app.add_subcommand("check",
                            "Run what `ikat run` would with every check, in eight orders of the warps; or a program of "
-                           "the CUDA driver's API: ikat check -- ./program");
+                           "the CUDA driver API: ikat check -- ./program");
     const auto options = std::make_shared<RunOptions>();
     const auto format = std::make_shared<std::string>("text");
     add_options(command, options);

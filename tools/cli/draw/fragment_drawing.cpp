@@ -187,8 +187,8 @@ std::string FragmentDrawing::table() const {
 
 std::string FragmentDrawing::svg() const {
     // A box is one register's neighbours: as wide as the number of them, but not much wider than a number.
-    const auto size_for = [&](bool several, std::uint64_t usual, std::uint64_t least) {
-        return several ? std::max(least, (usual + 20) / std::uint64_t(per_register_)) : usual;
+    const auto size_for = [&](bool several, std::uint64_t usual, std::uint64_t min) {
+        return several ? std::max(min, (usual + 20) / std::uint64_t(per_register_)) : usual;
     };
     const std::uint64_t width = size_for(!along_columns_, 44, 3), height = size_for(along_columns_, 30, 3);
     constexpr std::uint64_t left = 40, top = 50;

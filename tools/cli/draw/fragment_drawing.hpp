@@ -12,8 +12,8 @@ namespace ikat::cli {
 
 class FragmentDrawing {
 public:
-    /// `product` is the type as it stands in a kernel, such as "Mma<16, 8, 16, bfloat16, float>" or "Wgmma<64, 128, 16,
-    /// half, float>"; part is A, B or C, of Wgmma A or C. Throws Error if there is no such product or part.
+    /// `product` is the type as it is written in a kernel, such as "Mma<16, 8, 16, bfloat16, float>" or "Wgmma<64, 128,
+    /// 16, half, float>"; part is A, B or C, of Wgmma A or C. Throws Error if there is no such product or part.
     FragmentDrawing(const std::string& product, const std::string& part);
 
     /// A table of the threads, one of their elements, and how many of these a register holds.

@@ -12,18 +12,18 @@
 namespace ikat::cli {
 namespace {
 
-constexpr std::uint64_t banks = 32, bank_bytes = 4, most_elements = 1 << 14;
+constexpr std::uint64_t banks = 32, bank_bytes = 4, max_elements = 1 << 14;
 
 /// The most wavefronts that one of several accesses takes, and the fewest that any could.
 struct Wavefronts {
-    std::uint32_t most = 0, least = 0;
+    std::uint32_t max = 0, min = 0;
 
     void add(const std::vector<std::uint64_t>& places, std::uint64_t bytes) {
         const std::size_t together = bytes == 16 ? 8 : bytes == 8 ? 16 : 32;
-        most = std::max(most, stdlib::wavefronts(places, std::uint32_t(bytes)));
-        least = std::max(least, std::uint32_t((places.size() + together - 1) / together));
+        max = std::max(max, stdlib::wavefronts(places, std::uint32_t(bytes)));
+        min = std::max(min, std::uint32_t((places.size() + together - 1) / together));
     }
-    std::string text() const { return fmt::format("{:>4} {:>9}", most, least); }
+    std::string text() const { return fmt::format("{:>4} {:>9}", max, min); }
 };
 
 }  // namespace
@@ -38,9 +38,9 @@ LayoutDrawing::LayoutDrawing(const SwizzledLayout& layout, std::uint64_t element
     if (layout.layout.rank() > 2)
         throw Error(fmt::format("a layout of rank {} cannot be drawn as a table", layout.layout.rank()),
                     "write several extents as one, such as ((2,4),8):((1,16),2)");
-    if (layout.layout.size() > most_elements)
+    if (layout.layout.size() > max_elements)
         throw Error(fmt::format("a table of {} elements is too large", layout.layout.size()),
-                    fmt::format("draw a part of at most {}", most_elements));
+                    fmt::format("draw a part of at most {}", max_elements));
 }
 
 std::string LayoutDrawing::title() const {

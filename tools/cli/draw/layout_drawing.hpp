@@ -9,7 +9,7 @@
 
 namespace ikat::cli {
 
-/// A layout of rank 1 or 2 whose elements have so many bytes.
+/// A layout of rank 1 or 2 whose elements have this many bytes.
 class LayoutDrawing {
 public:
     /// Throws Error for other ranks, for more elements than a table can show, and unless the bytes are 1, 2, 4, 8 or

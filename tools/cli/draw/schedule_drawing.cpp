@@ -17,7 +17,7 @@ namespace {
 using runtime::Device;
 using runtime::Grid;
 
-constexpr std::uint32_t most_slices = 64, most_tiles = 4096;
+constexpr std::uint32_t max_slices = 64, max_tiles = 4096;
 
 /// What a pipeline calls, in this order: three numbers for each call, 0 for ask and 1 for work, the stage, the slice.
 /// Of work the slice is not given.
@@ -58,7 +58,7 @@ std::vector<std::uint32_t> logged(std::uint32_t stages, std::uint32_t slices) {
     }
 }
 
-/// The number of each tile, and behind those its block.
+/// The number of each tile, and after those its block.
 std::vector<std::uint32_t> tiles_of(std::uint32_t rows, std::uint32_t columns, std::uint32_t group,
                                     std::uint32_t blocks) {
     const auto noted = kernel("raster", params("numbers", "rows", "columns"),
@@ -80,9 +80,9 @@ std::vector<std::uint32_t> tiles_of(std::uint32_t rows, std::uint32_t columns, s
 }  // namespace
 
 PipelineDrawing::PipelineDrawing(std::uint32_t stages, std::uint32_t slices) : stages_(stages), slices_(slices) {
-    if (slices < 1 || slices > most_slices)
+    if (slices < 1 || slices > max_slices)
         throw Error(fmt::format("a pipeline of {} slices is not drawn", slices),
-                    fmt::format("--slices is 1 to {}", most_slices));
+                    fmt::format("--slices is 1 to {}", max_slices));
     const std::vector<std::uint32_t> log = logged(stages, slices);
     std::vector<std::uint32_t> in_stage(stages);
     std::uint32_t iteration = 0, worked = 0;
@@ -143,10 +143,10 @@ std::string PipelineDrawing::svg() const {
 
 RasterDrawing::RasterDrawing(std::uint32_t rows, std::uint32_t columns, std::uint32_t group, std::uint32_t blocks)
     : rows_(rows), columns_(columns), group_(group), blocks_(blocks ? blocks : rows * columns) {
-    if (rows == 0 || columns == 0 || std::uint64_t{rows} * columns > most_tiles || blocks > most_tiles)
+    if (rows == 0 || columns == 0 || std::uint64_t{rows} * columns > max_tiles || blocks > max_tiles)
         throw Error(fmt::format("{} x {} tiles{} are not drawn", rows, columns,
                                 blocks ? fmt::format(" by {} blocks", blocks) : ""),
-                    fmt::format("draw 1 to {} tiles, by at most as many blocks", most_tiles));
+                    fmt::format("draw 1 to {} tiles, by at most as many blocks", max_tiles));
     if (group == 0) throw Error("a group of 0 rows", "--group is at least 1");
     const std::vector<std::uint32_t> both = tiles_of(rows, columns, group, blocks_);
     number_.assign(both.begin(), both.begin() + std::ptrdiff_t(both.size() / 2));

@@ -40,9 +40,9 @@ T parse_integer(NumberType type, std::string_view text) {
     std::uint64_t magnitude = 0;
     if (!read_whole(digits.substr(hexadecimal ? 2 : 0), magnitude, hexadecimal ? 16 : 10))
         bad_number(type, text, range);
-    const std::uint64_t most = negative ? std::is_signed_v<T> ? std::uint64_t(std::numeric_limits<T>::max()) + 1 : 0
-                                        : std::uint64_t(std::numeric_limits<T>::max());
-    if (magnitude > most) bad_number(type, text, range);
+    const std::uint64_t max = negative ? std::is_signed_v<T> ? std::uint64_t(std::numeric_limits<T>::max()) + 1 : 0
+                                       : std::uint64_t(std::numeric_limits<T>::max());
+    if (magnitude > max) bad_number(type, text, range);
     return T(negative ? 0 - magnitude : magnitude);
 }
 

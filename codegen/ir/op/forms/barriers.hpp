@@ -16,7 +16,7 @@ struct BarrierForm {
         Count,   // ... in how many
     };
     static constexpr std::string_view names[] = {"", "sync", "arrive", "and", "or", "count"};
-    static constexpr int most = 16;  // barriers of a block
+    static constexpr int max_barriers = 16;  // barriers of a block
     std::uint8_t id = 0;
     Kind kind = Kind::All;
 
@@ -36,7 +36,9 @@ struct BarrierForm {
     }
     constexpr bool exists() const { return kind <= Kind::Count && (kind == Kind::All || id == 0); }
     constexpr Type type(Type) const { return type(); }
-    constexpr std::string_view problem(Op, Type) const { return id < most ? "" : "a block has barriers 0 to 15"; }
+    constexpr std::string_view problem(Op, Type) const {
+        return id < max_barriers ? "" : "a block has barriers 0 to 15";
+    }
     constexpr Shape shape(const Shape&) const {
         switch (kind) {
             case Kind::Sync:
@@ -80,7 +82,7 @@ struct ClusterBarrierForm {
 
 /// What a fence orders: what comes before it and what comes after it. All threads also agree on a single order of the
 /// sequentially consistent ones. The last three have no scope of their own (they are of Scope::None): they order what
-/// this thread has stored and what asynchronous operations do behind it, in all memory or in shared memory, and the
+/// this thread has stored and what asynchronous operations do after it, in all memory or in shared memory, and the
 /// making of barriers in shared memory and what others do with them.
 enum class FenceOrder : std::uint8_t { AcquireRelease, SequentiallyConsistent, Async, AsyncShared, BarrierInit };
 
@@ -130,7 +132,7 @@ struct RegistersForm {
     constexpr bool move(Slot, std::int32_t) { return false; }
     constexpr Conduct conduct(const Conduct& row) const { return row; }
 };
-/// Whether a thread can have so many after a change.
+/// Whether a thread can have this many after a change.
 constexpr bool is_register_count(std::uint64_t count) { return count >= 24 && count <= 256 && count % 8 == 0; }
 constexpr std::string_view RegistersForm::problem(Op, Type) const {
     return is_register_count(count) ? "" : "a thread has 24 to 256 registers, a multiple of 8";

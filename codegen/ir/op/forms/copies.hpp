@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies that go on while a thread does, and how many groups of work a wait leaves unfinished.
+// Copies that continue while a thread does, and how many groups of work a wait leaves unfinished.
 #pragma once
 #include "codegen/ir/op/forms/family.hpp"
 
 namespace ikat::ir {
 
-/// How a thread copies a few bytes while it goes on: "16.cg", "16.cg.128B". Behind the addresses stands how many bytes
+/// How a thread copies a few bytes asynchronously: "16.cg", "16.cg.128B". After the addresses comes how many bytes
 /// are read; zeros fill the rest.
 struct CopyForm {
     enum class Cache : std::uint8_t { Ca, Cg };                    // in all caches, or in L2 alone: 16 bytes
@@ -15,7 +15,7 @@ struct CopyForm {
     Cache cache = Cache::Ca;
     Prefetch prefetch = Prefetch::None;
     std::uint8_t unused = 0;
-    std::int32_t from_offset = 0;  // bytes added to the address that is read; its text stands there
+    std::int32_t from_offset = 0;  // bytes added to the address that is read; its text is there
 
     static constexpr std::string_view noun = "copy";
     template <class F = CopyForm>
@@ -46,7 +46,7 @@ struct CopyForm {
 /// In a wait for all copies, committed or not.
 inline constexpr Word all_copies = 0xffff;
 /// A wait names fewer groups than this.
-constexpr Word most_groups(Op op) { return op == Op::WgmmaWait ? 8 : op == Op::CopyWait ? all_copies + 1 : all_copies; }
+constexpr Word max_groups(Op op) { return op == Op::WgmmaWait ? 8 : op == Op::CopyWait ? all_copies + 1 : all_copies; }
 
 /// How many groups a wait leaves unfinished, the last ones: "2", "all" of copy_wait none.
 struct GroupsForm {
@@ -62,7 +62,7 @@ struct GroupsForm {
     constexpr bool exists() const { return true; }
     constexpr Type type(Type row) const { return row; }
     constexpr std::string_view problem(Op op, Type) const {
-        return count < most_groups(op) ? "" : "there are not so many groups";
+        return count < max_groups(op) ? "" : "there are not that many groups";
     }
     constexpr Shape shape(const Shape& row) const { return row; }
     constexpr MemoryAccess access(const MemoryAccess& row) const { return row; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Families: an instruction that PTX has in many forms is one row of the op table, and its attribute is a small struct,
-// the form. All that depends on the form stands in the struct, so that nobody else looks at what kind of form it is:
+// the form. All that depends on the form is in the struct, so that nobody else looks at what kind of form it is:
 //
 //     noun        what messages call it, "barrier"
 //     fields()    its text in the IR, word by word: "load.2d.multicast"; printer, parser and messages come from it. A
@@ -11,7 +11,7 @@
 //     shape()     operands, results and ties
 //     access()    an access to memory: what the form adds to what the row says of that operand
 //     move()      changes the offset of an address, if the form has that; else MemoryInfo does
-//     conduct()   effects, which threads take part and agree, what goes on behind it
+//     conduct()   effects, which threads take part and agree, what continues after it
 //
 // Each takes what the row says and returns it where the form does not matter. check_form() finds one that is missing.
 #pragma once
@@ -42,13 +42,13 @@ Named(Member F::*, std::span<const std::string_view>, std::string_view) -> Named
 template <class F, class Member>
 Named(Member F::*, std::span<const std::string_view>) -> Named<F, Member>;
 
-/// A member as a number up to `most`, between letters. If it is optional, 0 is left out.
+/// A member as a number up to `max`, between letters. If it is optional, 0 is left out.
 template <class F, class Member>
 struct Number {
     Member F::*member;
     std::string_view says;
-    Word most = 0xff;
-    std::string_view before = {}, behind = {};
+    Word max = 0xff;
+    std::string_view before = {}, after = {};
     bool optional = false;
 };
 template <class F, class Member, class... More>
@@ -84,8 +84,8 @@ struct Spelled {
 template <class F>
 Spelled(std::string (*)(const F&), bool (*)(F&, std::string_view), std::string_view) -> Spelled<F>;
 
-/// All of a text as a number up to `most`.
-std::optional<Word> number(std::string_view text, Word most);
+/// All of a text as a number up to `max`.
+std::optional<Word> number(std::string_view text, Word max);
 
 // ---- what a form is
 

@@ -178,7 +178,7 @@ struct MatricesForm {
     constexpr bool exists() const { return count == 1 || count == 2 || count == 4; }
     constexpr Type type(Type row) const { return row; }
     constexpr std::string_view problem(Op, Type) const { return ""; }
-    /// One register for each matrix: a result, or an operand behind the address.
+    /// One register for each matrix: a result, or an operand after the address.
     constexpr Shape shape(Shape row) const {
         if (row.result != Slot::None)
             row.count = count;

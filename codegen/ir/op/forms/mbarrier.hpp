@@ -17,7 +17,7 @@ struct MbarrierForm {
         Invalidate,     // its bytes are free for other use
         Arrive,         // result: the phase, as a token
         Drop,           // the same, and one arrival fewer from the next phase on
-        Expect,         // operand: so many bytes more are to come in this phase
+        Expect,         // operand: this many bytes more are to come in this phase
         ArriveExpect,   // both
         Test,           // operand: the parity of a phase; result: whether that has ended
         Try,            // the same, and the thread may be suspended for a while

@@ -8,10 +8,10 @@
 
 namespace ikat::ir {
 
-std::optional<Word> number(std::string_view text, Word most) {
+std::optional<Word> number(std::string_view text, Word max) {
     Word out = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-    if (error != std::errc{} || end != text.data() + text.size() || out > most) return {};
+    if (error != std::errc{} || end != text.data() + text.size() || out > max) return {};
     return out;
 }
 
@@ -97,14 +97,14 @@ template <class F, class M>
 std::optional<std::string> write(const Number<F, M>& field, const F& form) {
     const Word value = form.*field.member;
     if (field.optional && value == 0) return "";
-    return std::string(field.before) + std::to_string(value) + std::string(field.behind);
+    return std::string(field.before) + std::to_string(value) + std::string(field.after);
 }
 template <class F, class M>
 bool read(const Number<F, M>& field, F& form, std::string_view word) {
-    if (!word.starts_with(field.before) || !word.ends_with(field.behind)) return false;
+    if (!word.starts_with(field.before) || !word.ends_with(field.after)) return false;
     word.remove_prefix(field.before.size());
-    word.remove_suffix(std::min(field.behind.size(), word.size()));
-    const auto value = number(word, field.most);
+    word.remove_suffix(std::min(field.after.size(), word.size()));
+    const auto value = number(word, field.max);
     if (!value || (field.optional && *value == 0)) return false;
     form.*field.member = M(*value);
     return true;
@@ -182,7 +182,7 @@ bool is_as_written(const Spelled<F>& field, const F& form, std::string_view word
 }
 bool is_as_written(const auto&, const auto&, std::string_view) { return true; }
 
-/// Each word goes to the first field that takes it; one that must be there stands before those behind it.
+/// Each word goes to the first field that takes it; one that must be there comes before those after it.
 template <class F>
 std::optional<F> named(std::string_view text) {
     F form = unpack<F>(Form());

@@ -99,7 +99,7 @@ constexpr bool WgmmaForm::exists() const {
     return false;
 }
 
-/// 16-byte pieces of what the descriptor names, and how they are swizzled: within so many bytes, or 0.
+/// 16-byte pieces of what the descriptor names, and how they are swizzled: within this many bytes, or 0.
 constexpr Word matrix_descriptor(std::uint32_t swizzle, std::uint32_t leading_bytes, std::uint32_t stride_bytes) {
     const Word mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
     return Word{leading_bytes >> 4} << 16 | Word{stride_bytes >> 4} << 32 | mode << 62;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t deepest_operand = 32;   // brackets within brackets; real PTX has two
 constexpr std::uint32_t deepest_scope = 256;  // braces within braces in a body
 
-/// What the comment behind the declaration of an array in dynamic shared memory tells; see Variable::Part.
+/// What the comment after the declaration of an array in dynamic shared memory tells; see Variable::Part.
 std::optional<Variable::Part> part_of(std::string_view comment) {
     const auto take = [&](std::string_view text) {
         const bool is_there = comment.starts_with(text);
@@ -191,7 +191,7 @@ void Build::module_variable() {
     Variable& made = module.variables.back();
     const bool is_dynamic = module.text(made.space) == ".shared" && made.declarators.size() == 1 &&
                             made.declarators[0].extents == std::vector<std::int64_t>{-1};
-    if (is_dynamic) made.part = part_of(source.comment_behind());
+    if (is_dynamic) made.part = part_of(source.comment_after());
 }
 
 void Build::body_variable() {

@@ -194,7 +194,7 @@ const auto top_level = mark >> (function | module_variable |
                                 (linked >> expect(function | module_variable, "'.entry', '.func' or a variable")) |
                                 version | target | address_size | directive >> does<&Build::module_directive>);
 const auto module = *top_level >> expect(End(), "a directive such as .entry, .func or .global",
-                                         "instructions stand inside the braces of a function");
+                                         "instructions belong inside the braces of a function");
 
 BOOST_SPIRIT_DEFINE(operand, declaration, directive, statement)
 

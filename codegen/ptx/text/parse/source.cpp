@@ -28,7 +28,7 @@ const char* Source::skip_blanks(const char* place) {
     }
 }
 
-std::string_view Source::comment_behind() const {
+std::string_view Source::comment_after() const {
     std::string_view line(last_end_, end());
     line = line.substr(0, line.find('\n'));
     const auto skip = [&](std::string_view characters) {

@@ -48,8 +48,8 @@ public:
         return skip_blanks(place);
     }
 
-    /// The comment of the form `// text` behind the last token and its semicolon, without leading blanks; or nothing.
-    std::string_view comment_behind() const;
+    /// The comment of the form `// text` after the last token and its semicolon, without leading blanks; or nothing.
+    std::string_view comment_after() const;
 
     /// Whether a line ended between the last token and `place`, where the next one starts.
     bool on_new_line(const char* place) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and reductions of many bytes that go on behind their instruction (PTX ISA, cp.async.bulk).
+// Asynchronous copies and reductions of many bytes (PTX ISA, cp.async.bulk).
 //
 //     load      global or shared memory -> shared memory of the cluster; then a barrier there counts the bytes
 //     store     shared -> global memory; the thread's bulk groups tell when it has been read, and written

@@ -17,8 +17,8 @@ namespace ikat::emulator {
 
 namespace {
 
-constexpr std::uint32_t unit = 16;       // addresses and sizes are multiples of it
-constexpr std::size_t most_stores = 64;  // of a block, that are kept though their source is free again
+constexpr std::uint32_t unit = 16;      // addresses and sizes are multiples of it
+constexpr std::size_t max_stores = 64;  // of a block, that are kept though their source is free again
 
 /// As in stores to global memory, what nothing has written may be padding inside a word, but not all of one.
 constexpr std::uint32_t word_bytes = 4;
@@ -351,7 +351,7 @@ bool BulkCopies::start_store(const Start& start, Copy& copy) {
     copy.group = groups_of(start.w)[start.lane];
     start.w->bytes_written += bytes;
     if (copy.form.reduces) start.w->bytes_read += bytes;
-    while (stores_.size() >= most_stores && stores_.front().was_read) {
+    while (stores_.size() >= max_stores && stores_.front().was_read) {
         if (!stores_.front().has_arrived) write(stores_.front());
         stores_.pop_front();
     }

@@ -35,7 +35,7 @@ TensorBox::TensorBox(const TensorMap& map, const std::array<std::int32_t, 5>& at
 std::string TensorBox::problem() const {
     const std::int64_t offset = std::int64_t(at_[0]) * element_bytes(map_.type);
     if (offset % std::int64_t(part))
-        return fmt::format("a box begins at byte {} of the rows of its tensor, which is no multiple of {}", offset,
+        return fmt::format("a box begins at byte {} of the rows of its tensor, which is not a multiple of {}", offset,
                            part);
     for (std::uint32_t i = 0; i < map_.rank; ++i)
         if (is_stored_ && at_[i] < 0)

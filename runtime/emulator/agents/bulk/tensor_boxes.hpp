@@ -39,7 +39,7 @@ public:
         std::uint64_t address = 0;  // in global memory
         std::uint64_t place = 0;    // in the box, before it is swizzled
         std::uint64_t bytes = 0;
-        std::uint64_t tail = 0;  // what a store writes behind it, to the end of 16 bytes
+        std::uint64_t tail = 0;  // what a store writes after it, to the end of 16 bytes
     };
     /// Calls f(piece) for each, until it returns false. Whether none did.
     template <class F>

@@ -46,12 +46,12 @@ std::uint32_t element_bytes(MapType type) {
 std::uint32_t box_row_bytes(const TensorMap& map) { return map.box[0] * element_bytes(map.type); }
 
 std::string problem(const TensorMap& map) {
-    if (map.type > MapType::Tf32Ftz) return fmt::format("{} is no data type", int(map.type));
+    if (map.type > MapType::Tf32Ftz) return fmt::format("{} is not a data type", int(map.type));
     if (map.rank < 1 || map.rank > 5) return fmt::format("a map of rank {}: it is 1 to 5", map.rank);
-    if (map.interleave > 2) return fmt::format("{} is no interleave", map.interleave);
+    if (map.interleave > 2) return fmt::format("{} is not an interleave", map.interleave);
     if (map.interleave) return "interleaved layouts are not emulated";
-    if (map.swizzle > MapSwizzle::B128) return fmt::format("{} is no swizzle", int(map.swizzle));
-    if (map.l2_promotion > 3) return fmt::format("{} is no L2 promotion", map.l2_promotion);
+    if (map.swizzle > MapSwizzle::B128) return fmt::format("{} is not a swizzle", int(map.swizzle));
+    if (map.l2_promotion > 3) return fmt::format("{} is not an L2 promotion", map.l2_promotion);
     if (map.fills_with_nan && !is_float(map.type)) return "NaN fills tensors of a floating-point type only";
     if (map.address == 0 || map.address % 16) return fmt::format("address {:#x}: it is a multiple of 16", map.address);
     for (std::uint32_t i = 0; i < map.rank; ++i) {
@@ -138,7 +138,7 @@ std::string replace(std::span<std::byte, tensor_map_bytes> bytes, MapField field
         map.magic = magic;
     else if (!is_one(map))
         return "these bytes are none";
-    const auto is_in = [&](std::uint64_t least, std::uint64_t most) { return value >= least && value <= most; };
+    const auto is_in = [&](std::uint64_t min, std::uint64_t max) { return value >= min && value <= max; };
     const auto wrong = [&](const char* what, const char* range) {
         return fmt::format("{} {} is {}: it is {}", what, dimension, value, range);
     };

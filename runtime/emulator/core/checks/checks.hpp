@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a launch does about findings: each is of a class, and each class has a severity. What is in no class ends the
 // launch: deadlocks and endless loops, traps, wrong calls, and what a device does not define, such as arrivals at what
-// is no barrier. A launch goes on behind a warning or a note as a device does: it sees bytes as they are, reads zeros
+// is no barrier. After a warning or a note a launch continues as a device does: it sees bytes as they are, reads zeros
 // outside of memory, and drops what it stores there.
 #pragma once
 #include <array>

@@ -2,7 +2,7 @@
 // Findings that are known and stay: a file with a line for each.
 //
 //     # class   file:line       why
-//     races     scan.ptx:41     the flag is read again behind the fence
+//     races     scan.ptx:41     the flag is read again after the fence
 // A file's name matches paths that end in it.
 #pragma once
 #include <atomic>

@@ -25,7 +25,7 @@ inline constexpr Words words[] = {
 #include "runtime/emulator/core/checks/words.def"
 #undef WORDS
 };
-/// The text with what stands between backquotes in these words; what is in none of them is left as it is.
+/// The text with what is between backquotes in these words; what is in none of them is left as it is.
 std::string in_words(Vocabulary vocabulary, std::string_view text);
 
 /// "warps 0-15, 20" of a set of numbers below 32.

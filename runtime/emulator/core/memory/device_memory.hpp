@@ -44,7 +44,7 @@ public:
         std::string buffer{};
     };
     Unwritten unwritten(std::uint64_t address, std::size_t bytes) const;
-    /// The live buffer that an address is in or right behind; its bytes are 0 if there is none.
+    /// The live buffer that an address is in or right after; its bytes are 0 if there is none.
     struct Range {
         std::uint64_t address = 0, bytes = 0;
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's memory behind a buffer. Large pieces have pages of their own only where something writes:
+// The host's memory of a buffer. Large pieces have pages of their own only where something writes:
 //
 //     allocated    zero pages                                    what is only zeroed is never touched
 //     poisoned     the pages of one small file, again and again  a write copies the page that it meets

@@ -81,7 +81,7 @@ std::uint64_t Memory::State::fresh_cell(WindowKind kind, int shift) {
     return std::exchange(cells.next, cells.next + (std::uint64_t{1} << shift)) + (std::uint64_t{1} << shift) / 4;
 }
 
-std::uint64_t Memory::State::most_bytes_like(std::uint64_t bytes) {
+std::uint64_t Memory::State::max_bytes_like(std::uint64_t bytes) {
     const int shift = shift_for(bytes);
     return shift == window_bits ? window_bytes / 2 : std::uint64_t{1} << (shift - room);
 }

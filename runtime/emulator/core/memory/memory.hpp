@@ -120,7 +120,7 @@ struct Memory::State {
     std::uint64_t allocate_mapped(std::size_t bytes, std::string_view name);
     std::uint64_t adopt(void* host, std::size_t bytes, std::string_view name);
     /// The maximum size of a later buffer that reuses the address of one with this many bytes.
-    static std::uint64_t most_bytes_like(std::uint64_t bytes);
+    static std::uint64_t max_bytes_like(std::uint64_t bytes);
     void release(std::uint64_t address);
     /// A kernel's malloc: 0 if its heap is full. A kernel's free: false if malloc did not return the address.
     std::uint64_t allocate_on_heap(std::size_t bytes);
@@ -175,7 +175,7 @@ private:
     using Classes = std::array<SizeClass, window_bits + 1>;
     Classes& classes_of(WindowKind kind) { return classes_[unsigned(kind)]; }
     std::uint64_t fresh_cell(WindowKind kind, int shift);
-    /// An address for a buffer of so many bytes, or 0.
+    /// An address for a buffer of this many bytes, or 0.
     std::uint64_t take_cell(WindowKind kind, std::size_t bytes);
     /// Adds a buffer of which all bytes count as written.
     void add_written(std::uint64_t address, std::byte* host, Buffer buffer);

@@ -29,7 +29,7 @@ std::vector<View> Variables::views(std::byte* host, std::uint64_t lane_stride, b
 
 const NamedRange* Variables::nearest(std::uint64_t address) const {
     const NamedRange* best = nullptr;
-    std::uint64_t least = ~std::uint64_t{0};
+    std::uint64_t shortest = ~std::uint64_t{0};
     for (const NamedRange& range : ranges) {
         const std::uint64_t end = range.address + range.bytes;
         // before the first variable an address of 32 bits is negative
@@ -37,7 +37,7 @@ const NamedRange* Variables::nearest(std::uint64_t address) const {
         const std::uint64_t away = address < range.address || address >> 31 ? before
                                    : address < end                          ? 0
                                                                             : address - end;
-        if (away < least) best = &range, least = away;
+        if (away < shortest) best = &range, shortest = away;
     }
     return best;
 }

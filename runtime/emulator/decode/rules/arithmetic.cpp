@@ -151,26 +151,26 @@ struct Magnitudes {
 };
 
 /// The minimum or maximum of numbers, or of their magnitudes; `sign` gives it the XOR of all signs.
-VReg least_magnitude(Lowering& code, Operation operation, Type type, Magnitudes how, std::span<const VReg> numbers) {
+VReg extreme_magnitude(Lowering& code, Operation operation, Type type, Magnitudes how, std::span<const VReg> numbers) {
     const std::uint32_t top = 1u << (ir::bits(type) - 1);
     const auto word = [&](Operation of, VReg a, VReg b) {
         const VReg to = code.temporary(4);
         code.apply(select_integer(of, Type::U32), to, {a, b});
         return to;
     };
-    VReg least{}, signs{};
+    VReg extreme{}, signs{};
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         const VReg part = how.magnitude ? word(Op::And, numbers[i], code.constant(top - 1, 4)) : numbers[i];
         if (how.sign) signs = i == 0 ? numbers[i] : word(Op::Xor, signs, numbers[i]);
         const VReg both = i == 0 ? part : code.temporary(4);
-        if (i > 0) code.apply(select_float(operation, type, how.ftz, {}), both, {least, part});
-        least = both;
+        if (i > 0) code.apply(select_float(operation, type, how.ftz, {}), both, {extreme, part});
+        extreme = both;
     }
-    if (!how.sign) return least;
+    if (!how.sign) return extreme;
     const VReg number = code.temporary(0), negative = word(Op::And, signs, code.constant(top, 4));
-    code.apply(select_compare(Comparison::Num, type, false), number, {least, least});
-    const VReg with_sign = word(Op::Or, least, negative), chosen = code.temporary(4);
-    code.apply(select_choose(4), chosen, {with_sign, least, number});
+    code.apply(select_compare(Comparison::Num, type, false), number, {extreme, extreme});
+    const VReg with_sign = word(Op::Or, extreme, negative), chosen = code.temporary(4);
+    code.apply(select_choose(4), chosen, {with_sign, extreme, number});
     return chosen;
 }
 
@@ -188,13 +188,13 @@ void of_magnitudes(Lowering& code, Modifiers& modifiers, Operands operands) {
     std::vector<VReg> numbers;
     for (std::size_t i = 1; i < operands.size(); ++i) numbers.push_back(code.source(operands[i], type));
     if (!is_packed(type)) {
-        code.apply(select_move(4, 4), d.at, {least_magnitude(code, operation, type, how, numbers)});
+        code.apply(select_move(4, 4), d.at, {extreme_magnitude(code, operation, type, how, numbers)});
         return code.finish(d);
     }
     const auto of_lane = [&](unsigned number) {
         std::vector<VReg> lanes;
         for (VReg packed : numbers) lanes.push_back(lane_of(code, packed, type, number));
-        return least_magnitude(code, operation, lane(type), how, lanes);
+        return extreme_magnitude(code, operation, lane(type), how, lanes);
     };
     const VReg low = of_lane(0), high = of_lane(1);
     code.apply(select_pack(4), d.at, {low, high});

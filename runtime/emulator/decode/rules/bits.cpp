@@ -79,9 +79,9 @@ void bfind(Lowering& code, Modifiers& modifiers, Operands operands) {
 VReg field_count(Lowering& code, const ptx::Operand& operand, Type type) {
     const VReg count = code.source(operand, Type::U32);
     if (ir::bits(type) != 64 || operand.kind == ptx::Operand::Kind::Integer) return count;
-    const VReg least = code.temporary(4);
-    code.apply(select_integer(Op::Min, Type::U32), least, {count, code.constant(255, 4)});
-    return least;
+    const VReg clamped = code.temporary(4);
+    code.apply(select_integer(Op::Min, Type::U32), clamped, {count, code.constant(255, 4)});
+    return clamped;
 }
 
 void bfe(Lowering& code, Modifiers& modifiers, Operands operands) {

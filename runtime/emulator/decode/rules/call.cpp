@@ -30,9 +30,10 @@ constexpr MicroInfo of_frame{.operation = OwnOp::Frame, .effects = Changes};
 Signature signature_of(const ptx::Module& module, const ptx::Function& function) {
     Signature signature;
     const auto place = [&](const ptx::Variable& variable, std::vector<Signature::Slot>& slots) {
-        constexpr std::uint64_t most = 1 << 16;
+        constexpr std::uint64_t max_bytes = 1 << 16;
         const std::uint64_t bytes = ptx::variable_bytes(module, variable, variable.declarators.front());
-        if (bytes > most) throw Error(fmt::format("a parameter of over {} bytes", most), "pass large data by pointer");
+        if (bytes > max_bytes)
+            throw Error(fmt::format("a parameter of over {} bytes", max_bytes), "pass large data by pointer");
         slots.push_back({signature.bytes, std::max(1u, std::uint32_t(bytes))});
         signature.bytes += std::uint32_t(rounded_up(slots.back().bytes, slot_alignment));
     };
@@ -143,7 +144,7 @@ void inline_function(Lowering& code, const ptx::Function& callee, Operands resul
         formals[callee.results[i].declarators.front().name] = bound_results.back();
     }
     const std::size_t base = std::exchange(code.function_base, code.scopes.size());
-    const std::uint32_t behind = code.new_label(), outer_return = std::exchange(code.return_label, behind);
+    const std::uint32_t after = code.new_label(), outer_return = std::exchange(code.return_label, after);
     code.scopes.push_back(std::move(formals));
     code.callers.push_back(&callee);
     code.body(callee);
@@ -151,7 +152,7 @@ void inline_function(Lowering& code, const ptx::Function& callee, Operands resul
     code.scopes.pop_back();
     code.return_label = outer_return;
     code.function_base = base;
-    code.place_label(behind);
+    code.place_label(after);
     code.current = call_instruction;
     for (std::size_t i = 0; i < results.size(); ++i)
         copy_argument(code, callee.results[i], results[i], bound_results[i], true);
@@ -231,7 +232,7 @@ void call_at(Lowering& code, VReg target, std::uint32_t function, const Signatur
     call.flow = Flow::Call;
     call.counts = true;
     const MicroInfo of_restore{.operation = OwnOp::Frame, .effects = Changes, .checked = restore_lanes_checked};
-    code.emit(call, {.behind = micro_of({restore_lanes, of_restore})});
+    code.emit(call, {.after = micro_of({restore_lanes, of_restore})});
     const VReg returned = code.temporary(8);
     code.emit({read_frame, {OwnOp::Frame}}, D, 0, {index(returned)});
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -323,7 +324,7 @@ void call(Lowering& code, Modifiers& modifiers, Operands operands) {
     const bool is_defined = binding && binding->kind == Binding::Kind::Function && binding->function->has_body;
     if (!is_defined && call_system(code, name, results, arguments)) return;
     if (!binding || binding->kind != Binding::Kind::Function)
-        code.unsupported(fmt::format("'{}' is no function", name), "declare it before the call");
+        code.unsupported(fmt::format("'{}' is not a function", name), "declare it before the call");
     if (!is_defined)
         code.unsupported(fmt::format("'{}' has no body in this module", name),
                          "give its definition in the same module");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies that go on behind their instruction (agents/async_copies.hpp).
+// Asynchronous copies (agents/async_copies.hpp).
 #include "runtime/emulator/agents/async_copies.hpp"
 #include "runtime/emulator/decode/rules/rules.hpp"
 

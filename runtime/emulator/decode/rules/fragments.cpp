@@ -13,7 +13,7 @@ namespace {
 using Element = MatrixProduct::Element;
 using Sum = MatrixProduct::Sum;
 
-/// The shape, or an index behind the last.
+/// The shape, or an index after the last.
 std::uint8_t take_shape(Modifiers& modifiers) {
     static constexpr std::pair<Modifier, std::uint8_t> shapes[] = {
         {Modifier::M16n16k16, 0}, {Modifier::M8n32k16, 1}, {Modifier::M32n8k16, 2}, {Modifier::M16n16k8, 3},

@@ -102,7 +102,7 @@ void pending_count(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 /// cp.async.mbarrier.arrive
-void arrive_behind_copies(Lowering& code, Modifiers& modifiers, Operands operands) {
+void arrive_for_copies(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::Async);
     modifiers.take(Modifier::Mbarrier);
     modifiers.take(Modifier::Arrive);
@@ -120,7 +120,7 @@ constexpr RuleRow mbarriers_rows[] = {
     {"mbarrier", "test_wait", wait},
     {"mbarrier", "try_wait", wait},
     {"mbarrier", "pending_count", pending_count},
-    {"cp", "mbarrier", arrive_behind_copies},
+    {"cp", "mbarrier", arrive_for_copies},
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ void check_alignment_of(Lowering& code, const AddressOperand& at, std::uint32_t 
                std::uint32_t(at.space)});
 }
 
-/// Orders stronger than relaxed become fences before and behind an otherwise plain access.
+/// Orders stronger than relaxed become fences before and after an otherwise plain access.
 struct Order {
     bool acquires = false, releases = false;
     bool is_strong = false;  // or relaxed, or volatile

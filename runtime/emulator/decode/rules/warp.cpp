@@ -128,7 +128,7 @@ void redux_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::F32);
     if (name == Modifier::Unknown) code.unsupported("redux of .f32 needs .min or .max");
     const bool magnitude = modifiers.take(Modifier::Abs), nan = modifiers.take(Modifier::NaN),
-               least = name == Modifier::Min;
+               is_min = name == Modifier::Min;
     const Result d = code.result(operands[0], Type::F32);
     VReg a = code.source(operands[1], Type::F32);
     const VReg members = code.source(operands[2], Type::U32);
@@ -137,8 +137,8 @@ void redux_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
         code.apply(select_integer(Op::And, Type::U32), without_sign, {a, code.constant(0x7fffffff, 4)});
         a = without_sign;
     }
-    const Reduction reduction = nan ? (least ? Reduction::MinFloatNan : Reduction::MaxFloatNan)
-                                    : (least ? Reduction::MinFloat : Reduction::MaxFloat);
+    const Reduction reduction = nan ? (is_min ? Reduction::MinFloatNan : Reduction::MaxFloatNan)
+                                    : (is_min ? Reduction::MinFloat : Reduction::MaxFloat);
     code.count_here();
     code.emit(select_reduction(reduction), D, A | X, {index(d.at), index(a), 0, 0, index(members)}).apart = true;
     code.finish(d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What four warps do together: products of matrices, which go on behind their instruction (agents/async_products.hpp),
+// What four warps do together: asynchronous products of matrices (agents/async_products.hpp),
 // and changes of their number of registers (agents/register_pool.hpp).
 #include <fmt/format.h>
 
@@ -105,13 +105,13 @@ void wgmma_wait(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void setmaxnreg(Lowering& code, Modifiers& modifiers, Operands operands) {
-    constexpr std::uint64_t least = 24, most = 256, unit = 8;
+    constexpr std::uint64_t min = 24, max = 256, unit = 8;
     const bool is_more = modifiers.take(Modifier::Inc);
     modifiers.take_all();
     const std::uint64_t count = operands[0].value;
-    if (operands[0].kind != ptx::Operand::Kind::Integer || count < least || count > most || count % unit)
+    if (operands[0].kind != ptx::Operand::Kind::Integer || count < min || count > max || count % unit)
         code.refuse(FaultCode::WrongImmediate,
-                    fmt::format("setmaxnreg needs a multiple of {} from {} to {}", unit, least, most));
+                    fmt::format("setmaxnreg needs a multiple of {} from {} to {}", unit, min, max));
     code.count_here();
     if (!code.kernel.registers)
         code.emit({ignore_registers, {Op::SetRegisters}}, 0, 0, {});

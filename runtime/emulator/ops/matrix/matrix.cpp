@@ -17,12 +17,12 @@ HWY_BEFORE_NAMESPACE();
 namespace ikat::emulator {
 namespace HWY_NAMESPACE {
 
-inline constexpr unsigned most_registers_of_a = 8, most_parts = 8;
+inline constexpr unsigned max_registers_of_a = 8, max_parts = 8;
 
 template <class T>
 struct alignas(64) Factors {
-    T a[most_registers_of_a * most_parts * warp_size / (sizeof(T) / 4)];
-    T b[most_registers_of_a / 2 * most_parts * warp_size / (sizeof(T) / 4)];
+    T a[max_registers_of_a * max_parts * warp_size / (sizeof(T) / 4)];
+    T b[max_registers_of_a / 2 * max_parts * warp_size / (sizeof(T) / 4)];
     T c[2 * block];
 };
 
@@ -43,16 +43,16 @@ HWY_NOINLINE void place_sparse(const MatrixProduct& product, const std::uint32_t
         }
 }
 
-/// Reads a and b, whose registers are in the op's list behind those of d, and adds their product to c.
+/// Reads a and b, whose registers are in the op's list after those of d, and adds their product to c.
 template <class T, unsigned Parts>
 HWY_NOINLINE void multiply_parts(const MatrixProduct& product, const ListedOperands& of, std::byte* frame,
                                  Factors<T>& factors) {
     constexpr unsigned held = warp_size * Parts;
     const unsigned first = product.registers_of(product.d);
-    alignas(64) float wide[most_registers_of_a * held];
+    alignas(64) float wide[max_registers_of_a * held];
     float *a = wide, *b = wide;
     if constexpr (sizeof(T) == 4) a = factors.a, b = factors.b;
-    alignas(64) float sparse[most_registers_of_a / 2 * held];
+    alignas(64) float sparse[max_registers_of_a / 2 * held];
     for (unsigned r = 0; r < product.a_registers(); ++r)
         widen_elements<Parts>(product.a, lanes_at<std::uint32_t>(frame, of.offset(first + r)),
                               (product.is_sparse ? sparse : a) + r * held);

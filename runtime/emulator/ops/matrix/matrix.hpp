@@ -86,7 +86,7 @@ constexpr unsigned element_bits(MatrixProduct::Element element) {
     }
 }
 
-/// The metadata of a sparse a, by what each row has: chunks, of which so many elements are kept.
+/// The metadata of a sparse a, by what each row has: chunks, of which this many elements are kept.
 struct SparseRows {
     unsigned kept, chunks;
     bool is_narrow;  // elements of 8 or 4 bits

@@ -21,7 +21,7 @@ using Element = MatrixProduct::Element;
 using Sum = MatrixProduct::Sum;
 namespace sem = ir::sem;
 
-constexpr unsigned most_elements = 32 * 16;  // of a matrix
+constexpr unsigned max_elements = 32 * 16;  // of a matrix
 
 u32 word(const std::byte* frame, u32 offset, unsigned lane) {
     return reinterpret_cast<const u32*>(frame + offset)[lane];
@@ -69,7 +69,7 @@ void gather(Element element, const ListedOperands& of, unsigned first, unsigned 
 u32 half_bits(double x) { return sem::convert<half>(x, Rounding::Nearest).bits; }
 
 struct Matrices {
-    double a[most_elements], b[most_elements], c[most_elements];
+    double a[max_elements], b[max_elements], c[max_elements];
 };
 
 [[gnu::noinline]] void multiply_fragments(const MicroOp* op, Warp* w, std::byte* frame) {
@@ -163,7 +163,7 @@ u32 undefined_lines(const Warp* w, const ListedOperands& of, unsigned first, uns
                    c = b + product.b_registers();
     const u32 rows = undefined_lines(w, of, a, element_bits(product.a), m, k),
               columns = undefined_lines(w, of, b, element_bits(product.b), n, k);
-    bool undefined[most_elements];  // before d, which may be c, changes
+    bool undefined[max_elements];  // before d, which may be c, changes
     for (unsigned i = 0; i < m * n; ++i)
         undefined[i] = (rows >> i / n & 1) || (columns >> i % n & 1) || is_undefined(w, of, c, bits_of(product.c), i);
     for (unsigned i = 0; i < results; ++i) std::fill_n(undefined_at(w, of.offset(i)), of.bytes(i), 0);

@@ -64,7 +64,7 @@ LaunchHeap& heap_of(const Warp* w, std::uint32_t slot) { return static_cast<Bloc
     }
 }
 
-/// Behind malloc: a has the addresses, b how many bytes; c is the tool's slot.
+/// After malloc: a has the addresses, b how many bytes; c is the tool's slot.
 const MicroOp* note_malloc(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     add_lanes(op, w, frame, mask);
     IKAT_NEXT;

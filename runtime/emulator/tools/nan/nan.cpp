@@ -106,7 +106,7 @@ private:
     return true;
 }
 
-/// Behind an op: a is its result, a number of 16 or 32 bits or a pair, of which x or y are all set if it is not finite;
+/// After an op: a is its result, a number of 16 or 32 bits or a pair, of which x or y are all set if it is not finite;
 /// the list d has the result and the sources; b is the Form, c the number of the operation.
 const MicroOp* look_at_words(const MicroOp* op, Warp* w, std::byte* frame, u32 mask) {
     const u32* const d = reinterpret_cast<const u32*>(frame + op->a);
@@ -181,7 +181,7 @@ bool report_product(BlockNans& nans, Warp* w, const MicroOp* op, Type to, const 
     return report_product(nans_of(w, form.slot), w, op, to.type, made, largest);
 }
 
-/// Behind a product of matrices: the list d has the registers of d, of which there are c, and of a, b and c, x says how
+/// After a product of matrices: the list d has the registers of d, of which there are c, and of a, b and c, x says how
 /// many of each; b is the Form.
 const MicroOp* look_at_product(const MicroOp* op, Warp* w, std::byte* frame, u32 mask) {
     if (!look_at_matrices(op, w, frame)) return nullptr;

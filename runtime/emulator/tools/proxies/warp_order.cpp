@@ -8,7 +8,7 @@ namespace ikat::emulator {
 
 void WarpOrder::Clock::join(const Clock& other) {
     const auto take = [](Events& mine, const Events& theirs) {
-        for (std::size_t i = 0; i < most_warps; ++i) mine[i] = std::max(mine[i], theirs[i]);
+        for (std::size_t i = 0; i < max_warps; ++i) mine[i] = std::max(mine[i], theirs[i]);
     };
     take(known, other.known);
     for (std::size_t kind = 0; kind < shown_kinds; ++kind) take(shown[kind], other.shown[kind]);
@@ -47,7 +47,7 @@ void WarpOrder::fence(std::uint32_t warp, std::uint32_t lanes, std::uint32_t sho
         if (!(shown >> kind & 1)) continue;
         for (std::uint32_t rest = lanes; rest; rest &= rest - 1)
             fenced_[kind][warp * warp_size + unsigned(std::countr_zero(rest))] = now();
-        for (std::size_t i = 0; i < most_warps; ++i)
+        for (std::size_t i = 0; i < max_warps; ++i)
             clock.shown[kind][i] = std::max(clock.shown[kind][i], clock.known[i]);
     }
 }

@@ -25,7 +25,7 @@ constexpr std::uint32_t bit(Shown shown) { return 1u << int(shown); }
 
 class WarpOrder {
 public:
-    static constexpr std::uint32_t most_warps = 32;
+    static constexpr std::uint32_t max_warps = 32;
 
     /// A new block begins. Events are numbered by `first`, that of the cluster's first block.
     void clear(std::size_t warps, WarpOrder& first);
@@ -63,7 +63,7 @@ public:
     std::uint32_t warps() const { return std::uint32_t(clocks_.size()); }
 
 private:
-    using Events = std::array<std::uint32_t, most_warps>;  // by warp
+    using Events = std::array<std::uint32_t, max_warps>;  // by warp
     struct Clock {
         Events known{};
         std::array<Events, shown_kinds> shown{};
@@ -80,7 +80,7 @@ private:
     std::unordered_map<std::uint64_t, Known> meetings_;             // by key
     std::unordered_map<std::uint64_t, std::uint32_t> acquired_;     // by the address of a map
     std::array<std::vector<std::uint32_t>, shown_kinds> fenced_{};  // by thread: its last fence
-    std::array<std::uint32_t, most_warps> released_{};              // by warp: when, 0: not since the cluster's barrier
+    std::array<std::uint32_t, max_warps> released_{};               // by warp: when, 0: not since the cluster's barrier
 };
 
 }  // namespace ikat::emulator

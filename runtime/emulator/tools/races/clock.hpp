@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Happens-before by vector clocks. The agents of a block are its warps and what works behind their instructions: the
+// Happens-before by vector clocks. The agents of a block are its warps and their asynchronous work: the
 // copies of a warp, the copies that arrive at a barrier, the products of a warpgroup. All stamps of a block come from
 // one counter. An access carries its agent's stamp, which grows whenever the agent releases what it has done, so that
 // it is known to who has a larger or equal stamp of that agent in its clock.
 //
 //     warp 0   st [x] (stamp 4)   arrive: publishes 4                      from now on stamp 7
 //     warp 1                      wait: its clock has 4 for warp 0         ld [x]: 4 <= 4, ordered
-// A clock is of a warp. What only some of its lanes know, or what is known of only some lanes of another, stands beside
-// it. What is known of other blocks is a clock for each of them, shared by all who know the same.
+// A clock is of a warp. What only some of its lanes know, or what is known of only some lanes of another, is kept
+// beside it. What is known of other blocks is a clock for each of them, shared by all who know the same.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -19,10 +19,10 @@
 namespace ikat::emulator::races {
 
 using Stamp = std::uint32_t;
-inline constexpr Stamp most_stamp = (1 << 28) - 2;
-inline constexpr unsigned most_agents = 64;
+inline constexpr Stamp max_stamp = (1 << 28) - 2;
+inline constexpr unsigned max_agents = 64;
 /// Instead of an agent: what is known of all warps.
-inline constexpr std::uint8_t several_warps = most_agents - 1;
+inline constexpr std::uint8_t several_warps = max_agents - 1;
 
 /// What is known of the agents of a block.
 class BlockClock {
@@ -44,9 +44,9 @@ public:
         return std::ranges::equal(other.agents_, agents_, std::ranges::less_equal()) &&
                std::ranges::all_of(other.lanes_, is_known);
     }
-    /// What the other knows, too, is left, but for what stands beside it.
+    /// What the other knows, too, is left, but for what is kept beside it.
     void keep_common(const BlockClock& other) {
-        for (unsigned i = 0; i < most_agents; ++i) agents_[i] = std::min(agents_[i], other.agents_[i]);
+        for (unsigned i = 0; i < max_agents; ++i) agents_[i] = std::min(agents_[i], other.agents_[i]);
         lanes_.clear();
     }
     void learn(unsigned agent, Stamp stamp) { agents_[agent] = std::max(agents_[agent], stamp); }
@@ -62,7 +62,7 @@ public:
         lanes_.push_back({std::uint8_t(agent), lanes, stamp});
     }
     void join(const BlockClock& other) {
-        for (unsigned i = 0; i < most_agents; ++i) agents_[i] = std::max(agents_[i], other.agents_[i]);
+        for (unsigned i = 0; i < max_agents; ++i) agents_[i] = std::max(agents_[i], other.agents_[i]);
         for (const OfLanes& each : other.lanes_) learn(each.agent, each.lanes, each.stamp);
     }
 
@@ -72,14 +72,14 @@ private:
         std::uint32_t lanes = 0;
         Stamp stamp = 0;
     };
-    std::array<Stamp, most_agents> agents_{};
+    std::array<Stamp, max_agents> agents_{};
     std::vector<OfLanes> lanes_;
 };
 
 /// What a fence of proxies shows to the asynchronous proxy of what its thread knows: accesses of global memory, of the
 /// shared memory of the cluster, of that of its block of a rank.
 inline constexpr unsigned shows_global = 1, shows_shared = 2, shows_shared_of = 3;
-/// The number, among blocks, of what is known of one behind such a fence. 0: without.
+/// The number, among blocks, of what is known of one after such a fence. 0: without.
 constexpr std::uint64_t shown(std::uint64_t block, unsigned by) { return block | std::uint64_t{by} << 56; }
 
 /// What is known of blocks, by their numbers. Nobody changes one that others may have; nullptr: nothing.
@@ -120,14 +120,14 @@ struct Knower {
     unsigned self = 0;                 // the agent: they know what they have done themselves
     const BlockClock* base = nullptr;  // what all warps of the block know, as far as it is kept
     std::uint32_t lanes = 0;
-    unsigned copies = most_agents;  // the agent of their own copies, of which they know those up to a stamp
+    unsigned copies = max_agents;  // the agent of their own copies, of which they know those up to a stamp
     Stamp awaited = 0;
 
     bool is_known_to_all(unsigned agent, Stamp stamp) const { return base && stamp <= base->of(agent); }
     /// Any lane of the warp, in what it knows at least.
     Knower any_lane() const { return {.clock = common, .common = common, .block = block, .self = self}; }
     /// Of lanes of an agent of the own block those of which it is not known what they have done up to a stamp.
-    /// `together`: they have done it as one, and each goes on when it is over.
+    /// `together`: they have done it as one, and each continues when it is over.
     std::uint32_t unknown(unsigned agent, std::uint32_t lanes_then, Stamp stamp, bool together) const {
         if (stamp <= clock->of(agent)) return 0;
         std::uint32_t rest = lanes_then;

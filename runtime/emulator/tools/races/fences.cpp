@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fences of proxies between blocks. A copy or a product is ordered behind what another block has written by ordinary
-// instructions, but nobody on the way from one to the other has executed a fence.proxy.async behind it. Of what the
+// Fences of proxies between blocks. A copy or a product is ordered after what another block has written by ordinary
+// instructions, but nobody on the way from one to the other has executed a fence.proxy.async after it. Of what the
 // block itself has written in its own and in global memory, proxies.hpp finds that.
 #include <fmt/format.h>
 
@@ -57,7 +57,7 @@ void BlockRaces::show(const Warp& warp, std::uint32_t lanes, bool of_global, boo
 
 /// Whether nothing that other blocks have written before the access lacks a fence. False after a finding that stops the
 /// warp.
-bool BlockRaces::is_behind_fences(const AgentAccess& access, WideShadow& wide, const Knower& by) {
+bool BlockRaces::is_after_fences(const AgentAccess& access, WideShadow& wide, const Knower& by) {
     const Contexts& contexts = launch_.contexts;
     Contexts::Id fine = 0;  // whatever lanes of it have written
     const auto has_fences = [&](Contexts::Id writes) {

@@ -10,7 +10,7 @@ namespace ikat::emulator::races {
 namespace {
 
 /// Bytes between the accesses of a group count as accessed where lines are compared, so they are few.
-constexpr std::int32_t most_between = 1024;
+constexpr std::int32_t max_gap = 1024;
 
 /// Loads with one base, which the op before the first of them notes.
 struct Group {
@@ -19,7 +19,7 @@ struct Group {
     std::vector<GroupedOp> loads{};  // with their offsets from the base
 };
 
-/// Whether a load behind an op may be noted before it.
+/// Whether a load after an op may be noted before it.
 bool lets_pass(const Micro& micro) {
     const MicroInfo& info = micro.info;
     const Synchronises& how = info.synchronises;
@@ -70,7 +70,7 @@ private:
         const auto takes = [&](const Group& group) {
             const Micro& own = code_.micros[group.note];
             return std::equal(own.fields.begin() + 1, own.fields.begin() + 4, micro.fields.begin() + 1) &&
-                   from <= group.to + most_between && to >= group.from - most_between;
+                   from <= group.to + max_gap && to >= group.from - max_gap;
         };
         std::uint32_t load = i + 1;
         while (!code_.micros[load].info.access.bytes) ++load;

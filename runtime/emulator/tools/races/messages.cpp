@@ -13,8 +13,8 @@ namespace ikat::emulator::races {
 
 namespace {
 
-std::string kind_of(const Context& access, bool is_behind) {
-    if (is_behind) return access.writes ? "a write by an operation in flight" : "a read by an operation in flight";
+std::string kind_of(const Context& access, bool is_async) {
+    if (is_async) return access.writes ? "a write by an operation in flight" : "a read by an operation in flight";
     if (!access.is_strong) return access.writes ? "a store" : "a load";
     return access.writes ? "an atomic" : "a volatile or relaxed load";
 }
@@ -53,7 +53,7 @@ bool is_update(const LaunchState& state, const Context& before, const Context& n
 
 /// What would order two accesses of threads of a block.
 std::string hint_inside(const LaunchState& state, const Context& earlier, const Context& later, bool is_same_warp,
-                        bool is_behind, bool was_behind) {
+                        bool is_async, bool was_async) {
     const ptx::Instruction &before = *instruction_of(state, earlier.op), &now = *instruction_of(state, later.op);
     const Location first = location(state, before), second = location(state, now);
     const auto line = [&](const Location& at) {
@@ -61,9 +61,9 @@ std::string hint_inside(const LaunchState& state, const Context& earlier, const 
         return fmt::format("{}:{}{}", file.substr(file.find_last_of('/') + 1), at.line,
                            first.line == second.line ? fmt::format(":{}", at.column) : "");
     };
-    const std::string_view meeting = is_same_warp && !is_behind && !was_behind ? "`bar.warp.sync`" : "`bar.sync`",
+    const std::string_view meeting = is_same_warp && !is_async && !was_async ? "`bar.warp.sync`" : "`bar.sync`",
                            who = is_same_warp ? "lanes of a warp" : "threads of a block";
-    if (was_behind)
+    if (was_async)
         return fmt::format("wait for what {} has started, then let the threads meet at {}, before {}", line(first),
                            meeting, line(second));
     if (&before == &now)
@@ -74,7 +74,7 @@ std::string hint_inside(const LaunchState& state, const Context& earlier, const 
             "add a barrier at the end of the loop's body",
             line(first), line(second));
     return fmt::format("{} are ordered by {} between {} and {}{}", who, meeting, line(first), line(second),
-                       is_same_warp && !is_behind ? "; shuffles and votes order no memory" : "");
+                       is_same_warp && !is_async ? "; shuffles and votes order no memory" : "");
 }
 
 }  // namespace
@@ -91,21 +91,21 @@ bool BlockRaces::describe(Diagnostic& diagnostic, const Fault& fault, std::strin
     constexpr FaultCode codes[] = {FaultCode::SharedRace, FaultCode::Race, FaultCode::BenignRace,
                                    FaultCode::ShuffleRace};
     if (!found_ || std::ranges::find(codes, fault.code) == std::end(codes)) return false;
-    const auto& [now, before, before_lanes, is_behind, was_behind, is_refused, value, stored] = *found_;
+    const auto& [now, before, before_lanes, is_async, was_async, is_refused, value, stored] = *found_;
     const LaunchState& state = block_.launch_state();
     const bool is_same_block = before.block == now.block, is_same_warp = is_same_block && before.agent == now.agent;
     std::string whose = "another thread";
-    if (!was_behind) {
+    if (!was_async) {
         const std::uint32_t lanes = is_same_warp ? before_lanes & ~now.lanes : before_lanes;
         whose = thread_text(block_, before.agent * warp_size + unsigned(std::countr_zero(lanes)) % warp_size);
     }
-    if (!is_same_block) whose = was_behind ? block_text(before.block) : block_text(before.block) + " " + whose;
+    if (!is_same_block) whose = was_async ? block_text(before.block) : block_text(before.block) + " " + whose;
     const std::string where =
         bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block_);
     diagnostic.message = fmt::format(
         "a race{}: {} and {} of {} {} are {}, by {} and {}",
-        fault.code == FaultCode::BenignRace ? " that writes the same value twice" : "", kind_of(before, was_behind),
-        kind_of(now, is_behind), plural(fault.bytes, "byte"), where,
+        fault.code == FaultCode::BenignRace ? " that writes the same value twice" : "", kind_of(before, was_async),
+        kind_of(now, is_async), plural(fault.bytes, "byte"), where,
         fault.code == FaultCode::ShuffleRace ? "ordered by nothing but a shuffle or a vote" : "not ordered", whose, by);
     const ptx::Instruction* const other = instruction_of(state, before.op);
     if (other)
@@ -121,7 +121,7 @@ bool BlockRaces::describe(Diagnostic& diagnostic, const Fault& fault, std::strin
         diagnostic.hint =
             "the two are ordered in a scope that does not reach both threads: fence, release and acquire "
             "with `.gpu`, or `.cluster` inside a cluster";
-    else if (is_update(state, before, now) && !is_behind && !was_behind)
+    else if (is_update(state, before, now) && !is_async && !was_async)
         diagnostic.hint =
             "both belong to one line: if threads update a value together, use an atomic, such as `atom.add`";
     else if (!is_same_block)
@@ -129,7 +129,7 @@ bool BlockRaces::describe(Diagnostic& diagnostic, const Fault& fault, std::strin
             "blocks are ordered by launches; or one stores, releases a flag (`fence.acq_rel.gpu` and a "
             "relaxed store or atomic), and the other acquires it before it loads";
     else if (other)
-        diagnostic.hint = hint_inside(state, before, now, is_same_warp, is_behind, was_behind);
+        diagnostic.hint = hint_inside(state, before, now, is_same_warp, is_async, was_async);
     return true;
 }
 

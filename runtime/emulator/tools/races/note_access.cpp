@@ -25,7 +25,7 @@ HWY_NOINLINE IKAT_HANDLER(note_any_of_group) {
     IKAT_NEXT;
 }
 
-/// Whether no two lanes have a byte in common, as far as is seen at once: each is behind the one before it.
+/// Whether no two lanes have a byte in common, as far as is seen at once: each is after the one before it.
 HWY_INLINE bool are_apart(const std::uint32_t* a, std::uint32_t bytes) {
     std::uint32_t overlaps = 0;
     for (unsigned i = 1; i < warp_size; ++i) overlaps |= a[i] - a[i - 1] - bytes;

@@ -8,14 +8,14 @@
 
 namespace ikat::emulator::races {
 
-Behind behind_of(const AgentAccess& access) {
+AsyncWork async_work_of(const AgentAccess& access) {
     using Of = AgentAccess::Of;
     const bool reads = access.direction == Direction::Read;
-    if (access.of == Of::Copy) return Behind::Copies;
-    if (access.of == Of::Product) return Behind::Products;
-    if (access.numbered_by) return Behind::Loads;
-    if (!access.owner && !reads) return Behind::StoredTo;
-    return reads ? Behind::Stores : Behind::Loads;
+    if (access.of == Of::Copy) return AsyncWork::Copies;
+    if (access.of == Of::Product) return AsyncWork::Products;
+    if (access.numbered_by) return AsyncWork::Loads;
+    if (!access.owner && !reads) return AsyncWork::StoredTo;
+    return reads ? AsyncWork::Stores : AsyncWork::Loads;
 }
 
 // ---- of a launch
@@ -38,7 +38,7 @@ bool LaunchOrder::reaches(Scope scope, std::uint64_t one, std::uint64_t other) c
 }
 
 bool Order::start() {
-    const bool again = now_ > most_stamp / 2;
+    const bool again = now_ > max_stamp / 2;
     if (again) now_ = 0, is_spent_ = false;
     // What blocks before this one have done is known to all.
     warps_.clear();
@@ -47,7 +47,7 @@ bool Order::start() {
     base_ = BlockClock(now_);
     agents_.assign(warps_.size(), {.is_warp = true, .stamp = now_ + 1});
     tick();
-    behind_.clear();
+    async_agents_.clear();
     operations_.clear();
     meetings_.clear();
     return again;
@@ -55,12 +55,12 @@ bool Order::start() {
 
 // ---- what warps know
 
-unsigned Order::agent_of(Behind kind, std::uint64_t number) {
-    const auto [found, is_new] = behind_.try_emplace({kind, number}, unsigned(agents_.size()));
-    constexpr unsigned most = several_warps;
-    if (is_new && agents_.size() < most) agents_.emplace_back();
+unsigned Order::agent_of(AsyncWork kind, std::uint64_t number) {
+    const auto [found, is_new] = async_agents_.try_emplace({kind, number}, unsigned(agents_.size()));
+    constexpr unsigned max_count = several_warps;
+    if (is_new && agents_.size() < max_count) agents_.emplace_back();
     // If there are more, the last ones share agents: what one has ended counts as ended by all of these.
-    found->second = std::min(found->second, most - 1);
+    found->second = std::min(found->second, max_count - 1);
     return found->second;
 }
 
@@ -92,7 +92,7 @@ Knower Order::knower(unsigned warp, unsigned lane) const {
 void Order::publish_copies(unsigned warp, std::uint32_t lanes, bool is_all, Clock& to) {
     const OfWarp& of = warps_[warp];
     const unsigned agent = of.copies_agent;
-    if (agent == most_agents) return;
+    if (agent == max_agents) return;
     if (!is_all)
         return each_lane(lanes, [&](unsigned lane) {
             if (of.awaited[lane]) to.learn(agent, 1u << lane, of.awaited[lane]);
@@ -263,25 +263,25 @@ void Order::end_warp(const Warp& warp) {
     cluster.arrived = joined(cluster.arrived, clock.blocks(block_.index()));
 }
 
-// ---- what goes on behind instructions
+// ---- asynchronous work
 
-const Order::Operation& Order::begin(std::uint64_t number, Behind kind, unsigned warp, std::uint32_t lanes,
+const Order::Operation& Order::begin(std::uint64_t number, AsyncWork kind, unsigned warp, std::uint32_t lanes,
                                      std::uint64_t barrier) {
-    const auto [found, is_new] = operations_.try_emplace(key_of(number, kind == Behind::StoredTo));
+    const auto [found, is_new] = operations_.try_emplace(key_of(number, kind == AsyncWork::StoredTo));
     Operation& operation = found->second;
     if (is_new) {
-        const unsigned agent = agent_of(kind, kind == Behind::Loads      ? barrier
-                                              : kind == Behind::Products ? warp / warps_of_group
-                                                                         : warp);
+        const unsigned agent = agent_of(kind, kind == AsyncWork::Loads      ? barrier
+                                              : kind == AsyncWork::Products ? warp / warps_of_group
+                                                                            : warp);
         operation = {.agent = std::uint8_t(agent),
                      .kind = kind,
                      .lanes = lanes,
-                     .left = kind == Behind::Products ? warps_of_group : lanes,
+                     .left = kind == AsyncWork::Products ? warps_of_group : lanes,
                      .stamp = tick()};
-        if (kind == Behind::Copies) {
-            constexpr std::size_t most = 4096;  // of those that arrive at barriers nobody may await any
+        if (kind == AsyncWork::Copies) {
+            constexpr std::size_t max_copies = 4096;  // of those that arrive at barriers nobody may await any
             auto& copies = warps_[warp].copies;
-            if (copies.size() == most) {
+            if (copies.size() == max_copies) {
                 operations_.erase(key_of(copies.front(), false));
                 copies.pop_front();
             }
@@ -289,7 +289,7 @@ const Order::Operation& Order::begin(std::uint64_t number, Behind kind, unsigned
             warps_[warp].copies_agent = agent;
         }
         agents_[agent].last = operation.stamp;
-        return operations_.at(key_of(number, kind == Behind::StoredTo));
+        return operations_.at(key_of(number, kind == AsyncWork::StoredTo));
     }
     return operation;
 }
@@ -304,9 +304,9 @@ void Order::await_one(const Warp& warp, std::uint32_t lanes, std::uint64_t key) 
     if (found == operations_.end()) return;
     Operation& operation = found->second;
     OfWarp& of = warps_[warp.index];
-    if (operation.kind != Behind::Products) operation.left &= ~lanes;
+    if (operation.kind != AsyncWork::Products) operation.left &= ~lanes;
     switch (operation.kind) {
-        case Behind::Copies:
+        case AsyncWork::Copies:
             each_lane(lanes, [&](unsigned lane) { of.awaited[lane] = std::max(of.awaited[lane], operation.stamp); });
             operation.awaited |= lanes;
             while (!of.copies.empty()) {
@@ -317,20 +317,20 @@ void Order::await_one(const Warp& warp, std::uint32_t lanes, std::uint64_t key) 
                 of.copies.pop_front();
             }
             return;
-        case Behind::Products:
+        case AsyncWork::Products:
             of.common.learn(operation.agent, operation.stamp);
             for (auto& more : of.more)
                 if (more) more->learn(operation.agent, operation.stamp);
             if (--operation.left == 0) operations_.erase(found);
             return;
-        case Behind::Stores:
-        case Behind::StoredTo:
+        case AsyncWork::Stores:
+        case AsyncWork::StoredTo:
             each_lane(lanes, [&](unsigned lane) {
                 clock_of(warp.index, lane).learn(operation.agent, 1u << lane, operation.stamp);
             });
             operations_.erase(found);
             return;
-        case Behind::Loads: return;
+        case AsyncWork::Loads: return;
     }
 }
 
@@ -340,7 +340,7 @@ void Order::arrive_for(std::uint64_t number, std::uint32_t lanes, const Meeting&
     Operation& operation = found->second;
     Clock& arrived = at(meeting).arrived;
     operation.left &= ~lanes;
-    if (operation.kind == Behind::Copies) return arrived.learn(operation.agent, lanes, operation.stamp);
+    if (operation.kind == AsyncWork::Copies) return arrived.learn(operation.agent, lanes, operation.stamp);
     arrived.learn(operation.agent, operation.stamp);
     operations_.erase(found);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the threads of a block know of the accesses of others, as far as something orders them: barriers of every kind,
-// `bar.warp.sync`, waits for what goes on behind an instruction; fences, and what they order around atomics, volatile
+// `bar.warp.sync`, waits for asynchronous work; fences, and what they order around atomics, volatile
 // and relaxed accesses to one location. Shuffles and votes order nothing.
 #pragma once
 #include <array>
@@ -40,7 +40,7 @@ public:
     bool reaches(Scope scope, std::uint64_t one, std::uint64_t other) const;
     /// By the location: an address in global memory, or place_in().
     std::unordered_map<std::uint64_t, Releases> locations;
-    /// By the number of the cluster: what is known behind its barrier.
+    /// By the number of the cluster: what is known after its barrier.
     struct Cluster {
         KnownBlocks arrived, over;
     };
@@ -61,15 +61,15 @@ void each_lane(std::uint32_t lanes, F f) {
     for (; lanes; lanes &= lanes - 1) f(unsigned(std::countr_zero(lanes)));
 }
 
-/// What works behind instructions.
-enum class Behind : std::uint8_t {
+/// Kinds of asynchronous work.
+enum class AsyncWork : std::uint8_t {
     Copies,    // cp.async
     Stores,    // bulk copies from shared memory: they read it
     StoredTo,  // ... and write global memory
     Loads,     // bulk copies that arrive at a barrier
     Products
 };
-Behind behind_of(const AgentAccess& access);
+AsyncWork async_work_of(const AgentAccess& access);
 
 class Order {
 public:
@@ -92,7 +92,7 @@ public:
     void await(const Warp& warp, std::uint32_t lanes, std::uint64_t operation, bool reads);
     void arrive_for(std::uint64_t operation, std::uint32_t lanes, const Meeting& at);
     /// Whether who leaves a meeting knows what lanes of an agent have done up to a stamp.
-    bool is_known_behind(const Meeting& meeting, unsigned agent, std::uint32_t lanes, Stamp stamp) {
+    bool is_known_after(const Meeting& meeting, unsigned agent, std::uint32_t lanes, Stamp stamp) {
         return !at(meeting).over.unknown(agent, lanes, stamp);
     }
     /// Lanes of a warp meet.
@@ -122,13 +122,13 @@ public:
     /// An operation of a kind, started by lanes of a warp of the block, or for Loads of any: its agent and its stamp.
     struct Operation {
         std::uint8_t agent = 0;
-        Behind kind = Behind::Copies;
+        AsyncWork kind = AsyncWork::Copies;
         std::uint32_t lanes = 0;  // that have started it
         std::uint32_t left = 0;  // of these, for which it is not over; of a product, how many warps have not awaited it
         std::uint32_t awaited = 0;  // that have awaited it
         Stamp stamp = 0;
     };
-    const Operation& begin(std::uint64_t number, Behind kind, unsigned warp, std::uint32_t lanes,
+    const Operation& begin(std::uint64_t number, AsyncWork kind, unsigned warp, std::uint32_t lanes,
                            std::uint64_t barrier);
     /// Whether a lane of a warp has exchanged values, since a stamp, with one of others.
     bool has_exchanged(unsigned warp, unsigned lane, std::uint32_t others, Stamp stamp) const {
@@ -152,13 +152,13 @@ private:
         Stamp stamp = 0;
         std::array<Stamp, warp_size> awaited{};  // of their own copies
     };
-    /// What a lane has seen at a location, and will know behind a fence.
+    /// What a lane has seen at a location, and will know after a fence.
     struct Seen {
         std::uint64_t location = 0;
         Scope by = Scope::Thread;  // that of its own access
         Release release;
     };
-    /// Lanes that have given each other values, behind what they have done up to a stamp.
+    /// Lanes that have given each other values, after what they have done up to a stamp.
     struct Exchange {
         std::uint32_t lanes = 0;
         Stamp stamp = 0;
@@ -168,7 +168,7 @@ private:
         explicit OfWarp(Stamp before) : common(before) {}
         Clock common;
         std::array<std::unique_ptr<Clock>, warp_size> more;
-        unsigned copies_agent = most_agents;     // of its own copies, once there are some
+        unsigned copies_agent = max_agents;      // of its own copies, once there are some
         std::array<Stamp, warp_size> awaited{};  // of its own copies
         Stamp all_awaited = 0;                   // by all lanes that have started them
         std::deque<std::uint64_t> copies;        // those of which some are not awaited
@@ -180,7 +180,7 @@ private:
         std::array<Exchange, warp_size> exchanges{};  // the last one of each lane with some others
         Stamp exchange_of_all = 0;                    // what came before the last one of all lanes
     };
-    /// A warp, or who works behind instructions.
+    /// A warp, or those who do asynchronous work.
     struct OfAgent {
         bool is_warp = false, has_ended = false;
         Stamp last = 0;   // of its accesses
@@ -192,10 +192,10 @@ private:
         std::uint64_t leaving = 0;  // ... which are all there are, and have not left
     };
     Stamp tick() {
-        is_spent_ |= now_ == most_stamp;
+        is_spent_ |= now_ == max_stamp;
         return is_spent_ ? now_ : ++now_;
     }
-    unsigned agent_of(Behind kind, std::uint64_t number);
+    unsigned agent_of(AsyncWork kind, std::uint64_t number);
     Known& at(const Meeting& meeting) { return meetings_[{meeting.kind, meeting.place}]; }
     bool is_all(const Warp& warp, std::uint32_t lanes) const { return !(warp.live & ~lanes); }
     void publish(const Warp& warp, std::uint32_t lanes, Clock& to);
@@ -217,7 +217,7 @@ private:
     bool is_spent_ = false;
     std::deque<OfWarp> warps_;
     std::vector<OfAgent> agents_;
-    std::map<std::pair<Behind, std::uint64_t>, unsigned> behind_;
+    std::map<std::pair<AsyncWork, std::uint64_t>, unsigned> async_agents_;
     std::unordered_map<std::uint64_t, Operation> operations_;  // that are not over, by key_of
     std::map<std::pair<Meeting::Kind, std::uint64_t>, Known> meetings_;
     Clock ended_;  // what warps knew that have ended

@@ -70,8 +70,8 @@ public:
                    lanes == other.lanes && distances == other.distances;
         }
     };
-    static constexpr std::uint32_t most_distance = 0xffff;
-    static constexpr std::size_t most_bytes = std::size_t{1} << 18, most_rows = 1 << 14;
+    static constexpr std::uint32_t max_distance = 0xffff;
+    static constexpr std::size_t max_bytes = std::size_t{1} << 18, max_rows = 1 << 14;
 
     /// Whether what has been written down, for bytes from one on up to another, may race with a read or a write.
     bool rows_may_race(std::uint32_t from, std::uint32_t to, bool writes) const {
@@ -80,7 +80,7 @@ public:
     /// To write down another one: its row, to be filled in; nullptr if there are too many.
     Row* new_row() {
         if (is_full()) return nullptr;
-        if (!rows_) rows_ = std::make_unique_for_overwrite<Row[]>(most_rows);
+        if (!rows_) rows_ = std::make_unique_for_overwrite<Row[]>(max_rows);
         return &rows_[count_];
     }
     /// The new row, whose accesses end before `to`, is written down. False: it may race with something of this phase.
@@ -97,15 +97,15 @@ public:
     /// The shadow has been told of accesses to bytes ...
     void mark(std::uint32_t from, std::uint32_t to, bool writes) { mark(writes ? written_ : read_, from, to); }
     /// ... by an agent, until it is known to all what it has done up to the stamp.
-    void mark_behind(std::uint32_t from, std::uint32_t to, unsigned agent, std::uint32_t lanes, Stamp stamp) {
-        if (behind_.empty() || behind_.back().agent != agent || behind_.back().stamp != stamp)
-            behind_.push_back({.agent = agent, .stamp = stamp});
-        behind_.back().lanes |= lanes;
-        mark(behind_.back().lines, from, to);
+    void mark_async(std::uint32_t from, std::uint32_t to, unsigned agent, std::uint32_t lanes, Stamp stamp) {
+        if (async_.empty() || async_.back().agent != agent || async_.back().stamp != stamp)
+            async_.push_back({.agent = agent, .stamp = stamp});
+        async_.back().lanes |= lanes;
+        mark(async_.back().lines, from, to);
         mark(written_, from, to);
     }
 
-    bool is_full() const { return count_ == most_rows; }
+    bool is_full() const { return count_ == max_rows; }
     std::span<const Row> rows() const { return {rows_.get(), count_}; }
     /// The shadow has been told of them.
     void forget_rows() {
@@ -117,12 +117,12 @@ public:
     template <class F>
     void end(F is_known) {
         clear();
-        std::erase_if(behind_, [&](const Work& work) { return is_known(work.agent, work.lanes, work.stamp); });
-        for (const Work& work : behind_)
+        std::erase_if(async_, [&](const Work& work) { return is_known(work.agent, work.lanes, work.stamp); });
+        for (const Work& work : async_)
             for (std::size_t i = 0; i < work.lines.size(); ++i) written_[i] |= work.lines[i];
     }
     /// A block begins.
-    void start() { clear(), behind_.clear(); }
+    void start() { clear(), async_.clear(); }
 
 private:
     bool is_free_to_read(const Row& row, std::uint32_t to) const {
@@ -161,13 +161,13 @@ private:
     /// From now on, words are looked at.
     void begin_words() {
         if (std::exchange(has_words_, true)) return;
-        words_written_.assign(most_bytes / line, 0);
+        words_written_.assign(max_bytes / line, 0);
         for (const Row& row : rows())
             if (row.writes) take_words(row);
     }
 
     static constexpr std::uint32_t line = 128;
-    using Lines = std::array<std::uint64_t, most_bytes / line / 64>;
+    using Lines = std::array<std::uint64_t, max_bytes / line / 64>;
     struct Work {
         unsigned agent = 0;
         std::uint32_t lanes = 0;
@@ -210,7 +210,7 @@ private:
     bool has_words_ = false;
     std::vector<std::uint32_t> words_written_;  // ... of each line, once they are looked at
     Lines read_{}, written_{};                  // by what the shadow has been told
-    std::vector<Work> behind_;
+    std::vector<Work> async_;
 };
 
 }  // namespace ikat::emulator::races

@@ -41,7 +41,7 @@ void BlockRaces::start() {
         shadow_.clear(2 * block_.shared_written().size() + 4, launch_.facts.exact);
     if (wide_) wide_->clear();
     has_peer_writes_ = false;
-    has_phases_ = !wide_ && !launch_.facts.exact && 4 * shadow_.words() <= Phase::most_bytes;
+    has_phases_ = !wide_ && !launch_.facts.exact && 4 * shadow_.words() <= Phase::max_bytes;
     phase_.start();
     alone_.locations.clear();
     found_.reset();
@@ -87,7 +87,7 @@ void BlockRaces::finish() {
     counts_ = {};
 }
 
-// ---- what goes on behind instructions
+// ---- asynchronous work
 
 bool BlockRaces::access(const AgentAccess& access) {
     using Of = AgentAccess::Of;
@@ -100,7 +100,7 @@ bool BlockRaces::access(const AgentAccess& access) {
                reads = access.direction == Direction::Read;
     BlockRaces& in = access.numbered_by ? races_of(*access.numbered_by) : *this;
     const Order::Operation operation =
-        in.order_.begin(access.operation, behind_of(access), warp, access.lanes, access.barrier);
+        in.order_.begin(access.operation, async_work_of(access), warp, access.lanes, access.barrier);
     const ThreadBlock& issuer = block_of(access.w);
     const Order& order = races_of(issuer).order_;
     const Context context{.block = in.block_.index(),
@@ -116,10 +116,10 @@ bool BlockRaces::access(const AgentAccess& access) {
     const Contexts::Id id = wide ? launch_.contexts.number(context) : 0;
     (is_global ? counts_.global : counts_.shared) += access.ranges.size();
     if (launch_.facts.has_proxies && access.by_async_proxy && (is_global || has_peer_writes_) &&
-        !is_behind_fences(access, *wide, order.knower(warp, first_of(access.lanes))))
+        !is_after_fences(access, *wide, order.knower(warp, first_of(access.lanes))))
         return false;
     std::uint32_t rest = access.lanes;
-    Found found{.now = context, .is_behind = true};
+    Found found{.now = context, .is_async = true};
     Knower by;
     const auto take_lane = [&] {
         by = order.knower(warp, first_of(rest));
@@ -170,7 +170,7 @@ bool BlockRaces::access_own(const AgentAccess& access, const AgentAccess::Range&
     if (has_phases_ && range.bytes) {
         const auto from = std::uint32_t(byte), to = std::uint32_t(byte + range.bytes);
         look_at_rows_if(from, to, true);
-        phase_.mark_behind(from, to, now.agent, now.lanes, now.stamp);
+        phase_.mark_async(from, to, now.agent, now.lanes, now.stamp);
     }
     return touch(now, by, byte, range.bytes, &memo, found_one);
 }
@@ -223,7 +223,7 @@ void BlockRaces::complete(const Meeting& at, bool of_all) {
     order_.complete(at, of_all);
     if (!of_all || !has_phases_) return;
     phase_.end([&](unsigned agent, std::uint32_t lanes, Stamp stamp) {
-        return order_.is_known_behind(at, agent, lanes, stamp);
+        return order_.is_known_after(at, agent, lanes, stamp);
     });
 }
 
@@ -374,7 +374,7 @@ void BlockRaces::forget_heap(std::uint64_t address) {
 /// Whether two writes write the same.
 bool BlockRaces::is_same_value(const LaneAccess& how, const std::uint64_t* addresses, Space space,
                                std::uint64_t address, std::uint64_t bytes, const Found& found) const {
-    if (!addresses || !how.values || !found.before.writes || found.was_behind) return false;
+    if (!addresses || !how.values || !found.before.writes || found.was_async) return false;
     const unsigned lane = first_of(found.now.lanes);
     const View view =
         space == Space::Shared ? how.w->generic[int(Space::Shared)].at(address) : view_of(*how.w, space, address);
@@ -420,7 +420,7 @@ bool BlockRaces::report(const LaneAccess& how, const std::uint64_t* addresses, S
         is_of_block && checks.of(FaultCode::SharedRace) != Action::Off ? FaultCode::SharedRace : FaultCode::Race;
     BlockRaces& its = races_of(block);
     its.found_ = found;
-    its.found_->was_behind = found.before.agent >= block.warps().size();
+    its.found_->was_async = found.before.agent >= block.warps().size();
     if (is_same_value(how, addresses, space, address, bytes, *its.found_))
         code = FaultCode::BenignRace;
     else if (is_by_lanes(*its.found_) &&

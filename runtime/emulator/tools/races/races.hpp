@@ -136,7 +136,7 @@ public:
     /// What plain accesses of lanes are written down in, if they need nothing else; else nullptr. Their distances from
     /// the first one are left to the caller, who then keeps it.
     Phase::Row* new_row(const RowOf& of) {
-        if (!has_phases_ || order_.is_spent() || of.span > Phase::most_distance ||
+        if (!has_phases_ || order_.is_spent() || of.span > Phase::max_distance ||
             (of.writes && order_.has_locations()) || of.view.bits == block_.reserved_written().data())
             return nullptr;
         Phase::Row* const row = phase_.new_row();
@@ -161,14 +161,14 @@ private:
     struct Found {
         Context now{}, before{};
         std::uint32_t before_lanes = 0;
-        bool is_behind = false, was_behind = false;  // the work of an instruction, not of its thread
+        bool is_async = false, was_async = false;  // the work of an instruction, not of its thread
         bool is_refused = false;
         std::optional<std::uint64_t> value{}, stored{};  // of the bytes, and what the access makes of them
     };
     /// Whether both accesses are by lanes of one warp.
     static bool is_by_lanes(const Found& found) {
-        return found.before.block == found.now.block && found.before.agent == found.now.agent && !found.is_behind &&
-               !found.was_behind;
+        return found.before.block == found.now.block && found.before.agent == found.now.agent && !found.is_async &&
+               !found.was_async;
     }
     /// An ordinary write of another block that no fence has shown.
     struct Unfenced {
@@ -182,11 +182,11 @@ private:
     }
     template <class F>
     bool touch(const Access& access, const Knower& by, std::size_t byte, std::uint32_t bytes, Shadow::Memo* memo, F f);
-    /// An access behind an instruction to the block's own shared memory.
+    /// An asynchronous access to the block's own shared memory.
     bool access_own(const AgentAccess& access, const AgentAccess::Range& range, const LaneAccess& how, Found& found,
                     const Knower& by, Shadow::Memo& memo);
     bool is_in_flight(const Context& access, std::uint32_t lanes) const;
-    bool is_behind_fences(const AgentAccess& access, WideShadow& wide, const Knower& by);
+    bool is_after_fences(const AgentAccess& access, WideShadow& wide, const Knower& by);
     std::optional<Unfenced> unfenced(const AgentAccess& access, const Knower& by, Contexts::Id writes,
                                      std::uint32_t lanes) const;
     bool report_unfenced(const AgentAccess& access, std::uint64_t address, std::uint64_t bytes,

@@ -18,7 +18,7 @@ void Order::remember(const Warp& warp, std::uint32_t lanes, const Synchronises& 
         if (each.scope <= how.scope && (each.of_access || !how.of_access)) each.lanes &= ~lanes;
     std::erase_if(of.fences, [](const Fence& each) { return !each.lanes; });
     Fence common{.scope = how.scope, .of_access = how.of_access, .stamp = agents_[warp.index].stamp};
-    if (of.copies_agent != most_agents) common.awaited = of.awaited;
+    if (of.copies_agent != max_agents) common.awaited = of.awaited;
     each_lane(lanes, [&](unsigned lane) {
         if (!of.more[lane]) return void(common.lanes |= 1u << lane);
         Fence own = common;
@@ -109,7 +109,7 @@ void Order::use(const Warp& warp, unsigned lane, std::uint64_t location, std::ui
         if (!(fence.lanes & self) || (fence.only && fence.only != location)) continue;
         Clock clock = *fence.base;
         clock.learn(warp.index, self, fence.stamp);
-        if (of.copies_agent != most_agents && fence.awaited[lane])
+        if (of.copies_agent != max_agents && fence.awaited[lane])
             clock.learn(of.copies_agent, self, fence.awaited[lane]);
         const KnownBlocks known = clock.blocks(block_.index());
         each_location(location, bytes, [&](std::uint64_t at) { release_at(at, std::min(fence.scope, scope), known); });
@@ -121,8 +121,8 @@ void Order::use(const Warp& warp, unsigned lane, std::uint64_t location, std::ui
         kept.back().only = location;
         fence.lanes &= ~self;
     }
-    constexpr std::size_t most = 256;
-    const bool are_many = of.fences.size() > most;
+    constexpr std::size_t max_fences = 256;
+    const bool are_many = of.fences.size() > max_fences;
     for (Fence& each : of.fences)
         if (each.only && (are_many || (!kept.empty() && each.only == location))) each.lanes &= ~self;
     std::erase_if(of.fences, [](const Fence& each) { return !each.lanes; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has accessed each word of shared memory last: a write, and the reads behind it. Nearly all words have one write
+// Who has accessed each word of shared memory last: a write, and the reads after it. Nearly all words have one write
 // and reads of one warp, and are kept in place. What does not fit there has a list of all accesses that later ones may
 // have to be ordered with: accesses of parts of the word, reads of several warps.
 #pragma once
@@ -22,7 +22,7 @@ struct Access {
     std::uint8_t bytes = whole;  // of the word, as a set
     bool writes = false;
     bool is_strong = false;  // an atomic, or volatile or relaxed: two of these are no race
-    bool is_of_all = false;  // a read by all lanes of a warp together, each of which goes on when it is over
+    bool is_of_all = false;  // a read by all lanes of a warp together, each of which continues when it is over
 
     static constexpr std::uint8_t whole = 15;
 
@@ -30,7 +30,7 @@ struct Access {
     bool conflicts(const Access& other) const {
         return (bytes & other.bytes) && (writes || other.writes) && !(is_strong && other.is_strong);
     }
-    /// Whether who is ordered behind this one is ordered behind the other, which comes before it, as far as that
+    /// Whether who is ordered after this one is ordered after the other, which comes before it, as far as that
     /// matters.
     bool subsumes(const Access& before) const {
         return !(before.bytes & ~bytes) && (writes || !before.writes) && (!is_strong || before.is_strong);
@@ -43,7 +43,7 @@ public:
         Access before;
         std::uint64_t offset = 0, bytes = 0;  // from the first byte of the access
     };
-    /// Of so many words. `exact`: warps may meet otherwise than all at a barrier.
+    /// Of this many words. `exact`: warps may meet otherwise than all at a barrier.
     void clear(std::size_t words, bool exact);
     std::size_t words() const { return write_stamps_.size(); }
 

@@ -83,7 +83,7 @@ bool is_otherwise(const ptx::Module& module, const ptx::Instruction& instruction
     }
 }
 
-/// Whether by this threads may be ordered behind those of other blocks, unless these are a cluster.
+/// Whether by this threads may be ordered after those of other blocks, unless these are a cluster.
 bool orders_blocks(const ptx::Module& module, const ptx::Instruction& instruction) {
     using enum ptx::Modifier;
     const auto has = [&](std::initializer_list<ptx::Modifier> any) { return has_any(module, instruction, any); };

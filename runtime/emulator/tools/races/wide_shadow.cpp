@@ -31,8 +31,8 @@ Contexts::Id Contexts::with(Id id, Id more, const Knower& by) {
     const Context& now = contexts_[more];
     const Knower any = by.any_lane();  // since the result is for all that have the context
     // Where there are many atomics, the last ones stay.
-    const bool are_many = (id & is_set) && sets_[id & ~is_set].are_strong && sets_[id & ~is_set].count >= most_strong;
-    const int most_looked_at = are_many ? int(most_strong / 2) : 32;
+    const bool are_many = (id & is_set) && sets_[id & ~is_set].are_strong && sets_[id & ~is_set].count >= max_strong;
+    const int max_looked_at = are_many ? int(max_strong / 2) : 32;
     std::vector<Id> kept;
     const bool is_one_of_several = id & is_set;
     int looked_at = 0;
@@ -45,7 +45,7 @@ Contexts::Id Contexts::with(Id id, Id more, const Knower& by) {
         if (is_one_of_several && each != more && is_again(now, before)) return;
         if (each == more || !subsumes(now, before) || unknown(before, before.lanes, any)) kept.push_back(each);
     };
-    for (; rest & is_set && looked_at < most_looked_at; ++looked_at) {
+    for (; rest & is_set && looked_at < max_looked_at; ++looked_at) {
         const Set set = sets_[rest & ~is_set];
         look(set.context);
         rest = set.rest;
@@ -126,7 +126,7 @@ bool WideShadow::find(Contexts::Id id, std::uint32_t lanes, Contexts::Id context
     return is_race;
 }
 
-/// Whether all of these come before, so that who is ordered behind the access is ordered behind them.
+/// Whether all of these come before, so that who is ordered after the access is ordered after them.
 bool WideShadow::is_over(Contexts::Id id, std::uint32_t lanes, const Context& now, const Knower& by) const {
     if (!(id & Contexts::is_set))
         return !id || (Contexts::subsumes(now, contexts_[id]) && !contexts_.unknown(contexts_[id], lanes, by));

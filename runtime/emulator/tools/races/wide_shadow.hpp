@@ -4,7 +4,7 @@
 // there is a smaller access.
 //
 // Accesses have contexts: an op, the lanes that execute it, their agent and its stamp. A cell names the contexts of its
-// last write and of the reads behind it. Where several accesses are not ordered with each other, they are a set; words
+// last write and of the reads after it. Where several accesses are not ordered with each other, they are a set; words
 // that the same contexts have accessed have one set.
 #pragma once
 #include <algorithm>
@@ -49,7 +49,7 @@ public:
             if (!f(contexts_[sets_[id & ~is_set].context])) return;
         if (id) f(contexts_[id]);
     }
-    /// With one more, and without those of the last ones that all of the warp of `by`, whose it is, is ordered behind.
+    /// With one more, and without those of the last ones that all of the warp of `by`, whose it is, is ordered after.
     Id with(Id id, Id more, const Knower& by);
     std::uint32_t unknown(const Context& context, std::uint32_t lanes, const Knower& by) const {
         if (context.block == by.block) return by.unknown(context.agent, lanes, context.stamp, context.is_of_all);
@@ -67,18 +67,18 @@ public:
     static bool subsumes(const Context& now, const Context& before) {
         return (now.writes || !before.writes) && (!now.is_strong || before.is_strong);
     }
-    /// Whether the same lanes do it again, behind the other one.
+    /// Whether the same lanes do it again, after the other one.
     static bool is_again(const Context& now, const Context& before) {
         return before.block == now.block && before.agent == now.agent && !(before.lanes & ~now.lanes) &&
                subsumes(now, before);
     }
     /// There is no room for more.
-    bool is_full() const { return contexts_.size() >= most || sets_.size() >= most; }
+    bool is_full() const { return contexts_.size() >= max_count || sets_.size() >= max_count; }
 
 private:
-    static constexpr std::size_t most = std::size_t{1} << 25;
+    static constexpr std::size_t max_count = std::size_t{1} << 25;
     // Of atomics that nothing orders, more than that are not kept.
-    static constexpr std::uint32_t most_strong = 512;
+    static constexpr std::uint32_t max_strong = 512;
     struct Set {
         Id rest = 0, context = 0;
         std::uint32_t count = 1;
@@ -186,11 +186,11 @@ public:
     std::uint64_t unsure = 0;
 
 private:
-    static constexpr int page_bits = 12, most_shift = 4;
+    static constexpr int page_bits = 12, max_shift = 4;
     struct Page {
-        int shift = most_shift;  // bytes of a cell
+        int shift = max_shift;  // bytes of a cell
         bool has_writes = false;
-        std::vector<Cell> cells = std::vector<Cell>(1 << (page_bits - most_shift));
+        std::vector<Cell> cells = std::vector<Cell>(1 << (page_bits - max_shift));
         std::size_t cell_at(std::uint64_t address) const { return address % (std::uint64_t{1} << page_bits) >> shift; }
         void split(int smaller);
     };

@@ -25,7 +25,7 @@ class TrafficOfLaunch {
 public:
     struct Buffer {
         Buffer(std::uint64_t base, std::uint64_t bytes) : base(base), bytes(bytes) {
-            const std::uint64_t sectors = Memory::State::most_bytes_like(bytes) / sector_bytes;
+            const std::uint64_t sectors = Memory::State::max_bytes_like(bytes) / sector_bytes;
             for (auto& set : touched) set = std::vector<std::atomic<std::uint64_t>>(sectors / 64 + 1);
         }
         std::uint64_t base, bytes;

@@ -32,7 +32,7 @@ public:
         const auto found = locate(address);
         return found && found->has(address) ? found : std::nullopt;
     }
-    /// The gap between that row and the next, or behind the last one, if an address is in it.
+    /// The gap between that row and the next, or after the last one, if an address is in it.
     std::optional<Run> padding(std::uint64_t address) const {
         const auto found = locate(address);
         if (!found || found->has(address) || dimensions_.empty()) return {};
@@ -44,7 +44,7 @@ public:
     bool is_one_run() const { return dimensions_.empty(); }
 
 private:
-    /// The row that an address is in, or in the gap behind.
+    /// The row that an address is in, or in the gap after it.
     std::optional<Run> locate(std::uint64_t address) const;
 
     struct Dimension {
@@ -67,7 +67,7 @@ public:
     /// of the launch's buffers all may: other checks know what is there.
     std::optional<Run> around(std::uint64_t address, bool reads) const;
     /// The first byte of an access that may not be accessed. A read that begins inside may reach less than `reach`
-    /// bytes into the padding behind its row.
+    /// bytes into the padding after its row.
     std::optional<std::uint64_t> outside(std::uint64_t address, std::uint64_t bytes, bool reads,
                                          std::uint64_t reach) const;
     /// The views of the buffer that an address is in.

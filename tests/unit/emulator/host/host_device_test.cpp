@@ -86,7 +86,7 @@ TEST_CASE("what goes wrong is thrown where it is waited for, once") {
     CHECK_THAT(message_of([&] { host.device.run(host.stream, host.launch(module)); }),
                contains("null pointer") && contains("in kernel 'k'; IKAT_SCHEDULE="));
     host.device.enqueue(host.stream, host.launch(module));
-    const auto x = host.words({41});  // the work behind it is done
+    const auto x = host.words({41});  // the work after it is done
     host.device.enqueue(host.stream, host.launch(module, x));
     host.device.finish(other);
     CHECK_THAT(message_of([&] { host.device.finish(host.stream); }), contains("null pointer"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async: copies to shared memory that go on behind their instruction (PTX ISA, "Non-bulk copy"), and what is found
+// cp.async: asynchronous copies to shared memory (PTX ISA, "Non-bulk copy"), and what is found
 // about them.
 #include "tests/unit/emulator/machine.hpp"
 
@@ -124,7 +124,7 @@ TEST_CASE("reading what is being copied is a finding with both lines") {
     CHECK_THAT(said, contains("copy-not-awaited: kernel.ptx:") && contains("ld.shared.v4.b32") &&
                          contains("a load of 16 bytes at offset 0 of 'tile' in shared memory") &&
                          contains("cp.async.cg.shared.global [%r3], [%d1], 16;") && contains("thread (0,0,0)"));
-    // each thread waits for its own copies only: what others copy is there behind a barrier
+    // each thread waits for its own copies only: what others copy is there after a barrier
     const std::string neighbour = "xor.b32 %r20, %r2, 512; mov.u32 %r21, tile; add.u32 %r3, %r21, %r20;\n";
     CHECK_THAT(
         finding(copy + wait + neighbour + "ld.shared.b32 %r10, [%r3]; not.b32 %r10, %r10; st.global.b32 [%d2], %r10;",

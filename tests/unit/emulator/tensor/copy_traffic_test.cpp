@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The traffic of copies that go on behind their instruction: of those of a warp what is read in fact, of those in bulk
+// The traffic of asynchronous copies: of those of a warp what is read in fact, of those in bulk
 // each of their bytes.
 #include "runtime/emulator/agents/bulk/tensor_map.hpp"
 #include "tests/unit/emulator/machine.hpp"

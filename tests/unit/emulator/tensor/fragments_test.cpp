@@ -151,10 +151,10 @@ TEST_CASE("wmma of 4-bit integers and of bits") {
     const std::string form = "wmma.mma.sync.aligned.row.col.m8n8k32.s32.";
     CHECK(product_of("m8n8k32", "s4", "s4", form + "s4.s4.s32", a, b, c) == expected(a, b, c, nibbles(true, true)));
     CHECK(product_of("m8n8k32", "u4", "s4", form + "u4.s4.s32", a, b, c) == expected(a, b, c, nibbles(false, true)));
-    const auto most = std::vector<std::int32_t>(64, 0x7fffffff);
+    const auto max = std::vector<std::int32_t>(64, 0x7fffffff);
     const std::vector<std::uint32_t> ones(32, 0x11111111);
-    CHECK(product_of("m8n8k32", "u4", "u4", form + "u4.u4.s32.satfinite", ones, ones, most) == most);
-    CHECK(product_of("m8n8k32", "u4", "u4", form + "u4.u4.s32", ones, ones, most)[0] == std::int32_t(0x7fffffffu + 32));
+    CHECK(product_of("m8n8k32", "u4", "u4", form + "u4.u4.s32.satfinite", ones, ones, max) == max);
+    CHECK(product_of("m8n8k32", "u4", "u4", form + "u4.u4.s32", ones, ones, max)[0] == std::int32_t(0x7fffffffu + 32));
     const std::string bits = ".popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32";
     CHECK(product_of("m8n8k128", "b1", "b1", "wmma.mma.xor" + bits, a, b, c) ==
           expected(a, b, c, [](std::uint32_t x, std::uint32_t y) { return std::popcount(x ^ y); }));

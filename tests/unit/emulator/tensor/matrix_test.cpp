@@ -77,10 +77,10 @@ std::string list(const char* prefix, std::size_t first, std::size_t count) {
     return text + "}";
 }
 
-/// Runs one instruction by a warp, on registers that it loads; returns d. `before` stands before it.
+/// Runs one instruction by a warp, on registers that it loads; returns d. `before` comes before it.
 Registers run(Machine& machine, const std::string& instruction, const Registers& a, const Registers& b,
               const Registers& c, int d_bits, int d_count, const std::string& before = "",
-              const std::string& behind = "") {
+              const std::string& after = "") {
     Registers d(d_bits, d_count);
     const bool wide = a.bits == 64;
     const std::string prefix = wide ? "%d" : "%r", type = wide ? "b64" : "b32", step = wide ? "256" : "128";
@@ -102,7 +102,7 @@ Registers run(Machine& machine, const std::string& instruction, const Registers&
     }
     const std::size_t na = a.number(), nb = b.number();
     text += before + instruction + " " + list(prefix.c_str(), 40, d.number()) + ", " + list(prefix.c_str(), 0, na) +
-            ", " + list(prefix.c_str(), na, nb) + ", " + list(prefix.c_str(), na + nb, c.number()) + ";\n" + behind;
+            ", " + list(prefix.c_str(), na, nb) + ", " + list(prefix.c_str(), na + nb, c.number()) + ";\n" + after;
     for (std::size_t i = 0; i < d.number(); ++i)
         text += "st.global." + type + " [%d61+" + std::to_string(unsigned(std::stoi(step)) * i) + "], " + prefix +
                 std::to_string(40 + i) + ";\n";
@@ -127,7 +127,7 @@ std::mt19937 numbers(17);
 /// A product of random matrices, compared with a plain loop.
 void check_product(const std::string& modifiers, const Shape& shape, const std::string& d_type,
                    const std::string& a_type, const std::string& b_type, const std::string& c_type,
-                   const std::string& behind = "") {
+                   const std::string& after = "") {
     INFO(modifiers << " " << d_type << " " << a_type << " " << b_type << " " << c_type);
     const auto [m, k, a_map, b_map, c_map] = shape;
     std::vector<double> left(std::size_t(m * k)), right(std::size_t(k * 8)), sums(std::size_t(m * 8));
@@ -147,7 +147,7 @@ void check_product(const std::string& modifiers, const Shape& shape, const std::
         Machine machine;
         const Registers d =
             run(machine,
-                "mma.sync.aligned." + modifiers + "." + d_type + "." + a_type + "." + b_type + "." + c_type + behind, a,
+                "mma.sync.aligned." + modifiers + "." + d_type + "." + a_type + "." + b_type + "." + c_type + after, a,
                 b, c, bits_of(d_type), size_of(c_map.values));
         bool all = true;
         for (int lane = 0; lane < 32; ++lane)
@@ -156,7 +156,7 @@ void check_product(const std::string& modifiers, const Shape& shape, const std::
                 double expected = sums[std::size_t(at)];
                 for (int j = 0; j < k; ++j) {
                     const double x = left[std::size_t(row + m * j)], y = right[std::size_t(column + 8 * j)];
-                    expected += behind.starts_with(".xor") ? x != y : x * y;
+                    expected += after.starts_with(".xor") ? x != y : x * y;
                 }
                 all &= number_of(d_type, d.get(lane, i)) == expected;
             }
@@ -342,8 +342,8 @@ const std::string m16n8k8_in_registers =
     "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r40, %r41, %r42, %r43}, {%r10, %r11}, {%r20}, {%r30, %r31, "
     "%r32, %r33};";
 
-/// The failure of a product with d = a = b = c, behind some instructions. %p1: lane 5, %p2: not lane 5.
-std::string failure(const std::string& before, const std::string& behind, std::uint32_t threads = 32,
+/// The failure of a product with d = a = b = c, after some instructions. %p1: lane 5, %p2: not lane 5.
+std::string failure(const std::string& before, const std::string& after, std::uint32_t threads = 32,
                     const std::string& product = m16n8k8_in_registers) {
     Machine machine;
     machine.check_registers(true);
@@ -353,7 +353,7 @@ std::string failure(const std::string& before, const std::string& behind, std::u
                "shr.u32 %r2, %r1, 2; and.b32 %r3, %r1, 3; ld.param.u64 %d1, [p0]; mad.wide.u32 %d1, %r1, 4, %d1;\n"
                "mov.b32 %r10, 0; mov.b32 %r11, 0; mov.b32 %r20, 0; mov.b32 %r30, 0; mov.b32 %r31, 0; mov.b32 %r32, "
                "0; mov.b32 %r33, 0;\n" +
-               before + product + "\n$behind:\n" + behind + " ret;"),
+               before + product + "\n$after:\n" + after + " ret;"),
         {.block = {threads, 1, 1}}, out, std::uint64_t{}, std::uint64_t{}, 0);
     return machine.code + ": " + said;
 }
@@ -375,8 +375,8 @@ std::vector<int> undefined_lanes(const std::string& source, const std::string& r
 
 TEST_CASE("a product needs the whole warp") {
     CHECK(failure("", "") == ": no failure");
-    CHECK_THAT(failure("@%p1 bra $behind;\n", ""), contains("partial-warp: ") && contains("all its 32 threads"));
-    CHECK_THAT(failure("@%p1 bra $behind;\n", "bar.warp.sync -1;"),
+    CHECK_THAT(failure("@%p1 bra $after;\n", ""), contains("partial-warp: ") && contains("all its 32 threads"));
+    CHECK_THAT(failure("@%p1 bra $after;\n", "bar.warp.sync -1;"),
                contains("divergent-warp: ") && contains("warp-wide instruction in divergent code"));
     CHECK_THAT(failure("@%p1 ret;\n", ""), contains("partial-warp: ") && contains("mma.sync.aligned.m16n8k8"));
     CHECK_THAT(failure("", "", 48), contains("partial-warp: "));
@@ -399,7 +399,7 @@ TEST_CASE("an undefined element in m8n8k4 of f16") {
                ".f32.f16.f16.f32 {%r40, %r41, %r42, %r43, %r44, %r45, %r46, %r47}, {%r10, %r11}, {%r20, %r21}, {%r30, "
                "%r31, %r32, %r33, %r33, %r33, %r33, %r33};";
     };
-    // A thread has elements of rows thread % 2 and thread % 2 + 2 (+ 4 if it is in lane 16 or behind).
+    // A thread has elements of rows thread % 2 and thread % 2 + 2 (+ 4 if it is in lane 16 or above).
     const std::string lines = product("row.col"), across = product("col.row");
     CHECK(undefined_lanes("%r10", "%r40", lines) == std::vector<int>{5, 7});          // row 1
     CHECK(undefined_lanes("%r10", "%r42", lines).empty());                            // row 3

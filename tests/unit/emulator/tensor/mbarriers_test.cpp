@@ -55,7 +55,7 @@ std::string finding(const std::string& body, std::uint32_t threads = 64, const s
     return code + ": " + first;
 }
 
-/// By thread 0, before all others go on.
+/// By thread 0, before all others continue.
 std::string init(const std::string& count) {
     return "@%p1 mbarrier.init.shared.b64 [bar], " + count +
            "; fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta; bar.sync 0;\n";
@@ -72,7 +72,7 @@ std::vector<std::uint32_t> same(std::size_t count, std::uint32_t value) {
 }  // namespace
 
 TEST_CASE("threads meet at a barrier, by state and by parity") {
-    // what a thread has stored before it arrives, another finds behind its wait
+    // what a thread has stored before it arrives, another finds after its wait
     const std::string publish = "st.shared.u32 [%r3], %r1;\n";
     const std::string take =
         "mov.u32 %r21, tile; xor.b32 %r22, %r4, 252; add.u32 %r21, %r21, %r22;"
@@ -177,7 +177,7 @@ TEST_CASE("a phase waits for the bytes that it expects") {
                     1) == same(1, 1));
 }
 
-TEST_CASE("an arrival behind a thread's copies") {
+TEST_CASE("an arrival after a thread's copies") {
     // the data of out goes to tile and back
     const std::string copy = "shl.b32 %r5, %r1, 2; cp.async.ca.shared.global [%r3], [%d1], 4;\n";
     const std::string take = "ld.shared.u32 %r20, [%r3]; add.u32 %r20, %r20, 7;\n" + store;
@@ -215,7 +215,7 @@ TEST_CASE("an arrival behind a thread's copies") {
 TEST_CASE("bytes that are no barrier, and barriers made twice") {
     const std::string missing = "mbarrier.arrive.shared.b64 _, [bar];";
     CHECK_THAT(finding(missing), contains("mbarrier-missing: kernel.ptx:") &&
-                                     contains("the 8 bytes at offset 0 of 'bar' in shared memory (8 bytes) are no "
+                                     contains("the 8 bytes at offset 0 of 'bar' in shared memory (8 bytes) are not a "
                                               "barrier, by block (0,0,0) thread (0,0,0)") &&
                                      contains("mbarrier.init makes a barrier"));
     CHECK_THAT(finding(init("1") + "mbarrier.test_wait.parity.shared.b64 %p2, [other], 0;"),

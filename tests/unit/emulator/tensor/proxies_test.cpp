@@ -202,9 +202,9 @@ TEST_CASE("a barrier that has been made is fenced before a bulk copy of its bloc
         "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 512;\n@%p1 cp.async.bulk"
         ".shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%d2], 512, [bar];\n$wait_bar;";
     const std::string init = "fence.mbarrier_init.release.cluster;", not_fenced = "bulk-barrier-not-fenced";
-    const auto found_behind = [&](const std::string& made) { return found_by_all(with_tile(copy, made), not_fenced); };
+    const auto found_after = [&](const std::string& made) { return found_by_all(with_tile(copy, made), not_fenced); };
     CHECK_THAT(
-        found_behind(meet),
+        found_after(meet),
         contains("a bulk copy arrives at the barrier at offset 0 of 'bar'") &&
             contains("which thread (0,0,0) has made without fence.mbarrier_init or fence.proxy.async after it") &&
             contains(".mbarrier::complete_tx::bytes [tile], [%d2], 512, [bar];") &&
@@ -217,19 +217,19 @@ TEST_CASE("a barrier that has been made is fenced before a bulk copy of its bloc
     check_fine(with_tile(copy, "@%p0 fence.proxy.async.shared::cta;" + meet));
     check_fine(with_tile(copy, meet + "@%p1 " + fence));
     check_fine(with_tile(copy, meet + "@%p2 " + fence + meet));
-    CHECK_THAT(found_behind("@%p2 " + fence + meet), contains("'bar'"));
-    CHECK_THAT(found_behind(meet + "@%p2 " + fence), contains("'bar'"));
+    CHECK_THAT(found_after("@%p2 " + fence + meet), contains("'bar'"));
+    CHECK_THAT(found_after(meet + "@%p2 " + fence), contains("'bar'"));
     // that fence is for barriers of its own thread, and not for stores
     for (const std::string thread : {"@%p1 ", "@%p2 "})
-        CHECK_THAT(found_behind(meet + thread + init + meet), contains("'bar'"));
+        CHECK_THAT(found_after(meet + thread + init + meet), contains("'bar'"));
     CHECK_THAT(found_by_all(with_tile("@%p0 " + write + meet + copy)), contains("overwrites"));
-    CHECK_THAT(found_behind("fence.proxy.async.global; fence.acq_rel.cta;" + meet), contains("'bar'"));
+    CHECK_THAT(found_after("fence.proxy.async.global; fence.acq_rel.cta;" + meet), contains("'bar'"));
     // a fence of the cluster's scope, or its barrier, serves as well
     const std::string at_cluster = "barrier.cluster.wait.acquire;\n";
     check_fine(with_tile(copy, "@%p0 fence.acq_rel.cluster;" + meet));
     check_fine(with_tile(copy, "barrier.cluster.arrive.release;" + at_cluster));
     check_fine(with_tile(copy, "barrier.cluster.arrive;" + at_cluster));
-    CHECK_THAT(found_behind("barrier.cluster.arrive.relaxed;" + at_cluster), contains("'bar'"));
+    CHECK_THAT(found_after("barrier.cluster.arrive.relaxed;" + at_cluster), contains("'bar'"));
     // what threads do there needs none, nor do copies to global memory
     check_fine(with_tile("@%p1 mbarrier.arrive.shared.b64 _, [bar];\n$wait_bar;" + write + fence + meet + store, meet));
 }

@@ -30,9 +30,9 @@ std::string finding(const std::string& directives, const std::string& body, std:
 const std::string fine = "none: no failure";
 
 const std::string known = ".maxntid 384 .minnctapersm 1";  // 168 registers
-std::string specialised(int producer, int consumers, const std::string& behind = "") {
-    return "@!%p1 bra $a;\nsetmaxnreg.dec.sync.aligned.u32 " + std::to_string(producer) + ";\n" + behind +
-           "bra $end;\n$a: setmaxnreg.inc.sync.aligned.u32 " + std::to_string(consumers) + ";\n" + behind;
+std::string specialised(int producer, int consumers, const std::string& after = "") {
+    return "@!%p1 bra $a;\nsetmaxnreg.dec.sync.aligned.u32 " + std::to_string(producer) + ";\n" + after +
+           "bra $end;\n$a: setmaxnreg.inc.sync.aligned.u32 " + std::to_string(consumers) + ";\n" + after;
 }
 
 }  // namespace

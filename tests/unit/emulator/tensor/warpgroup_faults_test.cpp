@@ -247,7 +247,7 @@ TEST_CASE("descriptors") {
     CHECK_THAT(with(0, 112), contains("descriptor-alignment: ") && contains("starts 112 bytes into its rows of 128"));
     const std::uint64_t of_64 = (fields & ~(3ull << 62)) | 2ull << 62;
     CHECK_THAT(finding(begin + make_descriptor(10, of_64, 64) + make_descriptor(11, fields, 8192) + whole),
-               contains("descriptor-alignment: ") && contains("in rows that begin at no multiple of 128"));
+               contains("descriptor-alignment: ") && contains("in rows that do not begin at a multiple of 128"));
     CHECK_THAT(with(2ull << 49), contains("descriptor-base-offset: ") && contains("has base offset 2"));
     for (const int bit : {14, 15, 30, 31, 46, 48, 52, 61})
         CHECK_THAT(with(1ull << bit), contains("descriptor-reserved: "));

@@ -34,7 +34,7 @@ struct Layout {
     int swizzle = 0;  // in bytes; 0: none
     bool is_transposed = false;
     bool is_wide = false;  // of two ways to choose the offsets, the other one
-    int start = 0;         // the operand begins so many bytes into the rows of its pattern
+    int start = 0;         // the operand begins that many bytes into the rows of its pattern
 };
 
 struct Operand {
