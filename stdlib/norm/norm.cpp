@@ -234,8 +234,8 @@ constexpr Recipe layernorm_recipe{
                  .instances = IKAT_FLOATS(layernorm<T>()),
                  .grid = rows_to<Block>,
                  .passes = 2,
-                 .pitched = IKAT_PITCHED("layernorm", (layernorm_of<T, Block>), Block::block, 0, "x", "gamma", "beta",
-                                         "y", "epsilon")}},
+                 .pitched = IKAT_PITCHED("layernorm", (layernorm_of<T, Block>), Block::block,
+                                         blocks_with_64_registers<Block>, "x", "gamma", "beta", "y", "epsilon")}},
     .operands = {{"x", "... columns"}, {"gamma", "columns"}, {"beta", "columns"}, {"y", "... columns", Access::Out}},
     .settings = {epsilon_setting},
     .document =
