@@ -15,7 +15,11 @@ std::vector<Alias> make_aliases() {
         {"clamp", {"clip"}},
         {"conv", {"conv2d"}},
         {"dequantize",
-         {"dequantise_q4_0", "dequantise_q8_0", "dequantise_q4_k", "dequantise_q5_k", "dequantise_q6_k"},
+         {
+#define IKAT_ROW(format, name, weights, bytes) "dequantise_" #name,
+             IKAT_QUANTISED_FORMATS(IKAT_ROW)
+#undef IKAT_ROW
+         },
          false},
         {"gelu_new", {"gelu_tanh"}},
         {"gemm", {"gemm_tiled", "gemm_tiled_large", "gemm_naive"}},

@@ -63,7 +63,7 @@ std::vector<NamedFunction::Size> sizes_of(const Recipe& recipe) {
     return out;
 }
 
-/// "(q4_0|q8_0|q4_k|q5_k|q6_k)"
+/// "(q4_0|q4_1|q5_0|...)"
 std::string list_of_formats() {
     std::string out;
     for (const runtime::QuantisedInfo& each : runtime::quantised_formats)

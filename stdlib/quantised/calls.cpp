@@ -55,7 +55,7 @@ public:
         if (last_extent(W) > 1 && W.strides[W.rank - 1] != 1)
             fail(fmt::format("the weights of a row of W are {} apart", W.strides[W.rank - 1]),
                  "those of the last dimension follow each other");
-        if (W.part.bytes != 0 && W.part.address() % 2 != 0)
+        if (W.part.bytes != 0 && W.part.address() % 2 != 0 && bytes_of(*W.format) % 2 == 0)
             fail(fmt::format("W begins at byte {} of its buffer", W.part.offset), "blocks begin at even bytes");
     }
     void check_type(std::string_view name, const TensorView& view, ir::Type type) const {

@@ -43,13 +43,19 @@ struct Unaligned {
 /// body(unit i of a stage), whose array begins at byte `begin` after a multiple of 16.
 template <class Format>
 void with_unit(const auto& stage, const auto& begin, const auto& i, auto&& body) {
+    const auto aligned = [&] { body(unit_of<Format>(stage, i)); };
+    const auto unaligned = [&] { body(unit_of<Format>(Unaligned{stage}, i)); };
     if constexpr (Format::bytes % 16 == 0)
-        if_(begin == 0u, [&] { body(unit_of<Format>(stage, i)); }).else_([&] {
-            body(unit_of<Format>(Unaligned{stage}, i));
-        });
+        if_(begin == 0u, aligned).else_(unaligned);
+    else if constexpr (Format::bytes % 4 == 0)
+        if_(begin % 4u == 0u, aligned).else_(unaligned);
     else
-        body(unit_of<Format>(stage, i));
+        aligned();
 }
+
+/// Stages of blocks of an even number of bytes, or of an odd one.
+template <class Format, class Group, std::uint32_t max_bytes>
+using BlockStage = Stage<Group, max_bytes, 0, std::conditional_t<Format::bytes % 2 == 0, std::uint16_t, std::uint8_t>>;
 
 /// 32 units per warp, one per lane. The decoded weights go through shared memory, so that stores, too, are of whole
 /// sectors.
@@ -58,7 +64,7 @@ class Decoder {
     static constexpr std::uint32_t line = 9;  // the vectors of a unit, and one against bank conflicts
 
 public:
-    Stage<WarpGroup, 32 / units_of<Format> * Format::bytes> weights;
+    BlockStage<Format, WarpGroup, 32 / units_of<Format> * Format::bytes> weights;
 
     /// `count` units that were loaded. `with_unit(f)` calls f(unit number `lane` of them).
     void decode(const auto& count, const auto& lane, auto&& with_unit) const {
@@ -200,7 +206,7 @@ void multiply(const In<std::uint8_t>& w, const In<typename X::Element>& x, const
               const u32& columns, const Places& places) {
     require_linear_grid();
     require_threads(WarpGroup::block);
-    Stage<WarpGroup, piece / units_of<Format> * Format::bytes> weights;
+    BlockStage<Format, WarpGroup, piece / units_of<Format> * Format::bytes> weights;
     typename Places::template Activations<X> activations;
     const auto row = WarpGroup::row(), units = value(columns / 32u);
     const auto active = value(row < rows);
@@ -245,13 +251,18 @@ auto make_gemv_pitched(const char* name) {
         .launch_bounds(WarpGroup::block);
 }
 
+#define IKAT_ROW(format, name, of_weights, of_bytes) \
+    static_assert(blocks::format::weights == (of_weights) && blocks::format::bytes == (of_bytes));
+IKAT_QUANTISED_FORMATS(IKAT_ROW)
+#undef IKAT_ROW
+
 // For rows at pitches.
 const DequantisePitchedKernel& dequantise_pitched(Quantised format) {
-    static const DequantisePitchedKernel made[] = {make_dequantise_pitched<blocks::Q4_0>("dequantise_q4_0_pitched"),
-                                                   make_dequantise_pitched<blocks::Q8_0>("dequantise_q8_0_pitched"),
-                                                   make_dequantise_pitched<blocks::Q4_K>("dequantise_q4_k_pitched"),
-                                                   make_dequantise_pitched<blocks::Q5_K>("dequantise_q5_k_pitched"),
-                                                   make_dequantise_pitched<blocks::Q6_K>("dequantise_q6_k_pitched")};
+    static const DequantisePitchedKernel made[] = {
+#define IKAT_ROW(format, name, weights, bytes) make_dequantise_pitched<blocks::format>("dequantise_" #name "_pitched"),
+        IKAT_QUANTISED_FORMATS(IKAT_ROW)
+#undef IKAT_ROW
+    };
     return made[number_of(format)];
 }
 template <class X>
@@ -259,11 +270,11 @@ const GemvPitchedKernel<X>& gemv_pitched(Quantised format) {
     const auto name = [](const char* of) {
         return std::is_same_v<X, PackedActivations> ? std::string(of) + "_q8_1_pitched" : std::string(of) + "_pitched";
     };
-    static const GemvPitchedKernel<X> made[] = {make_gemv_pitched<blocks::Q4_0, X>(name("gemv_q4_0").c_str()),
-                                                make_gemv_pitched<blocks::Q8_0, X>(name("gemv_q8_0").c_str()),
-                                                make_gemv_pitched<blocks::Q4_K, X>(name("gemv_q4_k").c_str()),
-                                                make_gemv_pitched<blocks::Q5_K, X>(name("gemv_q5_k").c_str()),
-                                                make_gemv_pitched<blocks::Q6_K, X>(name("gemv_q6_k").c_str())};
+    static const GemvPitchedKernel<X> made[] = {
+#define IKAT_ROW(format, name_, weights, bytes) make_gemv_pitched<blocks::format, X>(name("gemv_" #name_).c_str()),
+        IKAT_QUANTISED_FORMATS(IKAT_ROW)
+#undef IKAT_ROW
+    };
     return made[number_of(format)];
 }
 
@@ -271,26 +282,27 @@ const GemvPitchedKernel<X>& gemv_pitched(Quantised format) {
 
 const DequantiseKernel& dequantise_kernel(Quantised format) {
     static const DequantiseKernel made[] = {
-        make_dequantise<blocks::Q4_0>("dequantise_q4_0"), make_dequantise<blocks::Q8_0>("dequantise_q8_0"),
-        make_dequantise<blocks::Q4_K>("dequantise_q4_k"), make_dequantise<blocks::Q5_K>("dequantise_q5_k"),
-        make_dequantise<blocks::Q6_K>("dequantise_q6_k")};
+#define IKAT_ROW(format, name, weights, bytes) make_dequantise<blocks::format>("dequantise_" #name),
+        IKAT_QUANTISED_FORMATS(IKAT_ROW)
+#undef IKAT_ROW
+    };
     return made[number_of(format)];
 }
 const QuantisedGemvKernel& gemv_kernel(Quantised format) {
-    static const QuantisedGemvKernel made[] = {make_gemv<blocks::Q4_0, SingleActivations>("gemv_q4_0"),
-                                               make_gemv<blocks::Q8_0, SingleActivations>("gemv_q8_0"),
-                                               make_gemv<blocks::Q4_K, SingleActivations>("gemv_q4_k"),
-                                               make_gemv<blocks::Q5_K, SingleActivations>("gemv_q5_k"),
-                                               make_gemv<blocks::Q6_K, SingleActivations>("gemv_q6_k")};
+    static const QuantisedGemvKernel made[] = {
+#define IKAT_ROW(format, name, weights, bytes) make_gemv<blocks::format, SingleActivations>("gemv_" #name),
+        IKAT_QUANTISED_FORMATS(IKAT_ROW)
+#undef IKAT_ROW
+    };
     return made[number_of(format)];
 }
 
 const PackedGemvKernel& gemv_q8_1_kernel(Quantised format) {
-    static const PackedGemvKernel made[] = {make_gemv<blocks::Q4_0, PackedActivations>("gemv_q4_0_q8_1"),
-                                            make_gemv<blocks::Q8_0, PackedActivations>("gemv_q8_0_q8_1"),
-                                            make_gemv<blocks::Q4_K, PackedActivations>("gemv_q4_k_q8_1"),
-                                            make_gemv<blocks::Q5_K, PackedActivations>("gemv_q5_k_q8_1"),
-                                            make_gemv<blocks::Q6_K, PackedActivations>("gemv_q6_k_q8_1")};
+    static const PackedGemvKernel made[] = {
+#define IKAT_ROW(format, name, weights, bytes) make_gemv<blocks::format, PackedActivations>("gemv_" #name "_q8_1"),
+        IKAT_QUANTISED_FORMATS(IKAT_ROW)
+#undef IKAT_ROW
+    };
     return made[number_of(format)];
 }
 
@@ -314,19 +326,16 @@ static void multiply_arrays(const Queue& queue, std::span<const MutableTensorVie
     quantised_gemv(queue, arrays[0], arrays[1], arrays[2]);
 }
 
-#define IKAT_FORMATS(row) \
-    row(Q4_0, 32, 18), row(Q8_0, 32, 34), row(Q4_K, 256, 144), row(Q5_K, 256, 176), row(Q6_K, 256, 210)
-
-#define IKAT_ROW(format, weights, bytes)                                                   \
+#define IKAT_ROW(format, name, weights, bytes)                                             \
     {                                                                                      \
         .summary = "the f32 values of " #format " weights",                                \
         .instances = IKAT_KERNEL(dequantise_kernel(Quantised::format)),                    \
         .grid = [](const Call& a) { return warps_grid(a, std::uint64_t(weights), 1024); }, \
         .sizes = {{"w", "n " #bytes}, {"y", "n " #weights}},                               \
         .pitched = IKAT_KERNEL(dequantise_pitched(Quantised::format)),                     \
-    }
+    },
 constexpr Recipe dequantise_recipe{.call = "dequantise(queue, W, y)",
-                                   .kernels = {IKAT_FORMATS(IKAT_ROW)},
+                                   .kernels = {IKAT_QUANTISED_FORMATS(IKAT_ROW)},
                                    .operands = {{.name = "W", .shape = "... columns", .blocks = Blocks::Weights},
                                                 {"y", "... columns", Access::Out, ir::Type::F32}},
                                    .run = [](const Queue& queue, std::span<const MutableTensorView> arrays,
@@ -340,23 +349,24 @@ constexpr Recipe dequantise_recipe{.call = "dequantise(queue, W, y)",
                                    .traffic = "b s + 4 s",
                                    .note = "y in f32, bit-identical to GGML's decoder"};
 #undef IKAT_ROW
-#define IKAT_ROW(format, weights, bytes)                                                                          \
-    {                                                                                                             \
-        .summary = "y = W x, W of " #format " weights", .instances = IKAT_KERNEL(gemv_kernel(Quantised::format)), \
-        .grid = rows_to<WarpGroup>,                                                                               \
-        .sizes = {{"w", "rows columns /" #weights " " #bytes}, {"x", "columns"}, {"y", "rows"}},                  \
-        .pitched = IKAT_KERNEL(gemv_pitched<SingleActivations>(Quantised::format)),                               \
-    }
+#define IKAT_ROW(format, name, weights, bytes)                                                   \
+    {                                                                                            \
+        .summary = "y = W x, W of " #format " weights",                                          \
+        .instances = IKAT_KERNEL(gemv_kernel(Quantised::format)),                                \
+        .grid = rows_to<WarpGroup>,                                                              \
+        .sizes = {{"w", "rows columns /" #weights " " #bytes}, {"x", "columns"}, {"y", "rows"}}, \
+        .pitched = IKAT_KERNEL(gemv_pitched<SingleActivations>(Quantised::format)),              \
+    },
 constexpr Recipe quantised_gemv_recipe{
     .call = "gemv(queue, W, x, y)",
-    .kernels = {IKAT_FORMATS(IKAT_ROW)},
+    .kernels = {IKAT_QUANTISED_FORMATS(IKAT_ROW)},
     .operands = {{.name = "W", .shape = "... rows columns", .blocks = Blocks::Weights},
                  {"x", "columns", Access::In, ir::Type::F32},
                  {"y", "... rows", Access::Out, ir::Type::F32}},
     .run = multiply_arrays,
     .document =
         "w is rows x columns weights, row after row of whole blocks; x has `columns` elements, y has `rows`.\n"
-        "columns is a multiple of a block's weights: 32 for q4_0 and q8_0, 256 for the others. w has fewer\n"
+        "columns is a multiple of a block's weights: 256 for *_k and iq4_xs, 32 for the others. w has fewer\n"
         "than 2^32 weights and bytes; w and x begin at multiples of 16 bytes, columns < 2^30. A warp per row,\n"
         "sums in f32. stdlib/quantised/quantised.hpp has the formats.",
     .check = check_bytes,
@@ -364,15 +374,16 @@ constexpr Recipe quantised_gemv_recipe{
     .traffic = "b s",
     .note = "y = W x, x and sums in f32, a warp per row"};
 #undef IKAT_ROW
-#define IKAT_ROW(format, weights, bytes)                                                               \
+#define IKAT_ROW(format, name, weights, bytes)                                                         \
     {                                                                                                  \
         .summary = "y = W x, W of " #format " weights, x of Q8_1 activations",                         \
-        .instances = IKAT_KERNEL(gemv_q8_1_kernel(Quantised::format)), .grid = rows_to<WarpGroup>,     \
+        .instances = IKAT_KERNEL(gemv_q8_1_kernel(Quantised::format)),                                 \
+        .grid = rows_to<WarpGroup>,                                                                    \
         .sizes = {{"w", "rows columns /" #weights " " #bytes}, {"x", "columns /32 9"}, {"y", "rows"}}, \
         .pitched = IKAT_KERNEL(gemv_pitched<PackedActivations>(Quantised::format)),                    \
-    }
+    },
 constexpr Recipe packed_gemv_recipe{.call = "gemv(queue, W, q, y)",
-                                    .kernels = {IKAT_FORMATS(IKAT_ROW)},
+                                    .kernels = {IKAT_QUANTISED_FORMATS(IKAT_ROW)},
                                     .operands = {{.name = "W", .shape = "... rows columns", .blocks = Blocks::Weights},
                                                  {.name = "q", .shape = "columns", .blocks = Blocks::Q8_1},
                                                  {"y", "... rows", Access::Out, ir::Type::F32}},

@@ -7,15 +7,24 @@
 //
 // A matrix is row-major; a row is columns / weights_of(format) blocks one after the other, so columns is a multiple of
 // that. Rows may be at pitches of whole blocks, quantised_view(weights, format, {rows, columns}, {pitch}), and begin at
-// any even byte. A kernel takes weights that have fewer than 2^32 elements and bytes and begin at a multiple of 16
+// any even byte, those of MXFP4 at any. A kernel takes weights that have fewer than 2^32 elements and bytes and begin at a multiple of 16
 // bytes.
 //
 //     format   weights  bytes  a block holds
 //     Q4_0     32       18     f16 d, 16 bytes: d (q - 8), element j in the low half of byte j, j + 16 in the high half
+//     Q4_1     32       20     f16 d and m, 16 bytes: d q + m
+//     Q5_0     32       22     f16 d, a fifth bit of each q in 4 bytes, 16 bytes: d (q - 16)
+//     Q5_1     32       24     f16 d and m, the fifth bits, 16 bytes: d q + m
 //     Q8_0     32       34     f16 d, 32 signed bytes: d q
+//     Q2_K     256      84     16 scales and minima of 4 bits, 64 bytes of 2 bits, f16 d and dmin: d sc q - dmin m
+//     Q3_K     256      110    32 bytes of third bits, 64 of 2 bits, 16 scales of 6 bits in 12 bytes, f16 d:
+//                              d (sc - 32) (q - 4)
 //     Q4_K     256      144    f16 d and dmin, 8 scales and minima of 6 bits in 12 bytes, 128 bytes: d sc q - dmin m
 //     Q5_K     256      176    the same with a fifth bit of each q in 32 bytes before the others
 //     Q6_K     256      210    128 bytes of 4 bits, 64 of 2 bits, 16 signed scales, f16 d: d sc (q - 32)
+//     IQ4_NL   32       18     as Q4_0, but d times one of 16 numbers, which q chooses, from -127 to 113
+//     IQ4_XS   256      136    f16 d, 8 scales of 6 bits in 6 bytes, 128 bytes: d (sc - 32) times the same numbers
+//     MXFP4    32       17     e, 16 bytes: 2^(e - 127) times a number of e2m1
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "stdlib/spec/recipe.hpp"
@@ -57,7 +66,7 @@ const PackedGemvKernel& gemv_q8_1_kernel(Quantised format);
 
 /// For the catalogue: names, launches, checks and references.
 extern const Recipe dequantise_recipe, quantised_gemv_recipe, packed_gemv_recipe, quantise_q8_1_recipe;
-// The functions. They throw Error for shapes and types that do not fit. Arrays begin anywhere, W at an even byte, and
+// The functions. They throw Error for shapes and types that do not fit. Arrays begin anywhere, W as above, and
 // have up to five dimensions. Those without gaps may have more elements than are needed.
 /// y = all weights of W, of float and of W's shape with any pitches, or an array of as many without gaps.
 void dequantise(const Queue& queue, const TensorView& W, const MutableTensorView& y);

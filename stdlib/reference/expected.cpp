@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/spec/expected.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -56,9 +58,10 @@ double of_exponentials(const Example& e) {
 
 /// The format in a kernel's name: "gemv_q4_k", "gemv_q4_k_q8_1".
 Quantised format_of(const Example& e) {
-    constexpr std::string_view names[] = {"_q4_0", "_q8_0", "_q4_k", "_q5_k", "_q6_k"};
-    const auto is_in_name = [&](std::string_view name) { return e.name().find(name) != std::string_view::npos; };
-    return Quantised(std::ranges::find_if(names, is_in_name) - names);
+    const auto is_in_name = [&](const runtime::QuantisedInfo& format) {
+        return e.name().find(fmt::format("_{}", format.name)) != std::string_view::npos;
+    };
+    return Quantised(std::ranges::find_if(runtime::quantised_formats, is_in_name) - runtime::quantised_formats);
 }
 
 /// For y = W x: products have magnitude |w| |x|, and there are `steps` roundings beside those of each lane's sum.

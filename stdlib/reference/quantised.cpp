@@ -42,15 +42,64 @@ float q6_weight(Block b, std::size_t e) {
     return factor * float((low | high << 4) - 32);
 }
 
+/// Bit `number` of the bytes from `offset` on.
+int bit_at(Block b, std::size_t offset, std::size_t number) { return b[offset + number / 8] >> (number % 8) & 1; }
+/// Four bits of 32 weights in 16 bytes.
+int four_at(Block b, std::size_t offset, std::size_t e) {
+    return e < 16 ? b[offset + e] & 15 : b[offset + e - 16] >> 4;
+}
+int five_at(Block b, std::size_t fifth, std::size_t offset, std::size_t e) {
+    return four_at(b, offset, e) | bit_at(b, fifth, e) << 4;
+}
+/// Two bits of 256 weights in 64 bytes.
+int two_at(Block b, std::size_t offset, std::size_t e) {
+    return b[offset + e / 128 * 32 + e % 32] >> (e % 128 / 32 * 2) & 3;
+}
+
+QuantisedWeight q2_weight(Block b, std::size_t e) {
+    const int scales = b[e / 16];
+    return {half_at(b, 80) * float(scales & 15) * float(two_at(b, 16, e)), half_at(b, 82) * float(scales >> 4)};
+}
+
+float q3_weight(Block b, std::size_t e) {
+    const std::size_t sub = e / 16;
+    const int low = sub < 8 ? b[96 + sub] & 15 : b[96 + sub - 8] >> 4;
+    const int scale = low | (b[104 + sub % 4] >> (sub / 4 * 2) & 3) << 4;
+    const int third = b[e % 32] >> (e / 32) & 1;
+    return half_at(b, 108) * float(scale - 32) * float((two_at(b, 32, e) | third << 2) - 4);
+}
+
+constexpr int non_linear[] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+
+float iq4_weight(Block b, std::size_t e) {
+    const std::size_t sub = e / 32;
+    const int high = int(unsigned(b[2] | b[3] << 8) >> (2 * sub) & 3), low = b[4 + sub / 2] >> (sub % 2 * 4) & 15;
+    return half_at(b, 0) * float((low | high << 4) - 32) * float(non_linear[four_at(b, 8 + 16 * sub, e % 32)]);
+}
+
+float mxfp4_weight(Block b, std::size_t e) {
+    constexpr int numbers[] = {0, 1, 2, 3, 4, 6, 8, 12};
+    const int q = four_at(b, 1, e), number = q < 8 ? numbers[q] : -numbers[q - 8];
+    return std::ldexp(1.0f, int(b[0]) - 128) * float(number);
+}
+
 /// Element e of a block.
 QuantisedWeight weight(Quantised format, Block b, std::size_t e) {
     using enum Quantised;
     switch (format) {
-        case Q4_0: return {half_at(b, 0) * float((e < 16 ? b[2 + e] & 15 : b[2 + e - 16] >> 4) - 8), 0};
+        case Q4_0: return {half_at(b, 0) * float(four_at(b, 2, e) - 8), 0};
+        case Q4_1: return {half_at(b, 0) * float(four_at(b, 4, e)), -half_at(b, 2)};
+        case Q5_0: return {half_at(b, 0) * float(five_at(b, 2, 6, e) - 16), 0};
+        case Q5_1: return {half_at(b, 0) * float(five_at(b, 4, 8, e)), -half_at(b, 2)};
         case Q8_0: return {half_at(b, 0) * float(std::int8_t(b[2 + e])), 0};
+        case Q2_K: return q2_weight(b, e);
+        case Q3_K: return {q3_weight(b, e), 0};
         case Q4_K: return k_weight(b, e, 16, 0);
         case Q5_K: return k_weight(b, e, 48, b[16 + e % 32] >> (e / 32) & 1 ? 16 : 0);
         case Q6_K: return {q6_weight(b, e), 0};
+        case IQ4_NL: return {half_at(b, 0) * float(non_linear[four_at(b, 2, e)]), 0};
+        case IQ4_XS: return {iq4_weight(b, e), 0};
+        case MXFP4: return {mxfp4_weight(b, e), 0};
     }
     return {};
 }

@@ -146,7 +146,7 @@ private:
 struct Recipe {
     /// The function that runs the family, as docs/library.md shows it.
     std::string_view call{};
-    Variant kernels[5]{};
+    Variant kernels[std::size(runtime::quantised_formats)]{};  // those of weights have one for each format
     /// The arrays that the function takes, in its order.
     Operands operands{};
     /// What the function takes beside its arrays, in its order.

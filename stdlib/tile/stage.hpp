@@ -12,8 +12,9 @@
 //     }
 //
 // Arrays begin at multiples of 16 bytes, or, where load() is told so, an even number of bytes after one; pieces begin
-// at multiples of 2. The first and the last sector of a piece are loaded whole; nothing beyond the ends of the array is
-// touched. WordStage is for arrays of words that begin anywhere.
+// at multiples of 2, and with Unit = std::uint8_t at any byte, as arrays do. The first and the last sector of a piece
+// are loaded whole; nothing beyond the ends of the array is touched. WordStage is for arrays of words that begin
+// anywhere.
 #pragma once
 #include <optional>
 
@@ -68,7 +69,7 @@ protected:
 };
 
 /// A place for a piece of up to `max_bytes` bytes, one for each group of threads of a block. With a `line`, pieces
-/// begin at multiples of 32; see StageMemory.
+/// begin at multiples of 32; see StageMemory. What is not a whole 16 bytes is loaded by Units.
 template <class Group, std::uint32_t max_bytes, std::uint32_t line = 0>
 class StageSize {
     /// Of 16 bytes: a piece with the rest of its sectors, and the word after the last that words() reads.
@@ -78,12 +79,13 @@ public:
     static constexpr std::uint32_t loads = (quads + Group::threads - 1) / Group::threads;
     static constexpr std::uint32_t all = loads * Group::threads;
 };
-template <class Group, std::uint32_t max_bytes, std::uint32_t line = 0>
+template <class Group, std::uint32_t max_bytes, std::uint32_t line = 0, class Unit = std::uint16_t>
 class Stage : public StageMemory<Group, StageSize<Group, max_bytes, line>::all, line> {
     using Memory = StageMemory<Group, StageSize<Group, max_bytes, line>::all, line>;
     using Memory::memory_;
     using Memory::spread;
     static constexpr std::uint32_t threads = Group::threads, loads = StageSize<Group, max_bytes, line>::loads;
+    static constexpr std::uint32_t unit = sizeof(Unit), of_quad = 16 / unit;
     static_assert(line == 0 || threads * 16 % line == 0, "a group's loads are whole lines");
 
 public:
@@ -93,17 +95,18 @@ public:
         load_where(from, first, count, bytes,
                    [](const auto& condition, const auto&, std::uint32_t) { return condition; });
     }
-    /// The same of an array that begins at byte `start`, an even one below 16; all bytes are counted from byte 0.
+    /// The same of an array that begins at byte `start` below 16, a multiple of a Unit; all bytes are counted from byte
+    /// 0.
     template <class E>
     void load(const In<E>& from, const auto& first, const auto& count, const auto& bytes, const auto& start) {
         load_where(from, first, count, bytes, [&](const auto& condition, const auto& i, std::uint32_t unit) {
             return condition & (i * unit >= start);
         });
         start_ = value(start);
-        const auto pair = value(Group::thread());  // those of the first 16 bytes
-        has_head_ = value((start != 0u) & (first < 32u) & (count != 0u) & (pair < 8u) & (pair * 2u >= start) &
-                          (pair < bytes / 2u));
-        head_ = value(from.template as<std::uint16_t>().load_if(*has_head_, pair, 0));
+        const auto part = value(Group::thread());  // of the first 16 bytes
+        has_head_ = value((start != 0u) & (first < 32u) & (count != 0u) & (part < of_quad) & (part * unit >= start) &
+                          (part < bytes / unit));
+        head_ = value(from.template as<Unit>().load_if(*has_head_, part, 0));
     }
     /// What was loaded, where the threads of the group can read it. They synchronise before and after.
     void put() const {
@@ -117,8 +120,8 @@ public:
             else
                 to(quad_ + k * threads < end_);
         }
-        memory_.template as<std::uint16_t>().store_if(value(has_rest_), value(rest_at_), value(rest_));
-        if (head_) memory_.template as<std::uint16_t>().store_if(*has_head_, value(Group::thread()), *head_);
+        memory_.template as<Unit>().store_if(value(has_rest_), value(rest_at_), value(rest_));
+        if (head_) memory_.template as<Unit>().store_if(*has_head_, value(Group::thread()), *head_);
     }
 
     /// Where byte i of the piece is.
@@ -137,20 +140,20 @@ private:
             const auto quad = value(quad_ + k * threads);
             words_[k] = words.template load_if<4>(where(quad < end_, quad, 16), quad, 0);
         }
-        const auto rest = value(whole * 8u + Group::thread());  // the pairs of bytes after the last quad of the array
-        has_rest_ = where((whole < end) & (rest < bytes / 2u), rest, 2);
-        rest_ = from.template as<std::uint16_t>().load_if(value(has_rest_), rest, 0);
-        rest_at_ = spread(value(whole - begin), 16) * 8u + Group::thread();
+        const auto rest = value(whole * of_quad + Group::thread());  // after the last quad of the array
+        has_rest_ = where((whole < end) & (rest < bytes / unit), rest, unit);
+        rest_ = from.template as<Unit>().load_if(value(has_rest_), rest, 0);
+        rest_at_ = spread(value(whole - begin), 16) * of_quad + Group::thread();
         first_ = first % 32u;
     }
 
     Regs<Vec<std::uint32_t, 4>, loads> words_;
-    u16 rest_;
+    Var<Unit> rest_;
     u32 quad_, end_;  // of the array: the first that this thread loads, and the first that nobody does
     u32 rest_at_, first_;
     pred has_rest_;
     std::optional<Leaf<std::uint32_t>> start_{};
-    std::optional<Leaf<std::uint16_t>> head_{};
+    std::optional<Leaf<Unit>> head_{};
     std::optional<Leaf<bool>> has_head_{};
 };
 

@@ -21,7 +21,7 @@ namespace {
 using namespace ikat;
 using stdlib::Quantised;
 
-constexpr Quantised formats[] = {Quantised::Q4_0, Quantised::Q8_0, Quantised::Q4_K, Quantised::Q5_K, Quantised::Q6_K};
+const std::vector<Quantised> formats = test::quantised_formats();
 
 }  // namespace
 

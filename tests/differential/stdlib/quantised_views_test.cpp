@@ -19,7 +19,7 @@ namespace {
 
 using stdlib::Quantised;
 
-constexpr Quantised formats[] = {Quantised::Q4_0, Quantised::Q8_0, Quantised::Q4_K, Quantised::Q5_K, Quantised::Q6_K};
+const std::vector<Quantised> formats = test::quantised_formats();
 
 /// Rows of weights in a buffer, with gaps of 0xff, which decode to NaN.
 class PlacedWeights {
@@ -71,7 +71,9 @@ std::size_t differ(const std::vector<std::uint32_t>& got, const std::vector<std:
 
 /// f(W) for weights in all places.
 void for_all_places(const runtime::Device& device, Quantised format, const Extents& extents, auto&& f) {
-    for (const auto& [gap, first] : {std::pair{0u, 2u}, {0u, 14u}, {1u, 0u}, {1u, 16u}, {2u, 34u}, {1u, 50u}}) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> places{{0, 2}, {0, 14}, {1, 0}, {1, 16}, {2, 34}, {1, 50}};
+    if (stdlib::bytes_of(format) % 2 != 0) places.insert(places.end(), {{0, 1}, {1, 15}, {2, 33}});
+    for (const auto& [gap, first] : places) {
         INFO("a gap of " << gap << " blocks, from byte " << first << " on");
         const PlacedWeights weights(device, format, extents, gap, first);
         f(weights.view());

@@ -168,20 +168,46 @@ std::vector<std::byte> contents(const stdlib::Entry& entry, const ir::Parameter&
 
 }  // namespace
 
+std::vector<stdlib::Quantised> quantised_formats() {
+    std::vector<stdlib::Quantised> out;
+    for (std::size_t i = 0; i < std::size(runtime::quantised_formats); ++i) out.push_back(stdlib::Quantised(i));
+    return out;
+}
+
+/// The offsets of a format's f16.
+static std::vector<std::size_t> halves_of(stdlib::Quantised format) {
+    using enum stdlib::Quantised;
+    switch (format) {
+        case Q4_1:
+        case Q5_1:
+        case Q4_K:
+        case Q5_K: return {0, 2};
+        case Q2_K: return {80, 82};
+        case Q3_K: return {108};
+        case Q6_K: return {208};
+        case MXFP4: return {};
+        default: return {0};
+    }
+}
+
 std::vector<std::uint8_t> random_blocks(stdlib::Quantised format, std::size_t count, std::uint32_t seed, bool edges) {
-    static const std::vector<std::size_t> scales[] = {{0}, {0}, {0, 2}, {0, 2}, {208}};  // the offsets of its f16
     std::mt19937 random(seed);
     const std::size_t size = stdlib::bytes_of(format);
     std::vector<std::uint8_t> out(count * size);
     for (std::uint8_t& byte : out) byte = std::uint8_t(random());
     const std::uint16_t special[] = {0x0000, 0x8000, 0x0001, 0x83ff, 0x0400, 0x7bff};
-    for (std::size_t block = 0; block < count; ++block)
-        for (const std::size_t offset : scales[std::size_t(format)]) {
+    const std::uint8_t exponents[] = {0, 1, 2, 127, 254, 255};
+    for (std::size_t block = 0; block < count; ++block) {
+        for (const std::size_t offset : halves_of(format)) {
             std::uint16_t bits = half(double(random() % 2001) / 1e5 - 0.01).bits;
             if (edges && block < std::size(special)) bits = special[block];
             out[block * size + offset] = std::uint8_t(bits);
             out[block * size + offset + 1] = std::uint8_t(bits >> 8);
         }
+        if (format != stdlib::Quantised::MXFP4) continue;
+        const bool is_edge = edges && block < std::size(exponents);
+        out[block * size] = is_edge ? exponents[block] : std::uint8_t(116 + random() % 8);
+    }
     return out;
 }
 

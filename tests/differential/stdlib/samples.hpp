@@ -18,6 +18,8 @@ namespace ikat::test {
 /// are no values for.
 std::span<const std::vector<std::uint32_t>> samples_of(const KernelInfo& kernel);
 
+/// All that there are.
+std::vector<stdlib::Quantised> quantised_formats();
 /// Random weights, with scales of a sensible size; with `edges`, those of the first blocks are edge values of f16.
 std::vector<std::uint8_t> random_blocks(stdlib::Quantised format, std::size_t count, std::uint32_t seed,
                                         bool edges = false);
