@@ -7,8 +7,8 @@
 //
 // A matrix is row-major; a row is columns / weights_of(format) blocks one after the other, so columns is a multiple of
 // that. Rows may be at pitches of whole blocks, quantised_view(weights, format, {rows, columns}, {pitch}), and begin at
-// any even byte, those of MXFP4 at any. A kernel takes weights that have fewer than 2^32 elements and bytes and begin at a multiple of 16
-// bytes.
+// any even byte, those of MXFP4 at any. A kernel takes weights that have fewer than 2^32 elements and bytes and begin
+// at a multiple of 16 bytes.
 //
 //     format   weights  bytes  a block holds
 //     Q4_0     32       18     f16 d, 16 bytes: d (q - 8), element j in the low half of byte j, j + 16 in the high half
