@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised weights: blocks to fill on the host, their quantisers and decoder there, and their decoders for kernels of your own.
+// Quantised weights: blocks to fill on the host, their quantisers and decoder there, and decoders for your own kernels.
 #pragma once
 #include "stdlib/quantised/blocks.hpp"
 #include "stdlib/quantised/quantise.hpp"
