@@ -18,10 +18,11 @@
 //
 // Errors are weighted by the numbers themselves: there are no importance weights.
 //
-// NaN and infinity are an Error. Finite numbers of any size are not, but the format's scale has its limits: a d beyond
-// 65504 is infinite, and so may be sums of squares for numbers beyond 1e9. Weights that are too small for a d of f16
-// become 0. GGML leaves bits open where it converts a number that does not fit, or reads what it has not written. Here
-// q is then 0, and so is the exponent of an MXFP4 block whose numbers are all below 2^-125.
+// NaN and infinity are an Error. Finite numbers of any size are not, but floats have their limits: a d beyond 65504 is
+// infinite, weights that are too small for a d of f16 become 0, and a search whose sums overflow or vanish, as those of
+// Q3_K do for numbers above 1e4 or below 1e-5, stops early. GGML does the same. It leaves bytes open where it converts
+// a number that does not fit, or does not write what it stores. Here q is then 0, and so is the exponent of an MXFP4
+// block whose numbers are all below 2^-125.
 #pragma once
 #include <cstdint>
 #include <span>
