@@ -143,6 +143,19 @@ gemv(device, quantised_view(w, Quantised::Q4_K, {rows, columns}), x, y);
     CHECK(std::abs(y.download()[1] - columns * (0.4f * 7.5f - 3.5f)) < 0.5f);
 }
 
+TEST_CASE("docs/library.md: floats that the host quantises") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t rows = 2, columns = 512;
+    std::vector<float> weights(rows * columns);
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = float(i % 16) * 0.25f - 1;
+    const auto x = device.upload(std::vector<float>(columns, 1));
+    auto y = device.buffer<float>(rows, "y");
+const std::vector<std::uint8_t> bytes = stored::quantise(Quantised::Q4_K, weights, columns);
+const auto W = device.upload(bytes, "W");
+gemv(device, quantised_view(W, Quantised::Q4_K, {rows, columns}), x, y);
+    CHECK(std::abs(y.download()[1] - columns * 0.875f) < 0.5f);
+}
+
 TEST_CASE("docs/library.md: attention to a cache") {
     const Device device = Device::open({.device = "emulator"});
     const std::uint32_t sequences = 2, heads = 4, kv_heads = 2, room = 48, dim = 64, max_pages = 3, n = sequences * kv_heads * room * dim;
