@@ -7,7 +7,7 @@
 #include <string_view>
 
 namespace ikat::runtime {
-
+// clang-format off
 /// A row for each format: its name in C++, its name elsewhere, the weights and the bytes of a block.
 #define IKAT_QUANTISED_FORMATS(row) \
     row(Q4_0, q4_0, 32, 18)         \
@@ -23,7 +23,7 @@ namespace ikat::runtime {
     row(IQ4_NL, iq4_nl, 32, 18)     \
     row(IQ4_XS, iq4_xs, 256, 136)   \
     row(MXFP4, mxfp4, 32, 17)
-
+// clang-format on
 /// The formats of GGML.
 enum class Quantised : std::uint8_t {
 #define IKAT_ROW(format, name, weights, bytes) format,

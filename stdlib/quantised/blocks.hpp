@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "dsl/values/bits.hpp"
+#include "stdlib/quantised/stored.hpp"
 #include "stdlib/tile/vectors.hpp"
 
 namespace ikat::stdlib::blocks {
@@ -273,7 +274,7 @@ struct Q6_K {
 
 /// A table of 16 bytes, the first ones lowest.
 using Table = std::array<std::uint32_t, 4>;
-constexpr Table table_of(const std::array<int, 16>& numbers, int offset) {
+constexpr Table table_of(const std::array<std::int8_t, 16>& numbers, int offset) {
     Table out{};
     for (std::size_t i = 0; i < 16; ++i) out[i / 4] |= std::uint32_t(numbers[i] + offset) << (i % 4 * 8);
     return out;
@@ -296,8 +297,7 @@ inline Words two_rows(const std::array<U, 4>& q, const Table& table) {
 }
 
 /// The numbers of IQ4_NL and IQ4_XS, and 128.
-inline constexpr Table non_linear =
-    table_of({-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}, 128);
+inline constexpr Table non_linear = table_of(stored::iq4_numbers, 128);
 
 /// A block of 32 weights: d times the number that q stands for.
 struct IQ4_NL {
@@ -324,7 +324,7 @@ struct IQ4_XS {
 };
 
 /// Twice the numbers of e2m1, and 12.
-inline constexpr Table doubled_e2m1 = table_of({0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}, 12);
+inline constexpr Table doubled_e2m1 = table_of(stored::mxfp4_doubled, 12);
 
 /// A block of 32 weights: numbers of e2m1 times a power of 2.
 struct MXFP4 {

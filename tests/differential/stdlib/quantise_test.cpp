@@ -235,8 +235,19 @@ TEST_CASE("quantised numbers are at most a step away") {
         float step;  // of numbers from -1 to 1
     };
     using enum Quantised;
-    for (const auto& [format, step] :
-         {Step{Q4_0, 0x1p-3f}, {Q8_0, 0x1p-7f}, {Q4_K, 0x1p-3f}, {Q5_K, 0x1p-4f}, {Q6_K, 0x1p-5f}}) {
+    for (const auto& [format, step] : {Step{Q4_0, 0x1p-3f},
+                                       {Q4_1, 0x1p-3f},
+                                       {Q5_0, 0x1p-4f},
+                                       {Q5_1, 0x1p-4f},
+                                       {Q8_0, 0x1p-7f},
+                                       {Q2_K, 0x1p-1f},
+                                       {Q3_K, 0x1p-2f},
+                                       {Q4_K, 0x1p-3f},
+                                       {Q5_K, 0x1p-4f},
+                                       {Q6_K, 0x1p-5f},
+                                       {IQ4_NL, 0x1p-3f},
+                                       {IQ4_XS, 0x1p-3f},
+                                       {MXFP4, 0x1p-2f}}) {
         const std::vector<float> x = numbers(Uniform, 256 * 100);
         const auto decoded = stdlib::reference::dequantise(format, quantise(format, x, 256));
         REQUIRE(decoded.size() == x.size());
