@@ -14,10 +14,11 @@
 // each enclosing loop.
 // 1. votes: each partner of v that has a register votes for it. One that has none votes, with a quarter of its weight,
 // for the register of another of its own partners.
-// 2. else the lowest free register that others wait for, if v is dead when they are defined: this leaves the other
+//   2. else the register that the instruction prefers, if it is free.
+// 3. else the lowest free register that others wait for, if v is dead when they are defined: this leaves the other
 // registers to values that would be in the way.
-//   3. else the lowest free register that no value waits for.
-//   4. else the lowest free register: there is one, because no point needs more than the pool has.
+//   4. else the lowest free register that no value waits for.
+//   5. else the lowest free register: there is one, because no point needs more than the pool has.
 #include "regalloc/coalesce.hpp"
 
 #include <algorithm>
@@ -152,8 +153,10 @@ void Preferences::remember(LiveRange v, Register chosen) {
     }
 }
 
-Register Preferences::choose(LiveRange v) {
+Register Preferences::choose(LiveRange v, Register preferred) {
     Register r = most_wanted(v);
+    const RegisterPool& pool = pools_[problem_.values[index(v)].register_class];
+    if (r == no_register && preferred != no_register && pool.is_free(preferred)) r = preferred;
     if (r == no_register) r = out_of_the_way(v);
     IKAT_ASSERT(r != no_register, "no register is free for v" + std::to_string(index(v)));
     remember(v, r);

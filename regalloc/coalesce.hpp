@@ -62,8 +62,9 @@ public:
     Preferences(const Problem& problem, const Liveness& liveness, const std::vector<Pair>& pairs,
                 std::vector<RegisterPool>& pools);
 
-    /// A free register of v's pool; v is the leader of its tied values.
-    Register choose(LiveRange v);
+    /// A free register of v's pool; v is the leader of its tied values. `preferred` is taken if it is free and no other
+    /// saves a move.
+    Register choose(LiveRange v, Register preferred = no_register);
 
 private:
     struct Affinity {

@@ -32,9 +32,15 @@ struct Colouring {
 
     RegisterPool& pool(LiveRange v) { return pools[problem.values[index(v)].register_class]; }
 
-    void choose(LiveRange v) {
-        registers[index(v)] = preferences.choose(v);
+    void choose(LiveRange v, Register preferred = no_register) {
+        registers[index(v)] = preferences.choose(v, preferred);
         pool(v).take(registers[index(v)]);
+    }
+    /// The register of the use that definition d of an instruction prefers.
+    Register preferred(const Instruction& instruction, std::size_t d) const {
+        for (const auto [definition, use] : instruction.preferred)
+            if (definition == d) return registers[index(instruction.uses[use])];
+        return no_register;
     }
     void release(std::span<const LiveRange> values) {
         for (LiveRange v : values) pool(v).release(registers[index(v)]);
@@ -66,8 +72,9 @@ struct Colouring {
             colour_tied(b, i, true);
             release(liveness.dying(b, i));
             colour_tied(b, i, false);
-            for (LiveRange v : instructions[i].definitions)
-                if (registers[index(v)] == no_register) choose(v);
+            for (std::size_t d = 0; d < instructions[i].definitions.size(); ++d)
+                if (const LiveRange v = instructions[i].definitions[d]; registers[index(v)] == no_register)
+                    choose(v, preferred(instructions[i], d));
             release(liveness.dead(b, i));
         }
     }

@@ -37,6 +37,9 @@ struct Instruction {
     InlineVector<LiveRange, 2> definitions{};
     InlineVector<Tied, 2> tied{};
     bool early = false;  // writes its definitions before it has read its untied uses, so these never share a register
+    /// As `tied`, but only where the use dies here and no move on an edge vanishes by another choice: sums of products,
+    /// which follow each other.
+    InlineVector<Tied, 2> preferred{};
 };
 
 struct Edge {

@@ -160,7 +160,8 @@ struct Spiller {
             if (is_chosen(v)) add_once(operands, v);
         make_room_for(operands, i, copies(b, i));
         load_missing(operands);
-        write({renamed(instruction.uses), instruction.definitions, instruction.tied, instruction.early},
+        write({renamed(instruction.uses), instruction.definitions, instruction.tied, instruction.early,
+               instruction.preferred},
               {.kind = Kind::Instruction});
 
         count(liveness.dying(b, i), ~0u);

@@ -26,11 +26,13 @@ struct Validator {
     void instruction(const Instruction& instruction) {
         uses(instruction.uses);
         definitions(instruction.definitions);
-        for (const auto [definition, use] : instruction.tied) {
-            require(definition < instruction.definitions.size() && use < instruction.uses.size(), "a pair is in range");
-            require(class_of(instruction.definitions[definition]) == class_of(instruction.uses[use]),
-                    "a tied pair is of one class");
-        }
+        for (const auto* pairs : {&instruction.tied, &instruction.preferred})
+            for (const auto [definition, use] : *pairs) {
+                require(definition < instruction.definitions.size() && use < instruction.uses.size(),
+                        "a pair is in range");
+                require(class_of(instruction.definitions[definition]) == class_of(instruction.uses[use]),
+                        "a pair is of one class");
+            }
     }
 
     void edge(const BasicBlock& from, const Edge& edge) const {

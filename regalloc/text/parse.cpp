@@ -114,7 +114,7 @@ struct Parser {
 
     std::uint16_t position(std::span<const LiveRange> values, const char* what) {
         const auto found = std::ranges::find(values, value());
-        if (found == values.end()) fail(std::string("a tied pair names no ").append(what));
+        if (found == values.end()) fail(std::string("a pair names no ").append(what));
         return std::uint16_t(found - values.begin());
     }
     void instruction(BasicBlock& block) {
@@ -127,10 +127,14 @@ struct Parser {
         const std::vector<LiveRange> uses = values();
         instruction.uses.assign(uses.begin(), uses.end());
         instruction.early = accept("early");
-        if (accept("tied")) do {
-                const std::uint16_t defined_at = position(instruction.definitions, "definition");
-                instruction.tied.push_back({defined_at, position(instruction.uses, "use")});
-            } while (accept(","));
+        const auto pairs = [&](const char* word, InlineVector<Tied, 2>& to) {
+            if (accept(word)) do {
+                    const std::uint16_t defined_at = position(instruction.definitions, "definition");
+                    to.push_back({defined_at, position(instruction.uses, "use")});
+                } while (accept(","));
+        };
+        pairs("tied", instruction.tied);
+        pairs("prefers", instruction.preferred);
         block.instructions.push_back(std::move(instruction));
         end_of_line();
     }

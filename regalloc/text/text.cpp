@@ -55,9 +55,9 @@ struct Printer {
         return text;
     }
 
-    static std::string tied(const Instruction& instruction) {
-        if (instruction.tied.empty()) return "";
-        return " tied " + joined(instruction.tied, [&](const Tied& pair) {
+    static std::string pairs(const Instruction& instruction, const char* word, const InlineVector<Tied, 2>& pairs) {
+        if (pairs.empty()) return "";
+        return word + joined(pairs, [&](const Tied& pair) {
                    return name(instruction.definitions[pair.definition]) + ' ' + name(instruction.uses[pair.use]);
                });
     }
@@ -109,7 +109,8 @@ struct Printer {
             edits(b, i);
             const std::string defined = definitions(instruction.definitions);
             line(defined + (defined.empty() ? "= " : " = ") + uses(b, i, instruction.uses) +
-                 (instruction.early ? " early" : "") + tied(instruction));
+                 (instruction.early ? " early" : "") + pairs(instruction, " tied ", instruction.tied) +
+                 pairs(instruction, " prefers ", instruction.preferred));
         }
         edits(b, block.instructions.size());
         terminator(b, block);

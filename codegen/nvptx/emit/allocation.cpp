@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/nvptx/emit/allocation.hpp"
 
+#include "codegen/ir/op/forms/matrices.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ptx/check/inline.hpp"
 #include "regalloc/text/text.hpp"
@@ -86,7 +87,19 @@ private:
         if (fn_[inst].guard != ir::no_value) out.uses.push_back(range(fn_[inst].guard));
         for (ir::Value value : fn_.results(inst)) out.definitions.push_back(range(value));
         out.early = writes_early(inst);
+        if (fn_[inst].op == ir::Op::Mma) prefer_sums(inst, out);
         return out;
+    }
+
+    /// A product adds to its sums in place, if it may.
+    void prefer_sums(ir::Inst inst, regalloc::Instruction& out) const {
+        const auto form = ir::unpack<ir::MatrixForm>(fn_[inst].attribute);
+        const auto sums = fn_.operands(inst).subspan(form.registers_of_a() + form.registers_of_b());
+        for (std::uint32_t i = 0; i < form.registers_of_sum(); ++i) {
+            const auto use = has_range(sums[i]) ? std::ranges::find(out.uses, range(sums[i])) : out.uses.end();
+            if (use != out.uses.end())
+                out.preferred.push_back({std::uint16_t(i), std::uint16_t(use - out.uses.begin())});
+        }
     }
 
     /// After a fence only products use their sums' registers, also sums that they overwrite: these belong to a value

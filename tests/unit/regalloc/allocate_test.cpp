@@ -66,6 +66,39 @@ TEST_CASE("a tied definition takes over the register of a use that dies") {
     CHECK(solved.answer.edits.empty());
 }
 
+TEST_CASE("a definition takes over the register that it prefers, if the use dies") {
+    const Solved solved = solve(R"(classes b32
+        block0(v0:b32, v1:b32, v2:b32):
+            v3:b32 = v0, v2 prefers v3 v2
+            v4:b32 = v1, v3 prefers v4 v1
+            return v3, v4)");
+    CHECK(solved[3] == solved[2]);
+    CHECK(solved[4] == solved[1]);
+    CHECK(solved.answer.edits.empty());
+}
+
+TEST_CASE("a definition gets another register than it prefers, if the use lives on or a move vanishes") {
+    const Solved lives_on = solve(R"(classes b32
+        block0(v0:b32):
+            v1:b32 = v0 prefers v1 v0
+            return v0, v1)");
+    CHECK(lives_on[1] != lives_on[0]);
+    CHECK(lives_on.answer.edits.empty());
+    const Solved loop = solve(R"(classes b32
+        block0(v0:b32, v1:b32):
+            goto block1(v0, v1)
+        block1(v2:b32, v3:b32):
+            goto block2, block3 on v2
+        block2:
+            v4:b32 = v2, v3 prefers v4 v2
+            v5:b32 = v4
+            goto block1(v5, v4)
+        block3:
+            return v3)");
+    CHECK(loop[4] == loop[3]);
+    CHECK(loop.answer.edits.empty());
+}
+
 TEST_CASE("a tied use that lives on is copied first") {
     const Solved solved = solve(R"(classes b32
         block0(v0:b32, v1:b32):

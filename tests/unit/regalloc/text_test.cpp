@@ -64,7 +64,7 @@ TEST_CASE("an error in a problem names its place") {
     CHECK_THAT(error("classes b32\nblock0:\n v0:b32 =\n v0:b32 =\n"), contains("v0 is defined twice"));
     CHECK_THAT(error("classes b32\nblock0:\n return v1"), contains("v0 is never defined"));
     CHECK_THAT(error("classes b32\nblock0:\n goto block1"), contains("leads to a block that does not exist"));
-    CHECK_THAT(error("classes b32\nblock0:\n v0:b32 = tied v0 v1\n"), contains("a tied pair names no use"));
+    CHECK_THAT(error("classes b32\nblock0:\n v0:b32 = tied v0 v1\n"), contains("a pair names no use"));
     CHECK_THAT(error("classes b32\nblock0:\n v0:b32\n"), contains("p.txt:3:8: error: expected '='"));
     CHECK_THAT(error("classes b32\nblock0:\n return v99999999"), contains("expected a number below ten million"));
     CHECK_THAT(error("classes b32\nblock0:\n return 7"), contains("expected the end of the line"));
