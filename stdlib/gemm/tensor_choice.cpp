@@ -64,7 +64,7 @@ void GemmCall::choose() {
         return;
     }
     const TensorTile large = tensor_tile(TileSize::large);
-    const bool can_be_large = large.stages * 128 * (large.m + large.n) <= device.shared_bytes_optin &&
+    const bool can_be_large = large.shared_bytes() <= device.shared_bytes_optin &&
                               kernel_.access == ProductAccess{16, 16};
     const bool is_small = m() <= 64 || n() <= 64 || tiles(TileSize::medium) < busy * 3 / 4;
     if (kernel_.tile == TileSize::chosen)
@@ -99,7 +99,7 @@ void GemmCall::choose_schedule() {
 
     parts_ = 1;
     const TensorTile tile = tensor_tile(kernel_.tile);
-    const std::uint64_t reserved = 1024, bytes = tile.stages * 128 * (tile.m + tile.n) + reserved;
+    const std::uint64_t reserved = 1024, bytes = tile.shared_bytes() + reserved;
     const std::uint64_t by_memory = (device.shared_bytes_optin + reserved) / bytes, by_registers = 384 / tile.threads();
     workers_ = busy * std::max(std::min(by_memory, by_registers), std::uint64_t{1});
     if (schedule == stream_k) {

@@ -17,7 +17,7 @@ namespace ikat::stdlib {
 constexpr TensorTile tensor_tile(TileSize size) {
     if (size == TileSize::small) return {.m = 64, .n = 64, .warp_m = 32, .warp_n = 32, .stages = 4};
     if (size == TileSize::large) return {.m = 256, .n = 128, .warp_m = 64, .warp_n = 64, .stages = 3};
-    return {.m = 128, .n = 128, .warp_m = 64, .warp_n = 32, .stages = 3};
+    return {.m = 128, .n = 128, .warp_m = 64, .warp_n = 64, .stages = 5, .k_bytes = 64};
 }
 
 /// The same by wgmma: 128 x 128 or, large, of 16-bit elements, 128 x 256, by clusters of two blocks.

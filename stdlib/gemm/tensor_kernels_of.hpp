@@ -153,6 +153,11 @@ struct ProductKernels {
 
 private:
     static TileGrid grid_of(const auto& m, const auto& n) { return {tiles_of(m, tile.m), tiles_of(n, tile.n)}; }
+    // Parts of k are in slices of 128 bytes for every tile.
+    static std::optional<PartOfK> in_slices_of_tile(const std::optional<PartOfK>& part) {
+        if (!part) return {};
+        return PartOfK{value(part->first * (128 / tile.k_bytes)), value(part->count * (128 / tile.k_bytes))};
+    }
     static auto slices_of(const In<T, 3>& A) {
         return tiles_of(value(A.extent(a == MatrixOrder::Rows ? 2 : 1)), 128 / sizeof(T));
     }
@@ -161,7 +166,7 @@ private:
                              const ProductAccess& access, auto&& f) {
         schedule.each([&](const auto& work) {
             const Product product(A.plane(work.at.plane), B.plane(work.at.plane), work.at.row * tile.m,
-                                  work.at.column * tile.n, access, work.part);
+                                  work.at.column * tile.n, access, in_slices_of_tile(work.part));
             f(work, product);
         });
     }
@@ -206,7 +211,8 @@ private:
                 StreamBlocks(grid, tiles, streamed, slices).each([&](const auto& work) {
                     const auto plane = work.at.plane;
                     const auto row = value(work.at.row * tile.m), column = value(work.at.column * tile.n);
-                    const Product product(A.plane(plane), B.plane(plane), row, column, is.access, work.part);
+                    const Product product(A.plane(plane), B.plane(plane), row, column, is.access,
+                                          in_slices_of_tile(work.part));
                     if_(work.is_whole, [&] { store<T>(is, product, plane, C, epilogue); }).else_([&] {
                         product.template each<4>([&](const auto& i, const auto& j, const auto& v) {
                             if_((i < m) & (j < n),

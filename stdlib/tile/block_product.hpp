@@ -18,11 +18,12 @@
 
 namespace ikat::stdlib {
 
-/// A block makes m x n of C, its warps warp_m x warp_n each; slices of k are 128 bytes, of which `stages` are in shared
-/// memory.
+/// A block makes m x n of C, its warps warp_m x warp_n each; slices of k are k_bytes, 128 or 64, of which `stages` are
+/// in shared memory.
 struct TensorTile {
-    std::uint32_t m = 128, n = 128, warp_m = 64, warp_n = 32, stages = 3;
+    std::uint32_t m = 128, n = 128, warp_m = 64, warp_n = 32, stages = 3, k_bytes = 128;
     constexpr std::uint32_t threads() const { return 32 * (m / warp_m) * (n / warp_n); }
+    constexpr std::uint32_t shared_bytes() const { return stages * k_bytes * (m + n); }
 };
 
 /// The product of elements of T, of half, bfloat16, float, which is multiplied as tf32, or std::int8_t.
@@ -47,8 +48,8 @@ struct BlockTiles {
     static constexpr bool transposes_a = order_a == MatrixOrder::Columns && !turns;
     static constexpr bool transposes_b = order_b == MatrixOrder::Rows && !turns;
     template <Major major, std::uint32_t extent>
-    using Tile = std::conditional_t<major == Major::K, SharedTile<T, tile.stages, extent, 128 / sizeof(T)>,
-                                    SharedTile<T, tile.stages, 128 / sizeof(T), extent>>;
+    using Tile = std::conditional_t<major == Major::K, SharedTile<T, tile.stages, extent, tile.k_bytes / sizeof(T)>,
+                                    SharedTile<T, tile.stages, tile.k_bytes / sizeof(T), extent>>;
     template <Major major, std::uint32_t extent>
     using Source = TileSource<Tile<major, extent>, tile.threads(), major == Major::K ? Along::Columns : Along::Rows>;
     using A = Tile<major_a, tile.m>;
@@ -68,6 +69,8 @@ template <class T, TensorTile tile, MatrixOrder order_a, MatrixOrder order_b,
 class BlockProduct {
     using Tiles = BlockTiles<T, tile, order_a, order_b>;
     static constexpr std::uint32_t threads = tile.threads();
+    // Sums and two steps' fragments of a warp take up most of a thread's 255.
+    static constexpr bool saves_registers = tile.m * tile.n > 128 * 128;
 
 public:
     using TileA = typename Tiles::A;
@@ -84,8 +87,10 @@ public:
                  const std::optional<PartOfK>& part = {}, const Where& where = Where::current())
         : row_(word(row)), column_(word(column)) {
         require_block();
-        const SourceA from_a(A, row_, {Tiles::transposes_a ? 0 : access.a, Tiles::transposes_a}, where);
-        const SourceB from_b(B, column_, {Tiles::transposes_b ? 0 : access.b, Tiles::transposes_b}, where);
+        const SourceA from_a(A, row_, {Tiles::transposes_a ? 0 : access.a, Tiles::transposes_a, saves_registers},
+                             where);
+        const SourceB from_b(B, column_, {Tiles::transposes_b ? 0 : access.b, Tiles::transposes_b, saves_registers},
+                             where);
         multiply(from_a, from_b, part);
     }
     /// The same of any sources: those of A of rows `row` and on, those of B of columns `column` and on.
@@ -117,14 +122,21 @@ private:
     void multiply(const SourceA& from_a, const SourceB& from_b, const std::optional<PartOfK>& part) {
         const LeftOperand<ProductOf<T>, TileA, Tiles::major_a> left(a_, warp_row_);
         const RightOperand<ProductOf<T>, TileB, Tiles::major_b> right(b_, warp_column_);
-        pipeline<tile.stages>(
+        typename Accumulators::Step operands[2];
+        constexpr std::uint32_t steps = tile.k_bytes / 32;
+        pipeline_in_steps<tile.stages, steps>(
             part ? part->count : Leaf<std::uint32_t>(from_a.count()),
-            [&](const auto& stage, const auto& slice) {
+            [&](const auto& stage, const auto& slice, std::uint32_t of_slice) {
                 const auto number = part ? value(part->first + slice) : slice;
-                from_a.load(a_[stage], number);
-                from_b.load(b_[stage], number);
+                load_part(from_a, a_[stage], number, {of_slice, steps - 1});
+                load_part(from_b, b_[stage], number, {of_slice, steps - 1});
             },
-            [&](const auto& stage) { accumulators_.accumulate(left, right, a_[stage], b_[stage]); });
+            [&](const auto& stage) { Accumulators::step_of(left, right, a_[stage], b_[stage], 0).load(operands[0]); },
+            [&](std::uint32_t step, const auto& stage, std::uint32_t next) {
+                accumulators_.accumulate(operands[step % 2],
+                                         Accumulators::step_of(left, right, a_[stage], b_[stage], next),
+                                         operands[next % 2]);
+            });
     }
 
     static constexpr std::uint32_t across = tile.n / tile.warp_n;

@@ -22,7 +22,8 @@ namespace ikat::stdlib {
 /// Slices of a matrix for stages of `Tile`. source.load(stage, slice), by all threads of the block, begins to copy
 /// number `slice` from 0 of source.count() to a stage, by copy_async or by plain stores; threads see it after
 /// copy_commit(), copy_wait() and sync_block(). Beyond its last slice, and beyond k in that one, it stores zeros. Rows
-/// of A or columns of B that are not there may be anything.
+/// of A or columns of B that are not there may be anything. It may also have load(stage, slice, PartOfSlice), see
+/// load_part().
 template <class S, class Tile>
 concept SourceFor = requires(const S& source, const TileStage<Tile>& to, const Leaf<std::uint32_t>& slice) {
     { source.count() } -> std::convertible_to<Leaf<std::uint32_t>>;

@@ -43,4 +43,44 @@ void pipeline(const Word& count, auto&& ask, auto&& work, const Where& where = W
     sync_block();
 }
 
+/// The same for work of `steps` steps. While a step is worked on, the operands of the next one are loaded from shared
+/// memory: so no step waits for them, and when threads have met, one is left that needs nothing else.
+///
+///     step         0             1             2             3                     of slice 5, three stages
+///     load         5, step 1     5, step 2     5, step 3     meet; 6, step 0
+///     ask          7, part 0     7, part 1     7, part 2
+///
+/// ask(stage, slice, part) asks for part 0 ... steps - 2 of a slice; load(stage) loads the first operands;
+/// work(step, stage, next) works on a step, and loads the operands of step `next` of that stage. `part`, `step` and
+/// `next` are numbers of the host.
+template <std::uint32_t stages, std::uint32_t steps>
+void pipeline_in_steps(const Word& count, auto&& ask, auto&& load, auto&& work, const Where& where = Where::current()) {
+    static_assert(stages >= 2 && steps >= 2, "pipeline_in_steps: there are at least two stages, and two steps");
+    const auto slices = word(count);
+    const auto number = [&](const auto& stage) { return StageNumber(stage, stages, "pipeline", where); };
+    for (std::uint32_t slice = 0; slice < stages - 1; ++slice) {
+        for (std::uint32_t part = 0; part < steps - 1; ++part) ask(number(value(slice)), value(slice), part);
+        copy_commit();
+    }
+    copy_wait<int(stages) - 2>();
+    sync_block();
+    load(number(value(0u)));
+    u32 stage = 0;
+    for (auto slice : range(slices)) {
+        const auto before = value(select(stage == 0u, stages - 1, stage - 1u));
+        const auto next = value(select(stage == stages - 1, 0u, stage + 1u));
+        for (std::uint32_t step = 0; step + 1 < steps; ++step) {
+            ask(number(before), value(slice + (stages - 1)), step);
+            work(step, number(value(stage)), step + 1);
+        }
+        copy_commit();
+        copy_wait<int(stages) - 2>();
+        sync_block();
+        work(steps - 1, number(next), 0u);
+        stage = next;
+    }
+    copy_wait<0>();
+    sync_block();
+}
+
 }  // namespace ikat::stdlib

@@ -40,6 +40,19 @@ struct TileAccess {
     bool saves_registers = false;
 };
 
+/// Part `number` of `count` of a slice.
+struct PartOfSlice {
+    std::uint32_t number = 0, count = 1;
+};
+/// Begins to copy a part of a slice, by any source, see SourceFor: by one that copies only whole slices, with part 0.
+void load_part(const auto& source, const auto& to, const auto& slice, const PartOfSlice& part,
+               const Where& where = Where::current()) {
+    if constexpr (requires { source.load(to, slice, part, where); })
+        source.load(to, slice, part, where);
+    else if (part.number == 0)
+        source.load(to, slice);
+}
+
 namespace detail {
 
 /// What all TileSources of an element type have in common.
@@ -88,11 +101,11 @@ protected:
         }
     }
 
-    void load(const StageBytes& to, const Word& slice, const Where& where) const {
-        if (is_by_elements()) return load_elements(to, word(slice));
+    void load(const StageBytes& to, const Word& slice, const PartOfSlice& part, const Where& where) const {
+        if (is_by_elements()) return part.number == 0 ? load_elements(to, word(slice)) : void();
         const auto number = word(slice);
         const bool is_for_all = rows_of_pass() * units_of_row() == threads_;
-        const auto all_passes = [&] { copy_passes(to, number, where); };
+        const auto all_passes = [&] { copy_passes(to, number, part, where); };
         if (is_for_all)
             all_passes();
         else
@@ -139,13 +152,15 @@ private:
         return value(first + select(row < count, row, mul_hi(row * 0x9e3779b9u, count)));
     }
 
-    void copy_passes(const StageBytes& to, const U32& number, const Where& where) const {
+    void copy_passes(const StageBytes& to, const U32& number, const PartOfSlice& part, const Where& where) const {
         const auto row = value(number * tile_.rows + start_.row);
         const auto step = value(mul_wide(x_.pitch(), rows_of_pass() * std::uint32_t(sizeof(T))));
+        const std::uint32_t first = passes() * part.number / part.count;
         std::vector<Leaf<std::uint64_t>> further{offset(number)};
-        for (std::uint32_t pass = 0; pass < passes(); ++pass) {
+        for (std::uint32_t pass = 0; pass < passes() * (part.number + 1) / part.count; ++pass) {
             const std::uint32_t down = pass * rows_of_pass();
             if (is_stepped() && pass > 0) further.push_back(value(further.back() + step));
+            if (pass < first) continue;
             const auto copy = [&] {
                 const auto target = to.bytes.slice(places_[pass % period()]);
                 const auto place = target[to.first + (down - pass % period() * rows_of_pass()) * tile_.panel_row()];
@@ -231,7 +246,12 @@ public:
     /// Begins to copy a slice; beyond the last one are zeros. Threads see it after copy_commit(), copy_wait() and
     /// sync_block().
     void load(const TileStage<Tile>& to, const Word& slice, const Where& where = Where::current()) const {
-        detail::TileCopies<T>::load(to, slice, where);
+        load(to, slice, {}, where);
+    }
+    /// A part of it.
+    void load(const TileStage<Tile>& to, const Word& slice, const PartOfSlice& part,
+              const Where& where = Where::current()) const {
+        detail::TileCopies<T>::load(to, slice, part, where);
     }
 };
 

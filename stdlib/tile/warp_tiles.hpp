@@ -127,6 +127,45 @@ public:
         for (auto& fragment : accumulators_) fragment = typename M::C::Incoming(start, where);
     }
 
+    /// The operands of one step along k.
+    struct Step {
+        typename M::A rows_of_a[rows];
+        typename M::B columns_of_b[columns];
+    };
+    /// Where the operands of a step are: step number `step` of a stage of each.
+    template <class Left, class TileA, class Right, class TileB>
+    struct StepOf {
+        const Left& left;
+        const Right& right;
+        const TileStage<TileA>& a;
+        const TileStage<TileB>& b;
+        std::uint32_t step;
+        void load_columns(Step& to) const {
+            for (std::uint32_t j = 0; j < columns; j += 2)
+                right.fragments(b, j / 2, step, to.columns_of_b + j, columns - j > 1 ? 2 : 1);
+        }
+        void load_rows(Step& to, std::uint32_t i) const { to.rows_of_a[i] = left.fragment(a, i, step); }
+        void load(Step& to) const {
+            load_columns(to);
+            for (std::uint32_t i = 0; i < rows; ++i) load_rows(to, i);
+        }
+    };
+    template <class Left, class TileA, class Right, class TileB>
+    static auto step_of(const Left& left, const Right& right, const TileStage<TileA>& a, const TileStage<TileB>& b,
+                        std::uint32_t step) {
+        return StepOf<Left, TileA, Right, TileB>{left, right, a, b, step};
+    }
+    /// accumulators += A * B, of a step along k. `next` is loaded meanwhile, to `to`: rows of A as soon as those of
+    /// this step, in whose place they are, are not needed any more.
+    void accumulate(Step& step, const auto& next, Step& to) {
+        next.load_columns(to);
+        for (std::uint32_t i = 0; i < rows; ++i) {
+            for (std::uint32_t j = 0; j < columns; ++j)
+                (*this)(i, j) = mma(step.rows_of_a[i], step.columns_of_b[j], (*this)(i, j));
+            next.load_rows(to, i);
+        }
+    }
+
     /// accumulators += A * B for a stage of each, over all of its k.
     template <class A, class TileA, Major majorA, class B, class TileB, Major majorB>
     void accumulate(const LeftOperand<A, TileA, majorA>& left, const RightOperand<B, TileB, majorB>& right,

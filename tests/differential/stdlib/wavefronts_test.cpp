@@ -49,16 +49,18 @@ void check_loop(bool transposes) {
                 const bool is_along_k = a == Rows && b == Columns;
                 if (!is_along_k && !transposes) continue;  // by elements
                 const TensorTile of = tensor_tile(tile);
-                const std::uint32_t slices = 4, k_of_slice = 128 / sizeof(T), k = slices * k_of_slice;
+                const std::uint32_t slices = 512 / of.k_bytes, steps = of.k_bytes / 32, k = 512 / sizeof(T);
                 INFO(sizeof(T) << " bytes, tile " << int(tile) << ", orders " << int(a) << int(b));
                 const auto traffic = traffic_of<T>(
                     of.m, of.n, k, {.a = a, .b = b, .path = GemmPath::mma_sync, .tile = tile, .parts = 1});
-                // Each warp reads its rows of A and columns of B, each slice of 128 bytes, in wavefronts of 128.
-                const std::uint64_t warps = of.threads() / 32, read = warps * (of.warp_m + of.warp_n) * slices;
+                // Each warp reads its rows of A and columns of B, each step of 32 bytes, in wavefronts of 128; and the
+                // first step of the slice after the last.
+                const std::uint64_t warps = of.threads() / 32;
+                const std::uint64_t read = warps * (of.warp_m + of.warp_n) / 4 * (slices * steps + 1);
                 CHECK(traffic.at("ldmatrix").wavefronts == read);
                 CHECK(traffic.at("ldmatrix").possible == read);
                 // Slices are written once, those after the last as zeros.
-                const std::uint64_t written = (of.m + of.n) * (slices + of.stages - 1);
+                const std::uint64_t written = (of.m + of.n) * (slices + of.stages - 1) * of.k_bytes / 128;
                 CHECK(traffic.at("cp.async").wavefronts == written);
                 CHECK(traffic.at("cp.async").possible == written);
                 CHECK(traffic.at("st").efficiency() == 1);

@@ -71,14 +71,36 @@ const auto column_sums = kernel("column_sums", params("A", "y"), [](In<float, 2>
     y[block_id().x * 32 + thread_id().x] = sum;
 });
 
-TEST_CASE("docs/tiles.md: a pipeline") {
+const auto sums_in_steps = kernel("sums_in_steps", params("A", "y"), [](In<float, 2> A, Out<float> y) {
+    require_threads(32);
+    require_linear_blocks();
+    SharedTile<float, 3, 32, 32> tile;
+    const TileSource<decltype(tile), 32, Along::Rows> slices(A, block_id().x * 32, {.bytes = 16});
+    f32 sum = 0;
+    Regs<f32, 8> rows[2];  // of a step, and of the next
+    const auto load = [&](const auto& stage, std::uint32_t step) {
+        for (std::uint32_t i = 0; i < 8; ++i) rows[step % 2][i] = tile[stage][8 * step + i, thread_id().x];
+    };
+    pipeline_in_steps<3, 4>(
+        slices.count(),
+        [&](const auto& stage, const auto& slice, std::uint32_t part) { slices.load(tile[stage], slice, {part, 3}); },
+        [&](const auto& stage) { load(stage, 0); },
+        [&](std::uint32_t step, const auto& stage, std::uint32_t next) {
+            load(stage, next);
+            for (std::uint32_t i = 0; i < 8; ++i) sum += rows[step % 2][i];
+        });
+    y[block_id().x * 32 + thread_id().x] = sum;
+});
+
+template <class K>
+void check_column_sums(const K& kernel) {
     const Device device = Device::open({.device = "emulator"});
     const std::uint32_t rows = 100, columns = 64;
     std::vector<float> x(rows * columns);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(i % 7);
     const auto A = device.upload(x, "A");
     auto y = device.buffer<float>(columns, "y");
-    device.launch(column_sums, Grid{{columns / 32}, {32}}, A.view(rows, columns), y);
+    device.launch(kernel, Grid{{columns / 32}, {32}}, A.view(rows, columns), y);
     const auto got = y.download();
     for (std::uint32_t j = 0; j < columns; ++j) {
         float sum = 0;
@@ -86,6 +108,8 @@ TEST_CASE("docs/tiles.md: a pipeline") {
         CHECK(got[j] == sum);
     }
 }
+TEST_CASE("docs/tiles.md: a pipeline") { check_column_sums(column_sums); }
+TEST_CASE("docs/tiles.md: a pipeline in steps") { check_column_sums(sums_in_steps); }
 
 const auto squares = kernel("squares", params("A", "B", "C"), [](In<half, 2> A, In<half, 2> B, Out<half, 2> C) {
     constexpr TensorTile tile{.m = 64, .n = 64, .warp_m = 32, .warp_n = 32, .stages = 4};
