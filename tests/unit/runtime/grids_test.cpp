@@ -25,6 +25,11 @@ const auto parts_alone = kernel("parts_alone", params("x", "part"), [](In<float>
     u32 i = global_id().x;
     part[i] = x[i] * 2;
 });
+const auto last_parts = kernel("last_parts", params("x", "part"), [](In<float> x, Out<float> part) {
+    u32 i = global_id().x;
+    launch_next();
+    if_(i >= 48u, [&] { part[i] = x[i]; });
+});
 const auto never_launches = kernel("never_launches", params("x", "part", "n"), [](In<float> x, Out<float> part, u32 n) {
     u32 i = global_id().x;
     if_(n == 0, [&] { launch_next(); });
@@ -172,6 +177,24 @@ TEST_CASE("grids: a read before the wait of what the kernel before writes") {
                contains("global load of 256 bytes at offset 0 of buffer 'part' (1024 bytes), which kernel 'parts'"));
 }
 
+TEST_CASE("grids: what the kernel before does not write may be read") {
+    const auto after_last = [](const auto& second, const Grid& grid, std::uint32_t from, auto&... more) {
+        return found([&](Chain& its) {
+            its.device.launch(parts_alone, its.grid, its.x, its.part);  // all of it has a value
+            its.stream.launch(last_parts, ikat::grid(64, 64), its.x, its.part);
+            its.stream.launch(second, grid, its.part.slice(from, n - from), more(its)...);
+        });
+    };
+    const auto w = [](Chain & its) -> auto& { return its.w; };
+    const auto y = [](Chain & its) -> auto& { return its.y; };
+    CHECK(after_last(reads_early, ikat::grid(48, 48), 0, w, y) == "");
+    CHECK_THAT(after_last(reads_early, ikat::grid(49, 49), 0, w, y), contains("at offset 192 of buffer 'part'"));
+    CHECK_THAT(
+        after_last(bulk_early, ikat::grid(64, 64), 0, y),
+        contains("global load of 256 bytes at offset 192 of buffer 'part' (1024 bytes), which kernel 'last_parts'"));
+    CHECK(after_last(bulk_early, ikat::grid(64, 64), 64, y) == "");
+}
+
 TEST_CASE("grids: a write before the wait to what the kernel before reads or writes") {
     const auto second = [](const auto& kernel) {
         return found([&](Chain& its) {
@@ -192,6 +215,11 @@ TEST_CASE("grids: a write before the wait to what the kernel before reads or wri
 TEST_CASE("grids: a wait that only some threads reach") {
     CHECK_THAT(found_in(waits_on_one_path),
                contains("of buffer 'part' (1024 bytes), which kernel 'parts' writes, before grid_wait()"));
+    const Device device = Device::open({.device = "emulator", .target = "sm_90a", .threads = 1, .schedule = "0"});
+    Chain its{device};
+    its.first();
+    CHECK_THROWS_WITH(its.stream.launch(waits_on_one_path, its.grid, its.part, its.w, its.y),
+                      contains("before grid_wait(), by block (0,0,0) thread (1,0,0)"));
     CHECK(found_in(one_waits) == "");
     CHECK(found_in(lane_waits) == "");
     CHECK(found_in(block_waits) == "");
