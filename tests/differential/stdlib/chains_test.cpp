@@ -115,7 +115,7 @@ std::string check_reduction(F reduce) {
 TEST_CASE("chains: two kernels that wait for each other, over many launches") {
     const Device device = overlapping();
     const bool emulates = device.properties().kind == runtime::DeviceKind::Emulator;
-    const std::uint32_t n = emulates ? 1024 : 1 << 16, rounds = emulates ? 10 : 2000;
+    const std::uint32_t n = emulates ? 1024 : 1 << 14, rounds = emulates ? 10 : 1000;
     std::vector<std::uint32_t> x(n), y(n, 0);
     for (std::uint32_t i = 0; i < n; ++i) x[i] = i;
     auto on_device = device.upload(x, "x"), sums = device.upload(y, "y");
