@@ -42,6 +42,7 @@ struct Target {
     // ---- capabilities: what it does not have is expanded (codegen/legalise)
     bool async_copies = false;   // that continue after their instruction
     bool matrix_stores = false;  // by a warp
+    bool grids_overlap = false;  // of a stream, where kernels ask for it
     /// Whether it has the atomic, or the reduction of a vector.
     bool (*has_atomic)(const Target&, const ir::Instruction&) = nullptr;
 

@@ -89,6 +89,7 @@ struct RawLaunch {
     Grid grid{};
     std::span<const std::byte> parameters{};  // laid out as the entry's .param list: each at its natural alignment
     std::span<const emulator::LaunchView> views{};  // what the kernel is given of its buffers; empty: not known
+    bool begins_early = false;  // may begin before the launch in front of it has ended, which its kernel waits for
 };
 
 /// A function of the program, as a stream calls it.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/analysis/memory.hpp"
 
+#include <algorithm>
+
 #include "codegen/ir/op/forms/address.hpp"
 
 namespace ikat::analysis {
@@ -49,10 +51,13 @@ bool disjoint_spaces(Space a, Space b) {
     return a != b && named(a) && named(b);
 }
 
+bool is_raw_bytes(const Function& fn, Object object) {
+    return object.kind == Object::Parameter && fn.parameters[object.number].bytes;
+}
 /// The buffer of an In parameter, or a parameter of raw bytes.
 bool is_only_read(const Function& fn, Object object) {
-    return object.kind == Object::Parameter &&
-           (fn.parameters[object.number].access == Access::In || fn.parameters[object.number].bytes);
+    return is_raw_bytes(fn, object) ||
+           (object.kind == Object::Parameter && fn.parameters[object.number].access == Access::In);
 }
 
 bool disjoint_objects(const Function& fn, Object a, Object b) {
@@ -92,12 +97,19 @@ Alias alias(const Function& fn, const Address& a, const Address& b) {
     return at_offsets(a, b, fn.type(a.base));
 }
 
-bool reads_constant_memory(const Function& fn, Inst load) {
-    const Instruction& inst = fn[load];
+bool waits_for_grids(const Function& fn) {
+    return std::ranges::any_of(fn.blocks(), [&](Block block) {
+        return std::ranges::any_of(fn[block].instructions, [&](Inst inst) { return fn[inst].op == Op::GridWait; });
+    });
+}
+
+bool ConstantMemory::is_read_by(Inst load) const {
+    const Instruction& inst = fn_[load];
     if (inst.op != Op::Load || effects(inst).orders) return false;
-    if (inst.memory.cache == CacheOperator::Nc) return true;
     if (inst.memory.space == Space::Const || inst.memory.space == Space::Param) return true;
-    return is_only_read(fn, address_of(fn, load).object);
+    const Object object = address_of(fn_, load).object;
+    if (is_raw_bytes(fn_, object)) return true;
+    return !others_write_ && (inst.memory.cache == CacheOperator::Nc || is_only_read(fn_, object));
 }
 
 }  // namespace ikat::analysis

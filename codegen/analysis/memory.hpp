@@ -45,7 +45,19 @@ enum class Alias : std::uint8_t {
 /// For two accesses as executed by one thread with the same values of their instructions' operands.
 Alias alias(const ir::Function& fn, const Address& a, const Address& b);
 
-/// Whether nothing writes what this load reads while the kernel runs: `in` parameters, .nc, const and param space.
-bool reads_constant_memory(const ir::Function& fn, ir::Inst load);
+/// Whether the function waits for the grids before it, which until then may write what it reads.
+bool waits_for_grids(const ir::Function& fn);
+
+/// Which loads of a function read what nothing writes while it runs: const and param space, and, if it does not wait
+/// for other grids, `in` parameters and .nc.
+class ConstantMemory {
+public:
+    explicit ConstantMemory(const ir::Function& fn) : fn_(fn), others_write_(waits_for_grids(fn)) {}
+    bool is_read_by(ir::Inst load) const;
+
+private:
+    const ir::Function& fn_;
+    bool others_write_;
+};
 
 }  // namespace ikat::analysis

@@ -35,7 +35,8 @@ public:
           predecessors_(dominators.predecessors()),
           post_(post_dominators(fn, dominators)),
           position_(fn.block_count()),
-          arrays_(fn.symbols) {
+          arrays_(fn.symbols),
+          constant_memory_(fn) {
         for (std::size_t i = 0; Block block : dominators_.reverse_postorder()) position_[index(block)] = i++;
     }
 
@@ -91,7 +92,7 @@ private:
         if (array) {
             out = arrays_.load(*array, operation.common(operands.size()));
         } else if (it.op == Op::Load) {
-            const bool constant_memory = doubt_ == Doubt::Differs && reads_constant_memory(fn_, inst);
+            const bool constant_memory = doubt_ == Doubt::Differs && constant_memory_.is_read_by(inst);
             out = loaded(it.memory, constant_memory, operation.common(operands.size()), blocks_[index(block)].extent,
                          doubt_);
         } else if (it.op == Op::Param) {
@@ -211,6 +212,7 @@ private:
     std::vector<std::size_t> position_;  // by block, in reverse postorder
     std::vector<Extent> parts_, meets_;  // by block: done for this extent
     OwnArrays arrays_;
+    const ConstantMemory constant_memory_;
     bool changed_ = false;
 };
 

@@ -198,6 +198,7 @@ private:
         inst_ = inst;
         fn_.each_use(inst, [&](Value value) { use(value); });
         for (const std::string& finding : row_problems(fn_, fn_[inst])) here(finding);
+        if (fn_[inst].op == Op::GridWait && !fn_.is_entry) here("only a kernel waits for other grids");
         arguments(fn_[inst]);
         results(fn_[inst]);
         if (fn_[inst].op == Op::CarryChain) carry_chain(fn_[inst]);

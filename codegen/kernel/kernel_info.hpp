@@ -84,6 +84,7 @@ struct KernelInfo {
     std::string target{};                        // "sm_90a"
     std::uint32_t static_shared_bytes = 0;       // per block
     std::uint32_t own_dynamic_shared_bytes = 0;  // per block; a launch adds them to those that it gives
+    bool waits_for_grids = false;                // a launch may begin before the grid in front of it has ended
     std::vector<Location> source_lines{};        // by PTX line (index 0 unused): the source line, and an array's
 
     /// The map that this parameter is, or null.

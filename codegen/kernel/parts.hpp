@@ -50,9 +50,9 @@ void parts(auto& archive, Is<KernelInfo::Expectation> auto& it) {
 }
 void parts(auto& archive, Is<KernelInfo> auto& it) {
     auto& [name, parameters, absent, views, maps, bounds, block, sizes, halos, expectations, takes_dynamic_shared,
-           where, target, static_shared_bytes, own_dynamic_shared_bytes, source_lines] = it;
+           where, target, static_shared_bytes, own_dynamic_shared_bytes, waits_for_grids, source_lines] = it;
     archive(name, parameters, absent, views, maps, bounds, block, sizes, halos, expectations, takes_dynamic_shared,
-            where, target, static_shared_bytes, own_dynamic_shared_bytes);
+            where, target, static_shared_bytes, own_dynamic_shared_bytes, waits_for_grids);
     archive.lines(source_lines);
 }
 

@@ -14,7 +14,7 @@ namespace ikat {
 namespace {
 
 /// The first byte. A text with another one was written by another version of ikat.
-constexpr std::uint32_t format = 2;
+constexpr std::uint32_t format = 3;
 
 std::string_view file_name(std::string_view path) { return path.substr(path.find_last_of("/\\") + 1); }
 

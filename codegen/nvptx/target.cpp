@@ -116,6 +116,7 @@ std::deque<Gpu> all() {
               .vector_elements = 4,
               .async_copies = supports(gpu, ptx::Feature::AsyncCopy),
               .matrix_stores = supports(gpu, ptx::Feature::MatrixStore),
+              .grids_overlap = supports(gpu, ptx::Feature::DependentLaunch),
               .has_atomic = has_atomic,
               .steps = steps,
               .selection = selection,

@@ -40,6 +40,7 @@ public:
         : fn_(fn),
           dominators_(context.dominators()),
           loops_(context.loops()),
+          constant_memory_(fn),
           table_(std::bit_ceil(fn.inst_count() * 2 + 2), no_inst),
           block_of_(fn.inst_count(), analysis::no_block) {}
 
@@ -63,7 +64,7 @@ public:
 private:
     bool is_duplicate(Inst inst, Block block) {
         replacement_.apply(fn_, inst);
-        if (!effects(fn_[inst]).none() && !analysis::reads_constant_memory(fn_, inst)) return false;
+        if (!effects(fn_[inst]).none() && !constant_memory_.is_read_by(inst)) return false;
         if (fn_[inst].results.count == 0) return false;
         Inst& found = entry(inst);
         if (found == no_inst || !(dominators_.dominates(block_of_[index(found)], block) || goes_up(found, block))) {
@@ -140,6 +141,7 @@ private:
     Function& fn_;
     const analysis::Dominators& dominators_;
     const analysis::Loops& loops_;
+    const analysis::ConstantMemory constant_memory_;
     Replacement replacement_;
     std::vector<Inst> table_;      // open addressing
     std::vector<Block> block_of_;  // by instruction, of those that the walk has passed

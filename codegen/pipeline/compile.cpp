@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/memory.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/kernel/section.hpp"
 #include "codegen/nvptx/target.hpp"
@@ -74,6 +75,7 @@ KernelInfo info_of(const ir::Function& fn) {
 void describe(const ir::Function& fn, std::string_view target, Compiled& out) {
     out.symbols = fn.symbols;
     out.info.target = target;
+    out.info.waits_for_grids = analysis::waits_for_grids(fn);
     out.info.static_shared_bytes = std::uint32_t(ir::symbol_bytes(fn.symbols, ir::Space::Shared));
     out.info.own_dynamic_shared_bytes = std::uint32_t(ir::own_dynamic_bytes(fn.symbols));
 }

@@ -34,6 +34,7 @@ constexpr auto typed = ir::Level::Typed, selected = ir::Level::Selected;
 constexpr Stage table[] = {
     whole("ast", check_tree, tree_text),
     whole("ssa", lower_tree, functions_text),
+    whole("grids", settle_grids, functions_text),
 #define PASS(function, name, does) pass<passes::function>(name, does),
 #include "codegen/passes/passes.def"
     mark("opt", typed),
@@ -48,14 +49,14 @@ constexpr Stage table[] = {
 };
 
 constexpr std::string_view default_order[] = {
-    "ast",       "ssa",    "unroll",  "cfg",     "fold",
-    "simplify",  "ranges", "cse",     "forward", "licm",
-    "dce",       "cfg",    "uniform", "opt",     /* the target's selection */ "select",
+    "ast",       "ssa",     "grids", "unroll", "cfg", "fold",    "simplify", "ranges",
+    "cse",       "forward", "licm",  "dce",    "cfg", "uniform", "opt",      /* the target's selection */ "select",
     "registers", "ptx"};
 
 constexpr Order order[] = {
     {"ast", "ssa", "lowering takes kernels without mistakes"},
-    {"ssa", "unroll", "passes are on SSA"},
+    {"ssa", "grids", "what a kernel says of other grids is an operation there"},
+    {"grids", "unroll", "passes keep what is read behind a wait for other grids, and know nothing of targets"},
     {"select", "registers", "a register has the width that selection gives a value"},
     {"registers", "ptx", "an instruction is written with its registers"},
     {"unroll", "cfg", "unroll looks for loops as lowering leaves them, and leaves blocks that only jump on"},
@@ -97,7 +98,7 @@ constexpr auto in_order = [] {
 constexpr std::size_t place(std::string_view name) {
     return std::size_t(std::ranges::find(default_order, name) - default_order);
 }
-constexpr std::span before_passes = std::span(in_order).first(place("ssa") + 1),
+constexpr std::span before_passes = std::span(in_order).first(place("grids") + 1),
                     passes_in_order =
                         std::span(in_order).subspan(before_passes.size(), place("opt") - before_passes.size()),
                     after_selection = std::span(in_order).subspan(place("select"));

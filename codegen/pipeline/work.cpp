@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "codegen/analysis/memory.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/lower/lower.hpp"
 
@@ -31,6 +32,25 @@ bool check_tree(Work& work) {
 bool lower_tree(Work& work) {
     work.module = lower::lower_module(*work.kernel);
     return true;
+}
+
+bool settle_grids(Work& work) {
+    const bool overlap = work.target->grids_overlap;
+    const bool reads_anew = overlap && std::ranges::any_of(work.module.functions, analysis::waits_for_grids);
+    bool changed = false;
+    for (ir::Function& fn : work.module.functions)
+        for (ir::Block block : fn.blocks()) {
+            const auto goes = [&](ir::Inst inst) {
+                return fn[inst].op == ir::Op::GridWait || fn[inst].op == ir::Op::LaunchNext;
+            };
+            if (!overlap) changed |= std::erase_if(fn[block].instructions, goes) != 0;
+            for (ir::Inst inst : fn[block].instructions) {
+                ir::CacheOperator& cache = fn[inst].memory.cache;
+                if (!reads_anew || cache != ir::CacheOperator::Nc) continue;
+                cache = ir::CacheOperator::None, changed = true;
+            }
+        }
+    return changed;
 }
 
 bool keep_called(Work& work) {

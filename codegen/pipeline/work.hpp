@@ -26,6 +26,9 @@ struct Work {
 /// Throws Error for mistakes in the captured kernel.
 bool check_tree(Work& work);
 bool lower_tree(Work& work);
+/// Where grids do not overlap, kernels need not wait for others. Where they do, what a kernel reads that waits may
+/// still be written while it runs, so it is not read as what never changes.
+bool settle_grids(Work& work);
 /// Drops functions that are no longer called.
 bool keep_called(Work& work);
 bool allocate(Work& work);

@@ -141,6 +141,9 @@ std::vector<Diagnostic> unfit_for_functions(const ast::KernelTree& function) {
         if (node.kind == Kind::Operation && (node.op == ir::Op::Print || node.op == ir::Op::Check))
             complain(node.where, "print() or check() in a device function",
                      "use them in kernels, and in C++ functions that kernels call");
+        if (node.kind == Kind::Operation && (node.op == ir::Op::GridWait || node.op == ir::Op::LaunchNext))
+            complain(node.where, "grid_wait() or launch_next() in a device function",
+                     "call them in kernels, and in C++ functions, which are inlined");
         if (node.kind == Kind::Operation && ir::is_collective(node.op))
             complain(node.where, "a barrier or an operation of several lanes in a device function",
                      "it cannot be checked that all threads call it together: use a C++ function, which is inlined");

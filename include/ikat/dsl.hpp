@@ -17,6 +17,7 @@
 #include "dsl/threads/control.hpp"
 #include "dsl/threads/warp.hpp"
 #include "dsl/threads/atomic.hpp"
+#include "dsl/threads/grids.hpp"
 #include "dsl/threads/simt.hpp"
 #include "dsl/values/host_functions.hpp"
 #include "dsl/record/capture.hpp"

@@ -44,14 +44,14 @@ public:
         return host_.memory().allocate(host_.primary(), bytes, name);
     }
     void release(std::uint64_t address) noexcept override {
-        [[maybe_unused]] const bool is_ours = host_.memory().release(address);
-        assert(is_ours);
+        host_.end_grids();  // as a driver, which waits for the device
+        give_back(address);
     }
     // Work with memory is done when it is enqueued, so every point of a stream is now.
     std::uint64_t allocate(std::size_t bytes, std::string_view name, StreamHandle) override {
         return allocate(bytes, name);
     }
-    void release(std::uint64_t address, StreamHandle) noexcept override { release(address); }
+    void release(std::uint64_t address, StreamHandle) noexcept override { give_back(address); }
     void rename(std::uint64_t address, std::string_view name) override { host_.memory().space().name(address, name); }
 
     using Backend::copy;
@@ -93,7 +93,9 @@ public:
     StreamHandle create_stream() override { return StreamHandle(host_.create_stream({.context = host_.primary()})); }
     void destroy_stream(StreamHandle stream) noexcept override { host_.destroy(on(stream)); }
     void synchronize(StreamHandle stream) override {
-        as_kernel_error([&] { stream == default_stream ? host_.finish() : host_.finish(on(stream)); });
+        const bool is_all = stream == default_stream;
+        host_.end_grids(is_all ? std::nullopt : std::optional(on(stream)));
+        as_kernel_error([&] { is_all ? host_.finish() : host_.finish(on(stream)); });
     }
 
     void call(const Reference<const HostFunction>& function, StreamHandle stream) override {
@@ -120,6 +122,10 @@ private:
     }
     void run(StreamHandle stream, emulator::Work work) {
         as_kernel_error([&] { host_.run(on(stream), std::move(work)); });
+    }
+    void give_back(std::uint64_t address) noexcept {
+        [[maybe_unused]] const bool is_ours = host_.memory().release(address);
+        assert(is_ours);
     }
     std::shared_ptr<emulator::LoadedModule> find(ModuleHandle module) { return host_.find(emulator::ModuleId(module)); }
     void check(emulator::LoadedModule& loaded, const RawLaunch& launch) const;
@@ -164,6 +170,7 @@ void EmulatorDevice::launch(ModuleHandle module, const RawLaunch& launch, Stream
                                  .block = {threads.x, threads.y, threads.z},
                                  .dynamic_shared_bytes = shared,
                                  .parameters = launch.parameters,
+                                 .begins_early = launch.begins_early,
                                  .views = {launch.views.begin(), launch.views.end()}};
     loaded->program().check(asked);  // before errors become KernelErrors: nothing has run yet
     run(stream, work::Launch(loaded, host_.primary(), asked));

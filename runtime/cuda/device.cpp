@@ -330,10 +330,19 @@ void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle s
                         {});
         for (const std::uint64_t offset : its->second.offsets) parameters.push_back(first + offset);
     }
-    check_work(driver_->cuLaunchKernel(function, blocks.x, blocks.y, blocks.z, threads.x, threads.y, threads.z, shared,
-                                       to_stream(stream), parameters.empty() ? nullptr : parameters.data(),
-                                       bytes && parameters.empty() ? extra : nullptr),
-               "cuLaunchKernel");
+    void** const one_by_one = parameters.empty() ? nullptr : parameters.data();
+    void** const together = bytes && parameters.empty() ? extra : nullptr;
+    if (launch.begins_early && driver_->cuLaunchKernelEx) {
+        LaunchAttribute overlap;
+        overlap.id = LaunchAttribute::Id::ProgrammaticStreamSerialization, overlap.number = 1;
+        const LaunchConfig config{blocks.x,  blocks.y, blocks.z,          threads.x, threads.y,
+                                  threads.z, shared,   to_stream(stream), &overlap,  1};
+        check_work(driver_->cuLaunchKernelEx(&config, function, one_by_one, together), "cuLaunchKernelEx");
+    } else {
+        check_work(driver_->cuLaunchKernel(function, blocks.x, blocks.y, blocks.z, threads.x, threads.y, threads.z,
+                                           shared, to_stream(stream), one_by_one, together),
+                   "cuLaunchKernel");
+    }
     const std::lock_guard lock(mutex_);
     last_launch_ = entry;
 }

@@ -87,6 +87,25 @@ struct BoxCopy {
     std::size_t width = 0, height = 1, depth = 1;  // bytes, rows, planes
 };
 
+/// What a launch is asked for besides its shape.
+struct LaunchAttribute {
+    enum class Id : unsigned { ProgrammaticStreamSerialization = 6 };
+    Id id{};
+    char pad[4]{};
+    union {
+        char bytes[64]{};
+        int number;
+    };
+};
+struct LaunchConfig {
+    unsigned grid_x = 1, grid_y = 1, grid_z = 1;
+    unsigned block_x = 1, block_y = 1, block_z = 1;
+    unsigned shared_bytes = 0;
+    Stream stream = nullptr;
+    LaunchAttribute* attributes = nullptr;
+    unsigned attribute_count = 0;
+};
+
 /// The driver's functions, one pointer each. Made by load_driver.
 struct Driver {
 #define FUNCTION(symbol, ...) Result (*symbol)(__VA_ARGS__) = nullptr;

@@ -23,25 +23,24 @@ struct Performer {
     void operator()(const node::Wait& wait) const;
 
 private:
-    /// The module that the launch needs on this device, and its entry's own dynamic memory.
-    std::pair<ModuleHandle, std::uint32_t> loaded(const node::Launch& launch,
-                                                  std::shared_ptr<const LoadedKernel>& keeps) const;
+    /// The module that the launch needs on this device, and what is known of its entry there, or null.
+    std::pair<ModuleHandle, const KernelInfo*> loaded(const node::Launch& launch,
+                                                      std::shared_ptr<const LoadedKernel>& keeps) const;
     [[noreturn]] static void refuse(const Location& where, const std::string& what, const char* hint) {
         throw Error(Diagnostic{.where = where, .message = what, .hint = hint});
     }
 };
 
-std::pair<ModuleHandle, std::uint32_t> Performer::loaded(const node::Launch& launch,
-                                                         std::shared_ptr<const LoadedKernel>& keeps) const {
+std::pair<ModuleHandle, const KernelInfo*> Performer::loaded(const node::Launch& launch,
+                                                             std::shared_ptr<const LoadedKernel>& keeps) const {
     if (launch.kernel) {
         keeps = device.cache.get(*launch.kernel, device.options, device.backend);
-        return {keeps->module.handle(), keeps->compiled.info.own_dynamic_shared_bytes};
+        return {keeps->module.handle(), &keeps->compiled.info};
     }
     if (launch.module->device.get() != device.backend.get())
         refuse(launch.where, fmt::format("launch of '{}': its module was loaded by another device", launch.entry),
                "load the PTX on each device that runs it");
-    const KernelInfo* const info = launch.info();
-    return {launch.module->handle, info ? info->own_dynamic_shared_bytes : 0};
+    return {launch.module->handle, launch.info()};
 }
 
 void Performer::operator()(const node::Launch& launch) const {
@@ -61,19 +60,20 @@ void Performer::operator()(const node::Launch& launch) const {
                    "a kernel runs where its buffers are: upload the data to this device");
     }
     std::shared_ptr<const LoadedKernel> keeps;
-    const auto [module, own_bytes] = loaded(launch, keeps);
+    const auto [module, compiled] = loaded(launch, keeps);
     Grid grid = launch.grid;
     if (grid.blocks.count() == 0) return;
-    grid.dynamic_shared_bytes += own_bytes;
+    if (compiled) grid.dynamic_shared_bytes += compiled->own_dynamic_shared_bytes;
     if (!info || !launch.parameters.empty())
-        return device.backend->launch(module, {launch.entry, grid, launch.parameters}, stream);
+        return device.backend->launch(module, {.entry = launch.entry, .grid = grid, .parameters = launch.parameters},
+                                      stream);
     for (std::size_t i = 0; i < launch.arguments.size(); ++i)  // a nameless buffer has the parameter's name
         if (launch.arguments[i].is_buffer() && launch.arguments[i].part.memory->name().empty())
             device.backend->rename(launch.arguments[i].part.memory->address(), info->parameters[i].name);
     const std::vector<std::byte> parameters = pack(launch.arguments);
     std::vector<emulator::LaunchView> views;
     if (device.backend->properties().kind == DeviceKind::Emulator) views = views_of(*info, launch.arguments);
-    device.backend->launch(module, {info->name, grid, parameters, views}, stream);
+    device.backend->launch(module, {info->name, grid, parameters, views, compiled->waits_for_grids}, stream);
 }
 
 void Performer::operator()(const node::Copy& copy) const {

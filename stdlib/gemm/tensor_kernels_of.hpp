@@ -6,6 +6,7 @@
 #include <array>
 #include <functional>
 
+#include "dsl/threads/grids.hpp"
 #include "stdlib/gemm/tensor_kernels.hpp"
 #include "stdlib/tile/block_schedule.hpp"
 #include "stdlib/tile/vectors.hpp"
@@ -193,6 +194,7 @@ private:
                           const TileGrid grid = grid_of(m, n);
                           each_product(SplitBlocks(grid, slices_of(A), parts), A, B, is.access,
                                        [&](const auto& work, const auto& product) {
+                                           launch_next();
                                            store_sums<Sum>(product, work.sums, sums, m, n);
                                        });
                       })
@@ -213,6 +215,7 @@ private:
                     const auto row = value(work.at.row * tile.m), column = value(work.at.column * tile.n);
                     const Product product(A.plane(plane), B.plane(plane), row, column, is.access,
                                           in_slices_of_tile(work.part));
+                    launch_next();
                     if_(work.is_whole, [&] { store<T>(is, product, plane, C, epilogue); }).else_([&] {
                         product.template each<4>([&](const auto& i, const auto& j, const auto& v) {
                             if_((i < m) & (j < n),
@@ -258,7 +261,7 @@ void each_group(const auto& c, std::uint32_t count, bool by_warps, auto&& f) {
         });
 }
 
-/// From sums that earlier kernels have made, or where there are none.
+/// From sums that an earlier kernel has made, for which they wait, or where there are none.
 template <class T>
 KernelHandle second_kernel(const TensorKernel& is) {
     using Out = Element<T>;
@@ -277,6 +280,7 @@ KernelHandle second_kernel(const TensorKernel& is) {
             is, {"sums", "C", "slices", "streamed", "workers"},
             [=](const In<Sum, 3>& sums, const InOut<Out, 3>& C, const u32& slices, const u32& streamed,
                 const u32& workers, const auto& epilogue) {
+                grid_wait();
                 require_linear_blocks();
                 const TensorTile tile = tensor_tile(is.tile);
                 const auto m = value(C.extent(1)), n = value(C.extent(2));
@@ -302,6 +306,7 @@ KernelHandle second_kernel(const TensorKernel& is) {
     return with_epilogue<T, In<Sum, 3>, InOut<Out, 3>, u32>(
         is, {"sums", "C", "parts"},
         [=](const In<Sum, 3>& sums, const InOut<Out, 3>& C, const u32& parts, const auto& epilogue) {
+            grid_wait();
             each_group(C, count, by_warps, [&](const auto& plane, const auto& i, const auto& j, const auto& is_there) {
                 epilogue.store_if(is_there, C, is.c_is_aligned, plane, i, j, [&] {
                     Regs<Var<Sum>, count> sum(Sum{});
@@ -371,6 +376,7 @@ private:
                           Product::run(
                               A, B, m, n, k, planes,
                               [&](const WarpgroupPlace& at, const auto& sums) {
+                                  launch_next();
                                   const auto plane = value(at.plane * parts + at.part);
                                   store_sums<Sum>(WarpgroupProduct(at, sums, scratch_of_warp(scratch)), plane, to, m,
                                                   n);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dsl/threads/grids.hpp"
 #include "stdlib/quantised/grid.hpp"
 #include "stdlib/quantised/quantised.hpp"
 #include "stdlib/spec/families.hpp"
@@ -85,6 +86,7 @@ const KernelHandle& quantise_q8_1_pitched() {
                            return four_of(x, value(condition), value(from + i * 4u));
                        });
                    });
+                   launch_next();
                    quantiser.store(q, value(row * q_pitch + first * 9u), count, lane);
                })
             .require(multiple_of<32>("columns"))
@@ -105,6 +107,7 @@ const QuantiseKernel& quantise_q8_1_kernel() {
                                         quantiser.quantise(count, lane, [&](const auto& condition, const auto& i) {
                                             return load_lanes_if<4>(condition, x, value(first * 8u + i), 0.0f);
                                         });
+                                        launch_next();
                                         quantiser.store(q, first * 9u, count, lane);
                                     })
                                  .require(aligned<16>("x"), at_least<32>("x", "n"), at_least<9>("q", "n"))

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "dsl/threads/grids.hpp"
 #include "stdlib/quantised/blocks.hpp"
 #include "stdlib/quantised/grid.hpp"
 #include "stdlib/spec/families.hpp"
@@ -143,6 +144,7 @@ DequantisePitchedKernel make_dequantise_pitched(const char* name) {
 struct SingleActivations {
     using Element = float;
     static constexpr std::uint32_t bytes = 128, line = 128;
+    static void wait() {}
     /// Eight sums of four, in pairs.
     static blocks::F product(const blocks::Unit& unit, const auto& stage, const auto& i) {
         const auto at = stage.at(value(i * bytes));
@@ -159,6 +161,8 @@ struct SingleActivations {
 struct PackedActivations {
     using Element = std::uint32_t;
     static constexpr std::uint32_t bytes = 36, line = 0;
+    /// For the kernel that has made them.
+    static void wait() { grid_wait(); }
     static blocks::F product(const blocks::Unit& unit, const auto& stage, const auto& i) {
         const auto words = stage.template words<9, 4>(stage.at(value(i * bytes)));
         const auto u = blocks::eight<Leaf<std::int32_t>>([&](std::size_t k) { return cast<i32>(words[k + 1]); });
@@ -204,6 +208,7 @@ struct PitchedRows {
 template <class Format, class X, class Places>
 void multiply(const In<std::uint8_t>& w, const In<typename X::Element>& x, const Out<float>& y, const u32& rows,
               const u32& columns, const Places& places) {
+    X::wait();
     require_linear_grid();
     require_threads(WarpGroup::block);
     BlockStage<Format, WarpGroup, piece / units_of<Format> * Format::bytes> weights;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/reduction/dot.hpp"
 
+#include "dsl/threads/grids.hpp"
 #include "stdlib/reduce/reduce.hpp"
 #include "stdlib/reduction/reduction.hpp"
 #include "stdlib/reduction/shares.hpp"
@@ -21,6 +22,7 @@ void store_sum(const Elements& elements, const Out<float>& partial, auto&& facto
         for (std::size_t k = 1; k < N; ++k) term = value(fma(a[k], b[k], term));
         sum += term;
     });
+    launch_next();
     sum = block_sum(sum);
     if_(thread_id().x == 0, [&] { partial[block_id().x] = sum; });
 }
@@ -96,6 +98,7 @@ void store_argmax(const Elements& elements, const In<T>& x, const Out<float>& be
         const auto lanes = load_lanes<N>(x, at[RowPlaces::X]);
         for (std::size_t k = 0; k < N; ++k) best.consider(lanes[k], index_of(value(i * unsigned(N) + unsigned(k))));
     });
+    launch_next();
     store_best(best, best_value, best_index);
 }
 constexpr auto itself = [](const auto& number) { return number; };
@@ -156,6 +159,7 @@ const ArgmaxFinalKernel& argmax_final_kernel() {
     static const auto made = kernel("argmax_final", params("values", "indices", "value", "index", "n"),
                                     [](In<float> values, In<std::uint32_t> indices, Out<float> best_value,
                                        Out<std::uint32_t> best_index, u32 n) {
+                                        grid_wait();
                                         Best best;
                                         for (auto i : grid_stride(n))
                                             best.consider(value(values[i]), value(indices[i]));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dsl/threads/grids.hpp"
 #include "stdlib/reduce/reduce.hpp"
 #include "stdlib/reduction/shares.hpp"
 #include "stdlib/spec/view_call.hpp"
@@ -21,6 +22,7 @@ void reduce_share(const Elements& elements, const In<T>& x, const Out<float>& pa
     elements.each<T>([&](auto width, const auto& at, const auto&) {
         for (const auto& v : load_lanes<width>(x, at[RowPlaces::X])) total = combine(total, v);
     });
+    launch_next();
     total = block_reduce(total, neutral, combine);
     if_(thread_id().x == 0, [&] { partial[block_id().x] = total; });
 }
@@ -37,7 +39,10 @@ void max_of(const RowPlaces& places, const In<T>& x, const Out<float>& partial) 
 template <class T>
 ReductionKernel<T> make_reduction(const char* name, float neutral, auto combine) {
     return kernel(name, params("x", "partial", "n"),
-                  [=](In<T> x, Out<float> partial, u32 n) { reduce_share(Elements(n), x, partial, neutral, combine); })
+                  [=](In<T> x, Out<float> partial, u32 n) {
+                      if (std::is_same_v<T, float>) grid_wait();  // x may be the shares of another launch
+                      reduce_share(Elements(n), x, partial, neutral, combine);
+                  })
         .require(aligned<16>("x"), at_least("x", "n"))
         .launch_bounds(1024);
 }

@@ -136,6 +136,7 @@ enum CUlaunchAttributeID : unsigned {
     CU_LAUNCH_ATTRIBUTE_IGNORE = 0,
     CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
     CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT = 7,
     CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION = 11,
     CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT = 12,
@@ -152,6 +153,7 @@ struct CUlaunchAttribute {
             unsigned x, y, z;
         } clusterDim;
         int cooperative;
+        int programmaticStreamSerializationAllowed;
         struct {
             CUevent event;
             int flags;

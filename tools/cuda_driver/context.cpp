@@ -135,12 +135,12 @@ API(cuCtxGetDevice_v2, CUdevice* device, CUcontext context) {
 }
 API(cuCtxGetDevice, CUdevice* device) { return cuCtxGetDevice_v2(device, nullptr); }
 API(cuCtxSynchronize, void) {
-    if (const CUresult result = finish("cuCtxSynchronize"); result != CUDA_SUCCESS) return result;
+    if (const CUresult result = synchronise("cuCtxSynchronize"); result != CUDA_SUCCESS) return result;
     return in_context("cuCtxSynchronize", [](Driver&, Context&) {});
 }
 API(cuCtxSynchronize_v2, CUcontext context) {
     if (!context) return cuCtxSynchronize();
-    if (const CUresult result = finish("cuCtxSynchronize"); result != CUDA_SUCCESS) return result;
+    if (const CUresult result = synchronise("cuCtxSynchronize"); result != CUDA_SUCCESS) return result;
     return initialised("cuCtxSynchronize", [&](Driver& its) { check_usable(alive(its, context)); });
 }
 API(cuCtxGetFlags, unsigned* flags) {

@@ -224,6 +224,9 @@ API(cuLaunchKernelEx, const CUlaunchConfig* config, CUfunction function, void** 
             case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
                 asked.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
                 break;
+            case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+                asked.begins_early = value.programmaticStreamSerializationAllowed != 0;
+                break;
             case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
             case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: extras.events.push_back(value.event.event); break;
             case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: return CUDA_ERROR_NOT_SUPPORTED;

@@ -116,7 +116,10 @@ API(cuMemAllocPitch_v2, CUdeviceptr* address, std::size_t* pitch, std::size_t wi
     });
 }
 API(cuMemFree_v2, CUdeviceptr address) {
-    return in_context("cuMemFree", [&](Driver& its, Context&) { its.release(address); });
+    return in_context("cuMemFree", [&](Driver& its, Context&) {
+        its.device.end_grids();  // a device waits
+        its.release(address);
+    });
 }
 API(cuMemGetInfo_v2, std::size_t* free, std::size_t* total) {
     return in_context("cuMemGetInfo", [&](Driver& its, Context&) {

@@ -147,6 +147,13 @@ CUresult finish(const char* function, std::optional<CUstream> stream) noexcept {
     });
 }
 
+CUresult synchronise(const char* function, std::optional<CUstream> stream) noexcept {
+    const CUresult result = finish(function, stream);
+    if (result != CUDA_SUCCESS) return result;
+    return translated(function,
+                      [&] { driver().device.end_grids(stream ? std::optional(id_of(*stream)) : std::nullopt); });
+}
+
 void complain(const char* function, const std::string& reason, const std::string& hint) {
     const std::string text =
         fmt::format("ikat's CUDA driver: {}: {}\n{}", function, reason, hint.empty() ? "" : "  hint: " + hint + "\n");

@@ -214,6 +214,8 @@ Context& context_of(Driver& its, CUstream stream);
 /// Waits for what a stream has been given, or all of them: functions of the program may not have ended.
 /// CUDA_ERROR_NOT_PERMITTED in one of these.
 CUresult finish(const char* function, std::optional<CUstream> stream = {}) noexcept;
+/// The same for the program, which knows then that these launches have ended.
+CUresult synchronise(const char* function, std::optional<CUstream> stream = {}) noexcept;
 
 /// A kernel of a library is a function with this handle.
 inline CUfunction function_of(CUkernel kernel) { return reinterpret_cast<CUfunction>(kernel); }

@@ -48,7 +48,7 @@ CUresult about(const char* function, CUstream stream, Body body) {
 }
 
 CUresult wait(const char* function, CUstream stream) {
-    if (const CUresult result = finish(function, stream); result != CUDA_SUCCESS) return result;
+    if (const CUresult result = synchronise(function, stream); result != CUDA_SUCCESS) return result;
     return about(function, stream, [](Context&, const Known&) {});
 }
 
@@ -148,7 +148,7 @@ API(cuEventRecordWithFlags, CUevent event, CUstream stream, unsigned) { return r
 ALIAS(cuEventRecordWithFlags_ptsz, cuEventRecordWithFlags);
 API(cuEventQuery, CUevent event) { return query_event("cuEventQuery", event); }
 API(cuEventSynchronize, CUevent event) {
-    if (const CUresult result = finish("cuEventSynchronize"); result != CUDA_SUCCESS) return result;
+    if (const CUresult result = synchronise("cuEventSynchronize"); result != CUDA_SUCCESS) return result;
     return query_event("cuEventSynchronize", event);
 }
 API(cuEventElapsedTime, float* milliseconds, CUevent start, CUevent end) {

@@ -145,11 +145,12 @@ void AddressFolding::rewrite_accesses(Inst inst) {
 
 bool use_read_only_path(ir::Function& fn) {
     bool changed = false;
+    const analysis::ConstantMemory constant_memory(fn);
     for (Block block : fn.blocks())
         for (Inst inst : fn[block].instructions) {
             ir::MemoryInfo& memory = fn[inst].memory;
             if (memory.space == ir::Space::Global && memory.cache == ir::CacheOperator::None &&
-                analysis::reads_constant_memory(fn, inst))
+                constant_memory.is_read_by(inst))
                 memory.cache = ir::CacheOperator::Nc, changed = true;
         }
     return changed;

@@ -100,6 +100,7 @@ struct DecodedKernel {
     bool names_cluster = false;                     // ... is given
     std::uint32_t blocks_in_cluster() const { return cluster[0] * cluster[1] * cluster[2]; }
     bool has_products = false, has_bulk_copies = false;  // by the asynchronous proxy (tools/proxies/generic_writes.hpp)
+    bool launches_next = false;                          // it has griddepcontrol.launch_dependents
     bool maps_shared = false;  // it uses mapa, the only way to the shared memory of another block
     ptx::Position where{};
 

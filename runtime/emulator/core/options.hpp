@@ -19,6 +19,7 @@
 
 namespace ikat::emulator {
 
+class GridsInFlight;
 class Suppressions;
 class Tool;
 
@@ -50,6 +51,8 @@ struct Launch {
     std::uint32_t dynamic_shared_bytes = 0;
     std::array<std::uint32_t, 3> cluster{0, 0, 0};  // blocks of a cluster; 0: as the entry says, else 1
     std::span<const std::byte> parameters{};  // laid out as the entry's .param list: each at its natural alignment
+    bool begins_early = false;                // may begin before the launch in front of it in its stream has ended
+    GridsInFlight* grids = nullptr;           // of that stream; nullptr: they are not looked at
     std::vector<LaunchView> views{};          // of the arguments that are buffers, as far as the host knows them
 };
 

@@ -62,6 +62,11 @@ void HostDevice::finish() {
     if (!failed.empty()) std::rethrow_exception(failed.begin()->second);
 }
 
+void HostDevice::end_grids(std::optional<StreamId> stream) {
+    const std::lock_guard lock(work_mutex_);
+    std::erase_if(grids_, [&](const auto& each) { return !stream || each.first == *stream; });
+}
+
 bool HostDevice::is_idle(StreamId stream) const {
     const std::lock_guard lock(work_mutex_);
     return !queue_.has(stream);
@@ -95,10 +100,18 @@ void HostDevice::serve_host_calls() {
 
 void HostDevice::perform(Lock& lock, Piece& piece) {
     piece.is_running = true;
+    const std::shared_ptr<GridsInFlight> grids = grids_before(piece);
     lock.unlock();
     std::exception_ptr failure;
     try {
-        std::visit([&](const auto& work) { perform(work); }, piece.work);
+        std::visit(
+            [&]<class W>(const W& work) {
+                if constexpr (std::is_same_v<W, work::Launch>)
+                    perform(work, *grids);
+                else
+                    perform(work);
+            },
+            piece.work);
     } catch (...) { failure = std::current_exception(); }
     lock.lock();
     if (const auto awaited = std::ranges::find(awaited_, piece.number, &Awaited::number); awaited != awaited_.end())
@@ -109,15 +122,40 @@ void HostDevice::perform(Lock& lock, Piece& piece) {
     changed_.notify_all();
 }
 
-void HostDevice::perform(const work::Launch& launch) {
-    LoadedModule& module = *launch.module;
+std::shared_ptr<GridsInFlight> HostDevice::grids_before(const Piece& piece) {
+    const bool is_launch = std::holds_alternative<work::Launch>(piece.work);
+    const bool is_event =
+        std::holds_alternative<work::Record>(piece.work) || std::holds_alternative<work::Wait>(piece.work);
+    // The default stream and others wait for each other.
+    std::erase_if(grids_, [&](const auto& each) {
+        const bool is_own = each.first == piece.stream;
+        return is_own ? !is_launch && !is_event
+                      : !is_event && (each.first == default_stream || piece.stream == default_stream);
+    });
+    if (!is_launch) return nullptr;
+    std::shared_ptr<GridsInFlight>& its = grids_[piece.stream];
+    if (!its) its = std::make_shared<GridsInFlight>();
+    return its;
+}
+
+void HostDevice::perform(const work::Launch& asked, GridsInFlight& grids) {
+    LoadedModule& module = *asked.module;
     {
         const std::lock_guard lock(objects_mutex_);
-        const auto context = contexts_.find(launch.context);
+        const auto context = contexts_.find(asked.context);
         if (context != contexts_.end()) memory_.space().set_heap_bytes(context->second.heap_bytes);
     }
     module.use_shadows();
-    emulator::run(module.program(), launch.launch(), options_, module.origin());
+    emulator::Launch launch = asked.launch();
+    launch.grids = &grids;
+    if (!launch.begins_early) grids.clear();
+    try {
+        emulator::run(module.program(), launch, options_, module.origin());
+    } catch (...) {
+        grids.clear();
+        throw;
+    }
+    grids.end(launch.begins_early);
 }
 
 void HostDevice::perform(const work::SetVariable& change) {

@@ -24,6 +24,7 @@
 #include "runtime/emulator/host/loaded_module.hpp"
 #include "runtime/emulator/host/owned_memory.hpp"
 #include "runtime/emulator/host/work_queue.hpp"
+#include "runtime/emulator/tools/grids/grids.hpp"
 
 namespace ikat::emulator {
 
@@ -85,6 +86,8 @@ public:
     /// Waits for the work of a stream, or of all, and throws the first thing that went wrong there.
     void finish(StreamId stream);
     void finish();
+    /// The program has waited for a stream, or for all: no launch after this may overlap one before.
+    void end_grids(std::optional<StreamId> stream = {});
     /// Whether the work of a stream is done.
     bool is_idle(StreamId stream) const;
     /// Whether this thread is the one that calls the program: it must not wait for work.
@@ -115,7 +118,9 @@ private:
     void serve_host_calls();
     void forbid_in_host_call() const;
 
-    void perform(const work::Launch& launch);
+    /// The grids that a launch may overlap, by its stream. Other work waits for them, except what is about events.
+    std::shared_ptr<GridsInFlight> grids_before(const Piece& piece);
+    void perform(const work::Launch& launch, GridsInFlight& grids);
     void perform(const work::SetVariable& change);
     void perform(const work::Copy& copy);
     void perform(const work::Fill& fill);
@@ -137,7 +142,8 @@ private:
 
     WorkQueue queue_;
     bool is_busy_ = false, is_ending_ = false;
-    std::vector<Awaited> awaited_;                     // pieces that run() waits for
+    std::vector<Awaited> awaited_;  // pieces that run() waits for
+    std::map<StreamId, std::shared_ptr<GridsInFlight>> grids_;
     std::map<StreamId, std::exception_ptr> failures_;  // the first of each stream that nobody was told of
     mutable std::mutex work_mutex_;                    // locked for these
     std::condition_variable changed_;

@@ -16,6 +16,7 @@
 #include "runtime/emulator/machine/messages.hpp"
 #include "runtime/emulator/ops/handlers.hpp"
 #include "runtime/emulator/tools/definedness/definedness.hpp"
+#include "runtime/emulator/tools/grids/grids.hpp"
 #include "runtime/emulator/tools/heap/heap.hpp"
 #include "runtime/emulator/tools/nan/nan.hpp"
 #include "runtime/emulator/tools/proxies/proxies.hpp"
@@ -174,6 +175,24 @@ Diagnostic in_words(Vocabulary vocabulary, Diagnostic finding) {
     return finding;
 }
 
+/// Those that watch a launch.
+Tools tools_of(const Launch& launch, const Options& options, const DecodedKernel& kernel, const Memory::State& memory) {
+    Tools tools{&proxies()};
+    if (options.checks.of(Check::Races) != Action::Off)
+        tools.push_back(&all_races());
+    else if (options.checks.of(Check::SharedRaces) != Action::Off)
+        tools.push_back(&shared_races());
+    if (options.checks.of(Check::Nan) != Action::Off) tools.push_back(&made_of_numbers());
+    const bool may_overlap = kernel.launches_next || (launch.begins_early && launch.grids && launch.grids->any());
+    if (launch.grids && may_overlap && options.checks.of(Check::Grids) != Action::Off)
+        tools.push_back(&overlapping_grids());
+    if (options.asks_for_heap) tools.push_back(&heap_left());
+    if (options.checks.of(Check::Views) != Action::Off && views::Regions(launch.views, memory).are_parts())
+        tools.push_back(&in_views());
+    for (const auto& tool : options.tools) tools.push_back(tool.get());
+    return tools;
+}
+
 }  // namespace
 
 Statistics Program::run(const Launch& launch, const Options& options) {
@@ -182,18 +201,7 @@ Statistics Program::run(const Launch& launch, const Options& options) {
     check_launch(state_->module, plain, launch);
     const bool has_dynamic = plain.has_dynamic();
     how.moves_dynamic = has_dynamic && options.moved_shared && options.seed && mixed(options.seed, 0) % 2;
-    how.tools.reserve(8 + options.tools.size());
-    how.tools.push_back(&proxies());
-    if (options.checks.of(Check::Races) != Action::Off)
-        how.tools.push_back(&all_races());
-    else if (options.checks.of(Check::SharedRaces) != Action::Off)
-        how.tools.push_back(&shared_races());
-    if (options.checks.of(Check::Nan) != Action::Off) how.tools.push_back(&made_of_numbers());
-    if (options.asks_for_heap) how.tools.push_back(&heap_left());
-    if (options.checks.of(Check::Views) != Action::Off &&
-        views::Regions(launch.views, state_->memory.state()).are_parts())
-        how.tools.push_back(&in_views());
-    for (const auto& tool : options.tools) how.tools.push_back(tool.get());
+    how.tools = tools_of(launch, options, plain, state_->memory.state());
     const auto checked = [&]() -> const DecodedKernel& {
         DecodeOptions with_checks = how;
         with_checks.checks = true;

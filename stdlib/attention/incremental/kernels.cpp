@@ -10,6 +10,7 @@
 #include <numbers>
 #include <optional>
 
+#include "dsl/threads/grids.hpp"
 #include "stdlib/attention/incremental/fma.hpp"
 #include "stdlib/attention/incremental/mma.hpp"
 #include "stdlib/attention/incremental/place.hpp"
@@ -166,6 +167,7 @@ public:
         }
         copy_wait<0>();
         sync_block();
+        if (is_.step == Step::Part) launch_next();
         put_together<tile.warps>(
             place_, is_.rows, d, chunks_.bytes().template as<float>(),
             [&](const SharedNumbers& to, std::uint32_t pitch, const auto& store) { rows.put(to, pitch, store); }, take);
@@ -298,6 +300,7 @@ KernelHandle part(const DecodeKernel& is, const Body<T>& body) {
 template <class T>
 void merge(const In<float>& sums, const In<float>& statistics, const Result<T>& result, std::uint32_t d,
            const u32& parts) {
+    grid_wait();
     require_linear_blocks();
     const auto heads = result.to.extent(1), queries = result.to.extent(2);
     const auto rows = value(result.to.extent(0) * heads * queries);

@@ -283,5 +283,36 @@ TEST_CASE("occupancy follows threads and shared memory") {
     CHECK(threads == 256);
 }
 
+TEST_CASE("launches that may begin early are checked against the one before") {
+    const OwnContext own;
+    const CUfunction first = function(load(".param .u64 p",
+                                           ".reg .b64 %d; ld.param.u64 %d, [p];\n"
+                                           "griddepcontrol.launch_dependents; st.global.u32 [%d], 7;"));
+    const CUfunction second = function(load(".param .u64 p",
+                                            ".reg .b64 %d; .reg .b32 %r; ld.param.u64 %d, [p];\n"
+                                            "ld.global.u32 %r, [%d]; griddepcontrol.wait; st.global.u32 [%d+4], %r;"));
+    CUdeviceptr out = 0;
+    unsigned result[2] = {};
+    call("cuMemAlloc_v2", &out, sizeof result);
+    void* parameters[] = {&out};
+    const auto launch_after = [&](int may_overlap) {
+        CHECK(launch(first, {}, parameters) == CUDA_SUCCESS);
+        CUlaunchAttribute attribute{};
+        attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        attribute.value.programmaticStreamSerializationAllowed = may_overlap;
+        CUlaunchConfig config{1, 1, 1, 1, 1, 1, 0, nullptr, &attribute, 1};
+        const std::string text = said([&] {
+            CHECK(call("cuLaunchKernelEx", static_cast<const CUlaunchConfig*>(&config), second, &parameters[0],
+                       static_cast<void**>(nullptr)) == CUDA_SUCCESS);
+        });
+        CHECK(call("cuMemcpyDtoH_v2", static_cast<void*>(result), out, sizeof result) == CUDA_SUCCESS);
+        CHECK(result[1] == 7);
+        return text;
+    };
+    CHECK(launch_after(0).empty());
+    CHECK_THAT(launch_after(1), contains("warning: global load of 4 bytes at offset 0 of ") &&
+                                    contains("which kernel 'k' writes, before griddepcontrol.wait, by block"));
+}
+
 }  // namespace
 }  // namespace ikat::tests

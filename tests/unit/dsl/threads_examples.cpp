@@ -85,6 +85,18 @@ const auto histogram_of_cluster = kernel("histogram_of_cluster", params("x", "n"
         atomic_add(bins[cluster_rank() * 256 + t], part[t]);
     }).cluster(4);
 
+const auto halves = kernel("halves", params("x", "half", "n"), [](In<float> x, Out<float> half, u32 n) {
+    launch_next();  // the blocks of the next kernel may come as soon as there is room for them
+    for (auto i : grid_stride(n)) half[i] = x[i] / 2;
+});
+const auto weighted =
+    kernel("weighted", params("half", "w", "y", "n"), [](In<float> half, In<float> w, Out<float> y, u32 n) {
+        u32 i = global_id().x;
+        f32 weight = w.load_if(i < n, i, 0);  // which no kernel before writes
+        grid_wait();                          // all of half is there
+        if_(i < n, [&] { y[i] = half[i] * weight; });
+    });
+
 const auto sums_by_roles = kernel("sums_by_roles", params("x", "y", "n"), [](In<float> x, Out<float> y, u32 n) {
     Shared<float, 4, 256> tiles;
     Shared<Barrier, 4> full, empty;
@@ -178,6 +190,8 @@ TEST_CASE("the examples of docs/language for threads are right") {
     CHECK_NOTHROW(sums_of_tiles.check());
     CHECK_NOTHROW(transposed.check());
     CHECK_NOTHROW(histogram_of_cluster.check());
+    CHECK_NOTHROW(halves.check());
+    CHECK_NOTHROW(weighted.check());
     CHECK_NOTHROW(sums_by_roles.check());
     CHECK_NOTHROW(one_product.check());
     CHECK_NOTHROW(four_products.check());

@@ -82,7 +82,7 @@ TEST_CASE("snapshots: of other options, and stages that there are not") {
           compile(saxpy, {.passes = "cse,dce,cse,cse"}).ptx);
     CHECK_THAT(message_of([&] { compile(chosen.snapshot); }), contains("there is no stage 'cse.3'"));
     CHECK_THAT(message_of([&] { compile(saxpy, {.stop_after = "cse.9"}); }),
-               contains("there is no stage 'cse.9'") && contains("stages are ast, ssa, unroll, cfg, "));
+               contains("there is no stage 'cse.9'") && contains("stages are ast, ssa, grids, unroll, cfg, "));
     for (const char* const stage : {"ast", "registers", "ptx"})
         CHECK_THAT(message_of([&] { compile(saxpy, {.stop_after = stage}); }),
                    contains("the compiler cannot stop after stage '" + std::string(stage) + "'"));

@@ -264,6 +264,24 @@ TEST_CASE("launch: parameters are passed as one block of bytes") {
     CHECK(fake.log() == "cuCtxSynchronize\ncuModuleUnload\n");  // it may be running
 }
 
+TEST_CASE("launch: one that may begin early says so to the driver") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    const ModuleHandle module = device->load({"text", "a.ptx"});
+    const std::array<std::uint8_t, 4> parameters{1, 2, 0xab, 0};
+    fake.log();
+    device->launch(module,
+                   {.entry = "add",
+                    .grid = {{2, 3, 4}, {32, 2, 1}, 16},
+                    .parameters = std::as_bytes(std::span(parameters)),
+                    .begins_early = true},
+                   default_stream);
+    CHECK(fake.log() ==
+          "cuModuleGetFunction add\ncuFuncGetAttribute 1\n"
+          "cuLaunchKernelEx 2 3 4 32 2 1 16 0 attribute 6 = 1 0102ab00\n");
+    device->unload(module);
+}
+
 TEST_CASE("launch: parameters that are aligned to more than 16 bytes are passed one by one") {
     const FakeCuda fake;
     const auto device = fake.open();

@@ -89,6 +89,8 @@ SAME(FunctionAttribute::MaxDynamicSharedSizeBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC
 SAME(BoxCopy::MemoryType::Host, CU_MEMORYTYPE_HOST);
 SAME(BoxCopy::MemoryType::Device, CU_MEMORYTYPE_DEVICE);
 
+SAME(LaunchAttribute::Id::ProgrammaticStreamSerialization, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+
 SAME(JitOption::ErrorLogBuffer, CU_JIT_ERROR_LOG_BUFFER);
 SAME(JitOption::ErrorLogBufferSizeBytes, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
 
@@ -116,6 +118,22 @@ PLACE(width, WidthInBytes);
 PLACE(height, Height);
 PLACE(depth, Depth);
 #undef PLACE
+
+#define PLACE(ours, theirs) \
+    static_assert(offsetof(cuda::LaunchConfig, ours) == offsetof(CUlaunchConfig, theirs), #theirs)
+PLACE(grid_x, gridDimX);
+PLACE(grid_z, gridDimZ);
+PLACE(block_x, blockDimX);
+PLACE(block_z, blockDimZ);
+PLACE(shared_bytes, sharedMemBytes);
+PLACE(stream, hStream);
+PLACE(attributes, attrs);
+PLACE(attribute_count, numAttrs);
+#undef PLACE
+static_assert(sizeof(cuda::LaunchConfig) == sizeof(CUlaunchConfig));
+static_assert(offsetof(cuda::LaunchAttribute, number) == offsetof(CUlaunchAttribute, value));
+static_assert(sizeof(cuda::LaunchAttribute) == sizeof(CUlaunchAttribute));
+
 static_assert(offsetof(cuda::BoxCopy, from.context) == offsetof(CUDA_MEMCPY3D_PEER, srcContext));
 static_assert(offsetof(cuda::BoxCopy, to.context) == offsetof(CUDA_MEMCPY3D_PEER, dstContext));
 

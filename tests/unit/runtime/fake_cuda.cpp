@@ -224,16 +224,16 @@ Result cuFuncGetAttribute(int* value, FunctionAttribute which, Function) {
 Result cuFuncSetAttribute(Function, FunctionAttribute which, int value) {
     return call("cuFuncSetAttribute", {unsigned(which), unsigned(value)});
 }
-Result cuLaunchKernel(Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
-                      unsigned block_z, unsigned shared, Stream stream, void** parameters, void** extra) {
-    std::string bytes;
+namespace {
+/// Appends the parameters of a launch as text. False if they are not given as they must be.
+bool add_parameters(std::string& bytes, void** parameters, void** extra) {
     if (parameters) {  // of three parameters, as the test has them
-        bytes = "parameters";
+        bytes += "parameters";
         for (int i = 0; i < 3; ++i) bytes += ' ' + std::to_string(*static_cast<const unsigned char*>(parameters[i]));
     }
     if (extra) {
         // {BUFFER_POINTER, data, BUFFER_SIZE, &size, END}
-        if (number(extra[0]) != 1 || number(extra[2]) != 2 || extra[4]) return Result::InvalidValue;
+        if (number(extra[0]) != 1 || number(extra[2]) != 2 || extra[4]) return false;
         const auto* data = static_cast<const unsigned char*>(extra[1]);
         for (std::size_t i = 0; i < *static_cast<const std::size_t*>(extra[3]); ++i) {
             char hex[3];
@@ -241,7 +241,23 @@ Result cuLaunchKernel(Function, unsigned grid_x, unsigned grid_y, unsigned grid_
             bytes += hex;
         }
     }
+    return true;
+}
+}  // namespace
+Result cuLaunchKernel(Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+                      unsigned block_z, unsigned shared, Stream stream, void** parameters, void** extra) {
+    std::string bytes;
+    if (!add_parameters(bytes, parameters, extra)) return Result::InvalidValue;
     return call("cuLaunchKernel", {grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, number(stream)}, bytes);
+}
+Result cuLaunchKernelEx(const LaunchConfig* config, Function, void** parameters, void** extra) {
+    const auto& [grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, attributes, count] = *config;
+    std::string text;
+    for (unsigned i = 0; i < count; ++i)
+        text += "attribute " + std::to_string(unsigned(attributes[i].id)) + " = " +
+                std::to_string(attributes[i].number) + ' ';
+    if (!add_parameters(text, parameters, extra)) return Result::InvalidValue;
+    return call("cuLaunchKernelEx", {grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, number(stream)}, text);
 }
 
 Result cuStreamCreate(Stream* stream, unsigned flags) {

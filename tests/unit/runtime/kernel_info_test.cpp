@@ -121,9 +121,9 @@ TEST_CASE("kernel info: a section that cannot be read is an error with its line"
     const std::string whole = section_of(everything());
     CHECK(malformed(whole).empty());
     CHECK_THAT(
-        malformed("\n\n.section .ikat\n{\n    .b64 0x3\n}\n"),
+        malformed("\n\n.section .ikat\n{\n    .b64 0x4\n}\n"),
         contains("k.ptx:4:1: error: the section .ikat, which tells what a launch has to know of a kernel, cannot be "
-                 "read: it is of format 3, and this is ikat with format 2"));
+                 "read: it is of format 4, and this is ikat with format 3"));
     CHECK_THAT(malformed(".section .ikat { }"), contains("it ends too soon"));
     CHECK_THAT(malformed(".section .ikat { .b64 0x1 }"), contains("cannot be read"));
     CHECK_THAT(malformed(".section .ikat { .b32 1 }"), contains("it has '.b32 1 ' where a word is expected"));

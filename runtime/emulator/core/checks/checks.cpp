@@ -69,6 +69,7 @@ Check check_of(FaultCode code) {
         case FaultCode::ProductNotVisible: return Check::ProxyFences;
         case FaultCode::CopyNotVisible: return Check::CopyFences;
         case FaultCode::BulkBarrierNotFenced: return Check::BarrierFences;
+        case FaultCode::GridNotAwaited: return Check::Grids;
         case FaultCode::ProductNotFenced:
         case FaultCode::ProductNotAwaited:
         case FaultCode::ProductSourceChanged:

@@ -367,6 +367,14 @@ void membar(Lowering& code, Modifiers& modifiers, Operands operands) {
 /// Hints: prefetch, brkpt, pmevent ...
 void ignored(Lowering&, Modifiers& modifiers, Operands) { modifiers.take_all(); }
 
+/// Grids run one after the other: what it says is for a tool (tools/grids/grids.hpp).
+void griddepcontrol(Lowering& code, Modifiers& modifiers, Operands) {
+    const bool waits = modifiers.take(Modifier::Wait);
+    if (!waits && modifiers.take(Modifier::LaunchDependents)) code.kernel.launches_next = true;
+    const MicroInfo info{.operation = waits ? Op::GridWait : Op::LaunchNext};
+    code.emit({nothing, info}, 0, 0, {});
+}
+
 constexpr RuleRow memory_rows[] = {
     {"ld", ld},
     {"ldu", ld},
@@ -377,12 +385,12 @@ constexpr RuleRow memory_rows[] = {
     {"fence", membar},
     {"createpolicy", createpolicy},
     {"istypep", istypep},
+    {"griddepcontrol", griddepcontrol},
     // hints
     {"prefetch", ignored},
     {"prefetchu", ignored},
     {"discard", ignored},
     {"applypriority", ignored},
-    {"griddepcontrol", ignored},
     {"brkpt", ignored},
     {"pmevent", ignored},
 };
