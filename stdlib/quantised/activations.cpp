@@ -69,8 +69,7 @@ Lanes<4> four_of(const In<E>& x, const auto& condition, const auto& first) {
 template <class E>
 const auto& quantise_q8_1_pitched() {
     static const auto made =
-        kernel(name_of<E>("quantise_q8_1_pitched"),
-               params("x", "q", "rows", "columns", "x_pitch", "x_unit", "q_pitch"),
+        kernel(name_of<E>("quantise_q8_1_pitched"), params("x", "q", "rows", "columns", "x_pitch", "x_unit", "q_pitch"),
                [](In<E> x, Out<std::uint32_t> q, u32 rows, u32 columns, u32 x_pitch, u32 x_unit, u32 q_pitch) {
                    require_linear_grid();
                    require_threads(WarpGroup::block);

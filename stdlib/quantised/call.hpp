@@ -68,8 +68,7 @@ public:
                  fmt::format("they are {}", info(type).name));
     }
     void check_real(std::string_view name, const TensorView& view) const {
-        if (view.format ||
-            (view.type != ir::Type::F32 && view.type != ir::Type::F16 && view.type != ir::Type::BF16))
+        if (view.format || (view.type != ir::Type::F32 && view.type != ir::Type::F16 && view.type != ir::Type::BF16))
             fail(fmt::format("'{}' has elements of {}", name, view.type_name()), "they are f32, f16 or bf16");
     }
     void check_row(std::string_view name, const TensorView& view) const {

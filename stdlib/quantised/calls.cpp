@@ -89,16 +89,19 @@ void quantise_q8_1(const Queue& queue, const TensorView& x, const MutableTensorV
                        fmt::format("'x' is {}: with gaps between its rows, q has as many, of 9 words for 32 elements",
                                    extents_text(x)));
     const RowPairs pairs(from, to, columns, false);
-    call.run_pairs(quantise_q8_1_recipe, 0, pairs, [&](const RowPairs::Launch& launch) {
-        const TensorView in = part_from(x, launch.first[0]);
-        return std::vector<FunctionOperand>{in,
-                                            part_from(q, launch.first[1]),
-                                            std::uint32_t(launch.rows),
-                                            call.check().reached("a row of 'x'", pairs.columns),
-                                            std::uint32_t(launch.pitch[0]),
-                                            unit_of(in, launch.pitch[0]),
-                                            std::uint32_t(launch.pitch[1])};
-    }, number_of_type(x.type));
+    call.run_pairs(
+        quantise_q8_1_recipe, 0, pairs,
+        [&](const RowPairs::Launch& launch) {
+            const TensorView in = part_from(x, launch.first[0]);
+            return std::vector<FunctionOperand>{in,
+                                                part_from(q, launch.first[1]),
+                                                std::uint32_t(launch.rows),
+                                                call.check().reached("a row of 'x'", pairs.columns),
+                                                std::uint32_t(launch.pitch[0]),
+                                                unit_of(in, launch.pitch[0]),
+                                                std::uint32_t(launch.pitch[1])};
+        },
+        number_of_type(x.type));
 }
 
 }  // namespace ikat::stdlib

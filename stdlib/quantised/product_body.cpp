@@ -25,10 +25,9 @@ public:
         const U words = value(count * words_of_unit()), before = value(first / 4u * words_of_unit());
         words_.clear();
         for (std::uint32_t k = 0; k < loads(); ++k) {
-            const U at = place(k), token = value(at / quads_of_token());
+            const auto [token, quad] = quad_of(k);
             const bool has_all = (k + 1) * threads <= tokens_ * quads_of_token();
             const U there = has_all ? words : U(value(select(token < tokens_, words, 0u)));
-            const U quad = value(at % quads_of_token());
             words_.push_back(from.load(token, value(before + quad), value(max(there, quad * 4u) - quad * 4u)));
         }
     }
@@ -59,6 +58,16 @@ private:
     std::uint32_t quads_of_token() const { return piece * words_of_unit() / 4; }
     std::uint32_t quads_before_gap() const { return is_packed_ ? 9 : 8; }
     std::uint32_t loads() const { return (tokens_ * quads_of_token() + threads - 1) / threads; }
+    /// Which one load number k of a thread is.
+    struct Quad {
+        U token, number;
+    };
+    Quad quad_of(std::uint32_t k) const {
+        const std::uint32_t of_token = quads_of_token(), first = k * threads;
+        if (of_token % threads == 0)  // the host knows the token
+            return {value(u32(first / of_token)), value(Block::thread() + first % of_token)};
+        return {value(place(k) / of_token), value(place(k) % of_token)};
+    }
     static U place(std::uint32_t k) { return value(Block::thread() + k * threads); }
 
     bool is_packed_;
@@ -117,9 +126,7 @@ public:
 
 private:
     /// Beyond the last row, the last one again.
-    U row(const U& first, std::uint32_t r) const {
-        return r == 0 ? first : U(value(min(first + r, of_.rows - 1u)));
-    }
+    U row(const U& first, std::uint32_t r) const { return r == 0 ? first : U(value(min(first + r, of_.rows - 1u))); }
     void load(Weights& weights, const U& row, const U& first, const U& count) const {
         const U before = bytes_before<Format>(first), bytes = bytes_before<Format>(count);
         if (is_.w_is_aligned)

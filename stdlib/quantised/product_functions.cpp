@@ -49,9 +49,10 @@ NamedFunction product_function(runtime::Quantised format) {
     NamedFunction out{.name = fmt::format("gemm_{}", name), .family = &product_family()};
     out.formula = fmt::format("Y = X W', W of {} weights", name);
     out.call = "gemm(queue, W, X, Y)";
-    out.arrays = {{.name = "W", .type = ir::Type::U8, .shape = "rows columns", .blocks = {name, bytes, weights, format}},
-                  {.name = "X", .type = ir::Type::Void, .shape = "tokens columns"},
-                  {.name = "Y", .type = ir::Type::Void, .shape = "tokens rows", .access = Access::Out}};
+    out.arrays = {
+        {.name = "W", .type = ir::Type::U8, .shape = "rows columns", .blocks = {name, bytes, weights, format}},
+        {.name = "X", .type = ir::Type::Void, .shape = "tokens columns"},
+        {.name = "Y", .type = ir::Type::Void, .shape = "tokens rows", .access = Access::Out}};
     out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
         quantised_gemm(queue, arrays[0], arrays[1], arrays[2],
                        {.activations = Activations(settings.one_of("activations", activations))});

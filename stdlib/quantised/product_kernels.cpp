@@ -37,22 +37,21 @@ KernelHandle made(const ProductKernel& is) {
                   [is](In<std::uint8_t> w, In<X> x, Out<Y> y, u32 rows, u32 columns, u32 w_begin, u32 w_pitch,
                        u32 w_bytes, u32 x_pitch, u32 y_pitch) {
                       const U of_x = value(x_pitch);
-                      record_product(
-                          is, {.w = w,
-                               .rows = rows,
-                               .columns = columns,
-                               .w_begin = w_begin,
-                               .w_pitch = w_pitch,
-                               .w_bytes = w_bytes,
-                               .load =
-                                   [&](const U& token, const U& quad, const U& count) {
-                                       return four_words(x, is.x_is_aligned, token, quad, of_x, count);
-                                   },
-                               .store =
-                                   [&](const Leaf<bool>& condition, const U& token, const U& row,
-                                       const blocks::F& sum) {
-                                       y.store_if(condition, token * y_pitch + row, cast<Y>(sum));
-                                   }});
+                      record_product(is, {.w = w,
+                                          .rows = rows,
+                                          .columns = columns,
+                                          .w_begin = w_begin,
+                                          .w_pitch = w_pitch,
+                                          .w_bytes = w_bytes,
+                                          .load =
+                                              [&](const U& token, const U& quad, const U& count) {
+                                                  return four_words(x, is.x_is_aligned, token, quad, of_x, count);
+                                              },
+                                          .store =
+                                              [&](const Leaf<bool>& condition, const U& token, const U& row,
+                                                  const blocks::F& sum) {
+                                                  y.store_if(condition, token * y_pitch + row, cast<Y>(sum));
+                                              }});
                   })
         .require(multiple_of<32>("columns"), aligned<16>("w"))
         .launch_bounds(WarpGroup::block, is.min_blocks())
@@ -77,7 +76,7 @@ std::string ProductKernel::name() const {
 
 std::uint32_t ProductKernel::min_blocks() const {
     if (is_packed()) return tokens <= 2 ? 7 : tokens <= 6 ? 5 : 4;
-    return tokens <= 2 ? 6 : tokens == 3 ? 5 : tokens <= 6 ? 4 : 3;
+    return tokens <= 2 ? 6 : tokens == 3 ? 5 : tokens <= 5 ? 4 : 3;
 }
 
 KernelHandle ProductKernel::make() const {

@@ -111,9 +111,8 @@ struct PackedActivations {
     using Element = std::uint32_t;
     static constexpr std::uint32_t bytes = 36, line = 0;
     static blocks::F product(const blocks::Unit& unit, const auto& stage, const auto& i) {
-        return packed_products({&unit, 1}, 1, [&](std::size_t) {
-            return stage.template words<9, 4>(stage.at(value(i * bytes)));
-        })[0];
+        return packed_products({&unit, 1}, 1,
+                               [&](std::size_t) { return stage.template words<9, 4>(stage.at(value(i * bytes))); })[0];
     }
 };
 

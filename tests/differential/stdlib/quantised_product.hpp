@@ -46,8 +46,8 @@ public:
     }
 
     TensorView view() const {
-        const std::uint64_t extents[] = {rows_, columns_}, pitch = pitch_bytes_ / stdlib::bytes_of(format_) *
-                                                                   stdlib::weights_of(format_);
+        const std::uint64_t extents[] = {rows_, columns_},
+                            pitch = pitch_bytes_ / stdlib::bytes_of(format_) * stdlib::weights_of(format_);
         return TensorView(format_, buffer_->memory().whole().from(first_), extents, {&pitch, 1});
     }
     runtime::Buffer<std::uint8_t>& buffer() const { return *buffer_; }

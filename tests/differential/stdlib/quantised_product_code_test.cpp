@@ -61,8 +61,8 @@ Cost cost_of(Quantised format, std::uint32_t tokens, Activations activations) {
     auto y = device.buffer<float>(tokens * rows, "Y");
     stdlib::gemm(device, stdlib::quantised_view(w, format, {rows, columns}), x.view(tokens, columns),
                  y.view(tokens, rows), {.activations = activations});
-    const auto of_w = std::ranges::find(traffic.back().buffers, w.memory().whole().address(),
-                                        &emulator::BufferTraffic::address);
+    const auto of_w =
+        std::ranges::find(traffic.back().buffers, w.memory().whole().address(), &emulator::BufferTraffic::address);
     REQUIRE(of_w != traffic.back().buffers.end());
     return {traffic.back().lane_instructions, of_w->read.moved};
 }

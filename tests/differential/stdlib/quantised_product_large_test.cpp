@@ -54,7 +54,7 @@ TEST_CASE("quantised products of all formats in all orders of warps") {
 TEST_CASE("all quantised products are assembled without spills") {
     if (tests::skip_without_ptxas()) return;
     for (const Quantised format : quantised_formats())
-        for (const ir::Type x : {ir::Type::F32, ir::Type::F16, ir::Type::BF16, ir::Type::U32})
+        for (const ir::Type x : {ir::Type::F32, ir::Type::F16, ir::Type::U32})
             for (std::uint32_t tokens = 1; tokens <= 8; ++tokens)
                 for (const bool are_aligned : {false, true})
                     for (const char* const target : {"sm_80", "sm_90a"}) {

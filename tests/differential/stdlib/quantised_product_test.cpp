@@ -64,7 +64,8 @@ TEST_CASE("quantised products of all types and places") {
     const auto check = [&]<class X, class Y>(Quantised format, Place place) {
         const ProductWeights weights(device, format, 5, columns_of(format)[1], 0, place == odd ? 2 : 0);
         for (const Activations activations : {Activations::exact, Activations::q8_1})
-            for (const std::uint32_t tokens : {1u, 2u}) check_product<X, Y>(device, weights, tokens, activations, place);
+            for (const std::uint32_t tokens : {1u, 2u})
+                check_product<X, Y>(device, weights, tokens, activations, place);
     };
     for (const Quantised format : {Quantised::Q4_0, Quantised::Q4_K})
         for (const Place place : {Place::packed, aligned, odd}) {
@@ -212,23 +213,26 @@ TEST_CASE("quantised products that do not fit") {
     const TensorView columns_of_x = TensorView(x.view(64, 2)).permuted({1, 0});
     says([&] { stdlib::gemm(device, W, columns_of_x, y.view(2, 4)); },
          "gemm: the elements of a row of 'X' are 2 apart");
-    says([&] { stdlib::gemm(device, W, x.view(2, 64), x.view(2, 4)); }, "gemm: 'X' (read) and 'Y' (written) are the same memory");
+    says([&] { stdlib::gemm(device, W, x.view(2, 64), x.view(2, 4)); },
+         "gemm: 'X' (read) and 'Y' (written) are the same memory");
     says([&] { stdlib::gemm(device, W, x.view(2, 64), y.view(2, 4), {.activations = Activations(7)}); },
          "gemm: 'activations' is 7, which is not an enumerator");
     says([&] { stdlib::gemm(device, W, x.view(2, 64), y.view(2, 4), stdlib::GemmBlock::small); },
          "gemm: 'A' has elements of q4_0");
-    says([&] { stdlib::gemm(device, stdlib::quantised_view(weights.buffer(), Quantised::Q4_0, {0, 1u << 30}),
-                            x.view(0, 1u << 30), y.view(0, 0)); },
-         "gemm: 'W' has 1073741824 columns\n  hint: there are fewer than 2^30");
+    says(
+        [&] {
+            stdlib::gemm(device, stdlib::quantised_view(weights.buffer(), Quantised::Q4_0, {0, 1u << 30}),
+                         x.view(0, 1u << 30), y.view(0, 0));
+        },
+        "gemm: 'W' has 1073741824 columns\n  hint: there are fewer than 2^30");
 }
 
 TEST_CASE("quantised products by name") {
     const runtime::Device device = open_device();
     const stdlib::NamedFunction* const function = stdlib::find_function("gemm_q4_k");
     REQUIRE(function);
-    for (const auto& [name, other] : {std::pair{"q4k_gemm_fused", "gemm_q4_k"},
-                                      {"q5k_gemm", "gemm_q5_k"},
-                                      {"q6k_gemm", "gemm_q6_k"}})
+    for (const auto& [name, other] :
+         {std::pair{"q4k_gemm_fused", "gemm_q4_k"}, {"q5k_gemm", "gemm_q5_k"}, {"q6k_gemm", "gemm_q6_k"}})
         CHECK(stdlib::find_function(name) == stdlib::find_function(other));
     const ProductWeights weights(device, Quantised::Q4_K, 4, 512, 0, 0);
     const Placed<half> x(device, Place::packed, {2, 512}, 1), y(device, Place::packed, {2, 4}, 2),
