@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of quantised weights: which kernels they launch for arrays without gaps, and for others.
 #include "stdlib/quantised/call.hpp"
+#include "stdlib/quantised/quantiser_kernels.hpp"
+#include "stdlib/spec/kernel_arguments.hpp"
+#include "stdlib/tile/rows.hpp"
 
 namespace ikat::stdlib {
 
@@ -102,6 +105,38 @@ void quantise_q8_1(const Queue& queue, const TensorView& x, const MutableTensorV
                                                 std::uint32_t(launch.pitch[1])};
         },
         number_of_type(x.type));
+}
+
+void quantise(const Queue& queue, const TensorView& x, const MutableTensorView& W) {
+    const QuantisedCall call("quantise", queue);
+    call.check_weights(W);
+    call.check_real("x", x);
+    if (!QuantiserKernel::takes(*W.format))
+        call.fail(fmt::format("W has blocks of {}", W.type_name()),
+                  "a device makes blocks of q8_0, q4_0 and mxfp4: stored::quantise() makes those of all formats");
+    call.check_roles({{"x", x.part, Role::Read}, {"W", W.part, Role::Written}});
+    const ArrayRows to = call.rows_of_weights(W);
+    const ArrayRows from =
+        call.rows_like(to, "x", x, last_extent(W), 1,
+                       fmt::format("W is {}: with gaps between its rows, x has that shape", extents_text(W)));
+    const RowPairs pairs(from, to, last_extent(W), false);
+    pairs.each_launch([&](const RowPairs::Launch& launch) {
+        const TensorView in = part_from(x, launch.first[0]);
+        runtime::BufferPart blocks = W.part.from(launch.first[1]);
+        blocks.bytes = std::min(blocks.bytes, launch.reach[1]);
+        const std::uint32_t columns = call.check().reached("a row of W", pairs.columns);
+        if (columns == 0 || launch.rows == 0) return;
+        const QuantiserKernel is{*W.format, x.type, unit_of(in, launch.pitch[0]) == 4};
+        const Location where = queue.where();
+        KernelArguments arguments(is.handle(), where);
+        arguments.add_array(in);
+        arguments.add_array(ir::Type::U8, blocks);
+        arguments.add_numbers(std::uint32_t(launch.rows), columns,
+                              std::uint32_t(is.x_is_aligned ? launch.pitch[0] / 4 : launch.pitch[0]),
+                              std::uint32_t(launch.pitch[1]));
+        const std::uint64_t warps = launch.rows * ((columns / 32 + 7) / 8);
+        arguments.launch(queue, (warps + WarpGroup::rows_of_block - 1) / WarpGroup::rows_of_block, WarpGroup::block);
+    });
 }
 
 }  // namespace ikat::stdlib

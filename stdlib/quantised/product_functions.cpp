@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// quantised_gemm() by the names of formats.
+// quantised_gemm() and quantise() by the names of formats.
 #include <fmt/format.h>
 
 #include "stdlib/quantised/product.hpp"
@@ -61,7 +61,40 @@ NamedFunction product_function(runtime::Quantised format) {
     return out;
 }
 
+constexpr NamedFunction::Size quantiser_sizes[] = {{"rows", 4096}, {"columns", 4096}};
+constexpr NamedFunction::Family quantiser_family{
+    .prefix = "quantise",
+    .form = "quantise_(q4_0|q8_0|mxfp4)",
+    .summary = "W = blocks of the numbers x",
+    .document =
+        "x is rows x columns of f32, f16 or bf16, and W gets as many weights, with the bytes of GGML's reference.\n"
+        "A block that has a NaN or an infinity decodes to NaN, of mxfp4 to infinity.",
+    .settings = {},
+    .sizes = quantiser_sizes};
+
+NamedFunction quantiser_function(runtime::Quantised format) {
+    const auto& [name, weights, bytes] = *runtime::find_info(format);
+    NamedFunction out{.name = fmt::format("quantise_{}", name), .family = &quantiser_family};
+    out.formula = fmt::format("W = {} weights of the numbers x", name);
+    out.call = "quantise(queue, x, W)";
+    out.arrays = {{.name = "x", .type = ir::Type::Void, .shape = "rows columns"},
+                  {.name = "W",
+                   .type = ir::Type::U8,
+                   .shape = "rows columns",
+                   .access = Access::Out,
+                   .blocks = {name, bytes, weights, format}}};
+    out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings&) {
+        quantise(queue, arrays[0], arrays[1]);
+    };
+    return out;
+}
+
 }  // namespace
+
+std::vector<NamedFunction> quantiser_functions() {
+    using enum runtime::Quantised;
+    return {quantiser_function(Q4_0), quantiser_function(Q8_0), quantiser_function(MXFP4)};
+}
 
 std::vector<NamedFunction> product_functions() {
     std::vector<NamedFunction> out;

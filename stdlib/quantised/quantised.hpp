@@ -79,4 +79,9 @@ void quantised_gemv(const Queue& queue, const TensorView& W, const TensorView& x
 /// elements, and those of q 9 words for 32, in the same dimensions or without gaps.
 void quantise_q8_1(const Queue& queue, const TensorView& x, const MutableTensorView& q);
 
+/// All of x, of float, half or bfloat16, to blocks of W, whose format is Q8_0, Q4_0 or MXFP4: the bytes of
+/// stored::quantise(). x has the shape of W, and rows of both may be at any pitches; without gaps x may have any shape
+/// of as many elements. A block that has a NaN or an infinity becomes one that decodes to NaN, of MXFP4 to infinity.
+void quantise(const Queue& queue, const TensorView& x, const MutableTensorView& W);
+
 }  // namespace ikat::stdlib

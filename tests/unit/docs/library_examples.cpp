@@ -155,6 +155,15 @@ gemm(device, W, X.view(tokens, columns), Y.view(tokens, rows), {.activations = A
     CHECK(std::abs(float(Y.download()[5]) - columns * 0.5f) < 1);
 }
 
+TEST_CASE("docs/library.md: floats that the device quantises") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t rows = 2, columns = 64;
+    const auto cache = device.upload(std::vector<half>(rows * columns, half(2)));
+    auto blocks = device.buffer<std::uint8_t>(rows * columns / 32 * 34, "blocks");
+quantise(device, cache.view(rows, columns), MutableTensorView(quantised_view(blocks, Quantised::Q8_0, {rows, columns})));
+    CHECK(blocks.download() == stored::quantise(Quantised::Q8_0, std::vector<float>(rows * columns, 2)));
+}
+
 TEST_CASE("docs/library.md: floats that the host quantises") {
     const Device device = Device::open({.device = "emulator"});
     const std::uint32_t rows = 2, columns = 512;
