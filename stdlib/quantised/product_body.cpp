@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
 #include <deque>
+#include <optional>
 
 #include "stdlib/quantised/product_kernels.hpp"
 
@@ -11,14 +12,28 @@ using blocks::F, blocks::U;
 using Block = BlockGroup<WarpGroup::block>;
 constexpr std::uint32_t piece = ProductKernel::piece, threads = WarpGroup::block;
 
+using Memory = Indexable<std::uint32_t, Direction::ReadWrite>;
+/// `count` times so many words of shared memory, at most 16 times.
+template <std::uint32_t words>
+Memory memory_of(std::uint32_t count) {
+    std::optional<Memory> out;
+    const auto declare = [&]<std::uint32_t n>(std::integral_constant<std::uint32_t, n>) {
+        if (n == count) out.emplace(Shared<std::uint32_t, n * words>().flat());
+    };
+    [&]<std::uint32_t... n>(std::integer_sequence<std::uint32_t, n...>) {
+        (declare(std::integral_constant<std::uint32_t, n + 1>{}), ...);
+    }
+    (std::make_integer_sequence<std::uint32_t, 16>{});
+    return *out;
+}
+
 /// A piece of all tokens in shared memory. A unit is nine quads of 16 bytes, of which one is free; in Q8_1 nine words.
 class TokenStage {
 public:
     explicit TokenStage(const ProductKernel& is)
         : is_packed_(is.is_packed()),
           tokens_(is.tokens),
-          memory_(trace::declare_array(ir::Space::Shared, ir::Type::U32, loads() * threads * 36 / quads_before_gap(),
-                                       trace::Where::current())) {}
+          memory_(is_packed_ ? memory_of<threads * 4>(loads()) : memory_of<threads * 4 / 8 * 9>(loads())) {}
 
     /// `count` units of each token, from unit number `first` on, a multiple of a piece.
     void load(const ProductArguments& from, const U& first, const U& count) {
@@ -56,7 +71,6 @@ public:
 private:
     std::uint32_t words_of_unit() const { return is_packed_ ? 9 : 32; }
     std::uint32_t quads_of_token() const { return piece * words_of_unit() / 4; }
-    std::uint32_t quads_before_gap() const { return is_packed_ ? 9 : 8; }
     std::uint32_t loads() const { return (tokens_ * quads_of_token() + threads - 1) / threads; }
     /// Which one load number k of a thread is.
     struct Quad {
@@ -72,7 +86,7 @@ private:
 
     bool is_packed_;
     std::uint32_t tokens_;
-    Indexable<std::uint32_t, Direction::ReadWrite> memory_;
+    Memory memory_;
     std::vector<std::array<U, 4>> words_{};
 };
 
