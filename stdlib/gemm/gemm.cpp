@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "stdlib/quantised/product.hpp"
 #include "stdlib/spec/families.hpp"
 #include "stdlib/spec/functions.hpp"
 #include "stdlib/spec/view_call.hpp"
@@ -34,6 +35,7 @@ static const auto& gemm_pitched() {
 }
 
 void gemm(const Queue& queue, const TensorView& A, const TensorView& B, const MutableTensorView& C, GemmBlock block) {
+    if (A.format && block == GemmBlock::chosen) return quantised_gemm(queue, A, B, C);
     const ViewCall call(queue, gemm_recipe, {A, B, C});
     call.check().enumerator("block", std::size_t(block), 3);
     const std::uint32_t m = call.extent("m"), n = call.extent("n"), k = call.extent("k");

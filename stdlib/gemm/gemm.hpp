@@ -121,7 +121,8 @@ enum class GemmBlock : std::uint8_t { chosen, small, large };
 /// For the catalogue: names, launches, checks and references.
 extern const Recipe gemm_recipe;
 /// C = A B: A is m×k, B is k×n, C is m×n, of f32, with any pitches: of others than the columns, by small blocks. Throws
-/// Error for shapes that do not fit, or of 2^32 elements or more.
+/// Error for shapes that do not fit, or of 2^32 elements or more. An A of quantised weights is another product, see
+/// quantised_gemm().
 void gemm(const Queue& queue, const TensorView& A, const TensorView& B, const MutableTensorView& C,
           GemmBlock block = GemmBlock::chosen);
 

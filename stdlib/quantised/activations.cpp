@@ -57,18 +57,21 @@ private:
         Shared<std::uint32_t, WarpGroup::rows_of_block * 72>().flat().slice(WarpGroup::number() * 72u);
 };
 
-/// Four floats one by one.
-Lanes<4> four_of(const In<float>& x, const auto& condition, const auto& first) {
+/// Four numbers one by one.
+template <class E>
+Lanes<4> four_of(const In<E>& x, const auto& condition, const auto& first) {
     Lanes<4> out;
-    for (std::uint32_t k = 0; k < 4; ++k) out.set(k, value(x.load_if(condition, first + k, 0.0f)).recorded());
+    for (std::uint32_t k = 0; k < 4; ++k)
+        out.set(k, value(cast<f32>(x.load_if(condition, first + k, E(0.0f)))).recorded());
     return out;
 }
 
 /// Rows of whole blocks at pitches; a warp takes eight blocks of one row.
-const KernelHandle& quantise_q8_1_pitched() {
+template <class E>
+const auto& quantise_q8_1_pitched() {
     static const auto made =
-        kernel("quantise_q8_1_pitched", params("x", "q", "rows", "columns", "x_pitch", "x_unit", "q_pitch"),
-               [](In<float> x, Out<std::uint32_t> q, u32 rows, u32 columns, u32 x_pitch, u32 x_unit, u32 q_pitch) {
+        kernel(name_of<E>("quantise_q8_1_pitched"), params("x", "q", "rows", "columns", "x_pitch", "x_unit", "q_pitch"),
+               [](In<E> x, Out<std::uint32_t> q, u32 rows, u32 columns, u32 x_pitch, u32 x_unit, u32 q_pitch) {
                    require_linear_grid();
                    require_threads(WarpGroup::block);
                    const Quantiser quantiser;
@@ -91,7 +94,7 @@ const KernelHandle& quantise_q8_1_pitched() {
                })
             .require(multiple_of<32>("columns"))
             .launch_bounds(WarpGroup::block);
-    return made.handle();
+    return made;
 }
 
 }  // namespace
@@ -122,7 +125,7 @@ constexpr Recipe quantise_q8_1_recipe{
     .kernels = {{.summary = "activations to blocks of 8-bit integers",
                  .instances = IKAT_KERNEL(quantise_q8_1_kernel()),
                  .grid = [](const Call& a) { return warps_grid(a, 32, 256); },
-                 .pitched = {quantise_q8_1_pitched}}},
+                 .pitched = IKAT_FLOATS(quantise_q8_1_pitched<T>())}},
     .operands = {{"x", "... columns", Access::In, ir::Type::F32},
                  {.name = "q", .shape = "... columns", .access = Access::Out, .blocks = Blocks::Q8_1}},
     .run = [](const Queue& queue, std::span<const MutableTensorView> arrays,

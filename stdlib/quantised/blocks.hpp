@@ -50,6 +50,19 @@ struct Unit {
     std::optional<F> scale_of_second_half{};  // where it is another one
     std::optional<F> minimum{};
     std::optional<F> minimum_of_second_half{};
+    bool is_signed = false;  // of with_signs(): q - offset in signed bytes
+
+    /// The same for products with several rows of activations, each of which is cheaper then: the offset is subtracted
+    /// here. It has no lanes().
+    Unit with_signs() const {
+        Unit out = *this;
+        out.is_signed = true;
+        if (offset == 128)
+            out.q = eight([&](std::size_t k) { return q[k] ^ four(128); });
+        else if (offset != 0)  // no byte borrows from the next
+            out.q = eight([&](std::size_t k) { return ((q[k] | four(128)) - four(offset)) ^ four(128); });
+        return out;
+    }
 
     /// Weights 4 k ... 4 k + 3.
     Lanes<4> lanes(std::size_t k) const {
@@ -81,8 +94,12 @@ private:
     /// The sum of (q - offset) u over words begin ... end - 1.
     F whole_product(const Activations& u, std::size_t begin, std::size_t end) const {
         i32 sum = 0;
-        for (std::size_t k = begin; k < end; ++k) sum = dp4a(q[k], u[k], sum);
-        if (offset != 0) sum -= sum_of(u, begin, end) * std::int32_t(offset);
+        for (std::size_t k = begin; k < end; ++k)
+            if (is_signed)
+                sum = dp4a(cast<i32>(q[k]), u[k], sum);
+            else
+                sum = dp4a(q[k], u[k], sum);
+        if (offset != 0 && !is_signed) sum -= sum_of(u, begin, end) * std::int32_t(offset);
         return value(cast<f32>(sum));
     }
     static Leaf<std::int32_t> sum_of(const Activations& u, std::size_t begin, std::size_t end) {

@@ -1,139 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of quantised weights: which kernels they launch for arrays without gaps, and for others.
-#include <fmt/format.h>
-
-#include "codegen/support/diagnostic.hpp"
-#include "stdlib/quantised/quantised.hpp"
-#include "stdlib/quantised/row_pairs.hpp"
-#include "stdlib/spec/view_call.hpp"
+#include "stdlib/quantised/call.hpp"
+#include "stdlib/quantised/quantiser_kernels.hpp"
+#include "stdlib/spec/kernel_arguments.hpp"
+#include "stdlib/tile/rows.hpp"
 
 namespace ikat::stdlib {
-namespace {
 
-std::uint64_t elements_of(const TensorView& view) {
-    std::uint64_t out = 1;
-    for (std::size_t d = 0; d < view.rank; ++d) out *= view.extents[d];
-    return out;
-}
-std::uint64_t last_extent(const TensorView& view) { return view.extents[view.rank - 1]; }
-std::string extents_text(const TensorView& view) {
-    return fmt::format("{}", fmt::join(view.extents.begin(), view.extents.begin() + view.rank, " x "));
-}
-
-/// Where rows are that are the dimensions of a view but the last few; a row of that many elements.
-ArrayRows rows_of(const TensorView& view, std::uint64_t length, std::size_t dimensions_of_row) {
-    ArrayRows out{length, {}};
-    for (std::size_t d = 0; d + dimensions_of_row < view.rank; ++d) out.add(view.extents[d], view.strides[d]);
-    return out;
-}
-
-/// Whether 32-bit numbers count the elements and the bytes of quantised weights, or the elements of another array.
-bool are_counted(const TensorView& view) {
-    return elements_of(view) <= ~0u && (!view.format || view.part.bytes <= ~0u);
-}
-
-/// 4 if a launch's rows are whole vectors of four floats, else 1.
-std::uint32_t unit_of(const TensorView& part, std::uint64_t pitch) {
-    return (part.part.address() / sizeof(float) | pitch) % 4 == 0 ? 4 : 1;
-}
-
-/// A call of one of the functions: its checks, and its launches.
-class QuantisedCall {
-public:
-    QuantisedCall(std::string_view function, const Queue& queue) : function_(function), queue_(queue) {}
-
-    SizeCheck check() const { return {function_, queue_.where()}; }
-    [[noreturn]] void fail(std::string_view message, std::string_view hint) const {
-        throw Error(Diagnostic{
-            .where = queue_.where(), .message = fmt::format("{}: {}", function_, message), .hint = std::string(hint)});
-    }
-
-    void check_weights(const TensorView& W) const {
-        if (!W.format)
-            fail(fmt::format("W has elements of {}", W.type_name()),
-                 "it has quantised weights: quantised_view(buffer, Quantised::Q4_K, {rows, columns})");
-        if (last_extent(W) > 1 && W.strides[W.rank - 1] != 1)
-            fail(fmt::format("the weights of a row of W are {} apart", W.strides[W.rank - 1]),
-                 "those of the last dimension follow each other");
-        if (W.part.bytes != 0 && W.part.address() % 2 != 0 && bytes_of(*W.format) % 2 == 0)
-            fail(fmt::format("W begins at byte {} of its buffer", W.part.offset), "blocks begin at even bytes");
-    }
-    void check_type(std::string_view name, const TensorView& view, ir::Type type) const {
-        if (view.format || view.type != type)
-            fail(fmt::format("'{}' has elements of {}", name, view.type_name()),
-                 fmt::format("they are {}", info(type).name));
-    }
-    void check_row(std::string_view name, const TensorView& view) const {
-        if (last_extent(view) > 1 && view.strides[view.rank - 1] != 1)
-            fail(fmt::format("the elements of a row of '{}' are {} apart", name, view.strides[view.rank - 1]),
-                 "those of the last dimension follow each other");
-    }
-    void check_roles(std::initializer_list<OperandRole> roles) const {
-        stdlib::check_roles(function_, queue_.where(), roles);
-    }
-
-    /// The rows of W, in bytes.
-    ArrayRows rows_of_weights(const TensorView& W) const {
-        const std::uint32_t weights = weights_of(*W.format), bytes = bytes_of(*W.format);
-        ArrayRows out = rows_of(W, last_extent(W) / weights * bytes, 1);
-        for (std::uint64_t& stride : out.strides) {
-            if (stride % weights != 0)
-                fail(fmt::format("rows of W are {} weights apart", stride),
-                     fmt::format("they are whole blocks of {} weights apart", weights));
-            stride = stride / weights * bytes;
-        }
-        return out;
-    }
-
-    /// An array that belongs to the rows of another one: `length` elements to a row. Without gaps it may have any shape
-    /// and more elements.
-    ArrayRows rows_like(const ArrayRows& other, std::string_view name, const TensorView& view, std::uint64_t length,
-                        std::size_t dimensions_of_row, std::string_view hint) const {
-        if (is_packed(view, 1)) {
-            check().at_least(name, elements_of(view), other.number_of_rows() * length);
-            return ArrayRows{length, {}}.in(other.extents);
-        }
-        if (dimensions_of_row != 0) check_row(name, view);
-        const ArrayRows out = rows_of(view, length, dimensions_of_row);
-        if ((dimensions_of_row != 0 && last_extent(view) != length) || !RowPairs::fit(other, out))
-            fail(fmt::format("'{}' is {}, with gaps", name, extents_text(view)), hint);
-        return out;
-    }
-
-    /// `operands(launch)` are those of the recipe's kernel for rows at pitches.
-    void run_pairs(const Recipe& recipe, std::size_t kernel, const RowPairs& pairs, auto&& operands) const {
-        const Variant& variant = recipe.kernels[kernel];
-        const KernelHandle& handle = variant.pitched[0]();
-        pairs.each_launch([&](const RowPairs::Launch& launch) {
-            const std::vector<FunctionOperand> list = operands(launch);
-            run(queue_, recipe, variant, handle, list);
-        });
-    }
-
-private:
-    std::string_view function_;
-    const Queue& queue_;
-};
-
-/// The weights of a launch, as the kernels take them: from a multiple of 16 bytes on, of which the first are not
-/// theirs.
-struct WeightsOfLaunch {
-    TensorView bytes;
-    std::uint32_t begin, pitch, end;
-};
-WeightsOfLaunch weights_of_launch(const TensorView& W, const RowPairs::Launch& launch) {
-    runtime::BufferPart part = W.part.from(launch.first[0]);
-    part.bytes = std::min(part.bytes, launch.reach[0]);
-    const std::uint64_t begin = part.bytes == 0 ? 0 : std::min<std::uint64_t>(part.address() % 16, part.offset);
-    part.offset -= begin;
-    part.bytes += begin;
-    return {TensorView(ir::Type::U8, part, {&part.bytes, 1}), std::uint32_t(begin), std::uint32_t(launch.pitch[0]),
-            std::uint32_t(part.bytes)};
-}
-
-TensorView bytes_of_view(const TensorView& W) { return TensorView(ir::Type::U8, W.part, {&W.part.bytes, 1}); }
-
-}  // namespace
+static TensorView bytes_of_view(const TensorView& W) { return TensorView(ir::Type::U8, W.part, {&W.part.bytes, 1}); }
 
 void dequantise(const Queue& queue, const TensorView& W, const MutableTensorView& y) {
     const QuantisedCall call("dequantise", queue);
@@ -194,13 +68,13 @@ void quantised_gemv(const Queue& queue, const TensorView& W, const TensorView& x
 
 void quantise_q8_1(const Queue& queue, const TensorView& x, const MutableTensorView& q) {
     const QuantisedCall call("quantise_q8_1", queue);
-    call.check_type("x", x, ir::Type::F32);
+    call.check_real("x", x);
     call.check_type("q", q, ir::Type::U32);
     const std::uint64_t n = elements_of(x);
     if (n % 32 != 0)
         call.fail(fmt::format("'x' has {} elements, which is not a multiple of 32", n), "pad it with zeros");
     const bool x_has_gaps = !is_packed(x, 1), q_has_gaps = !is_packed(q, 1);
-    if (is_packed(x) && !q_has_gaps && are_counted(x))
+    if (x.type == ir::Type::F32 && is_packed(x) && !q_has_gaps && are_counted(x))
         return run(queue, quantise_q8_1_recipe, 0, {x, q, call.check().reached("x", n) / 32});
     if (!x_has_gaps && !q_has_gaps) call.check().reached("x", n);
     call.check_roles({{"x", x.part, Role::Read}, {"q", q.part, Role::Written}});
@@ -218,15 +92,50 @@ void quantise_q8_1(const Queue& queue, const TensorView& x, const MutableTensorV
                        fmt::format("'x' is {}: with gaps between its rows, q has as many, of 9 words for 32 elements",
                                    extents_text(x)));
     const RowPairs pairs(from, to, columns, false);
-    call.run_pairs(quantise_q8_1_recipe, 0, pairs, [&](const RowPairs::Launch& launch) {
+    call.run_pairs(
+        quantise_q8_1_recipe, 0, pairs,
+        [&](const RowPairs::Launch& launch) {
+            const TensorView in = part_from(x, launch.first[0]);
+            return std::vector<FunctionOperand>{in,
+                                                part_from(q, launch.first[1]),
+                                                std::uint32_t(launch.rows),
+                                                call.check().reached("a row of 'x'", pairs.columns),
+                                                std::uint32_t(launch.pitch[0]),
+                                                unit_of(in, launch.pitch[0]),
+                                                std::uint32_t(launch.pitch[1])};
+        },
+        number_of_type(x.type));
+}
+
+void quantise(const Queue& queue, const TensorView& x, const MutableTensorView& W) {
+    const QuantisedCall call("quantise", queue);
+    call.check_weights(W);
+    call.check_real("x", x);
+    if (!QuantiserKernel::takes(*W.format))
+        call.fail(fmt::format("W has blocks of {}", W.type_name()),
+                  "a device makes blocks of q8_0, q4_0 and mxfp4: stored::quantise() makes those of all formats");
+    call.check_roles({{"x", x.part, Role::Read}, {"W", W.part, Role::Written}});
+    const ArrayRows to = call.rows_of_weights(W);
+    const ArrayRows from =
+        call.rows_like(to, "x", x, last_extent(W), 1,
+                       fmt::format("W is {}: with gaps between its rows, x has that shape", extents_text(W)));
+    const RowPairs pairs(from, to, last_extent(W), false);
+    pairs.each_launch([&](const RowPairs::Launch& launch) {
         const TensorView in = part_from(x, launch.first[0]);
-        return std::vector<FunctionOperand>{in,
-                                            part_from(q, launch.first[1]),
-                                            std::uint32_t(launch.rows),
-                                            call.check().reached("a row of 'x'", pairs.columns),
-                                            std::uint32_t(launch.pitch[0]),
-                                            unit_of(in, launch.pitch[0]),
-                                            std::uint32_t(launch.pitch[1])};
+        runtime::BufferPart blocks = W.part.from(launch.first[1]);
+        blocks.bytes = std::min(blocks.bytes, launch.reach[1]);
+        const std::uint32_t columns = call.check().reached("a row of W", pairs.columns);
+        if (columns == 0 || launch.rows == 0) return;
+        const QuantiserKernel is{*W.format, x.type, unit_of(in, launch.pitch[0]) == 4};
+        const Location where = queue.where();
+        KernelArguments arguments(is.handle(), where);
+        arguments.add_array(in);
+        arguments.add_array(ir::Type::U8, blocks);
+        arguments.add_numbers(std::uint32_t(launch.rows), columns,
+                              std::uint32_t(is.x_is_aligned ? launch.pitch[0] / 4 : launch.pitch[0]),
+                              std::uint32_t(launch.pitch[1]));
+        const std::uint64_t warps = launch.rows * ((columns / 32 + 7) / 8);
+        arguments.launch(queue, (warps + WarpGroup::rows_of_block - 1) / WarpGroup::rows_of_block, WarpGroup::block);
     });
 }
 

@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 
 #include "dsl/threads/grids.hpp"
-#include "stdlib/quantised/blocks.hpp"
 #include "stdlib/quantised/grid.hpp"
+#include "stdlib/quantised/units.hpp"
 #include "stdlib/spec/families.hpp"
-#include "stdlib/tile/stage.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -15,48 +14,6 @@ namespace {
 using DequantisePitchedKernel = Kernel<In<std::uint8_t>, Out<float>, u32, u32, u32, u32, u32, u32, u32>;
 template <class X>
 using GemvPitchedKernel = Kernel<In<std::uint8_t>, In<typename X::Element>, Out<float>, u32, u32, u32, u32, u32, u32>;
-
-/// Blocks are decoded in units of 32 weights.
-template <class Format>
-constexpr std::uint32_t units_of = Format::weights / 32;
-/// The bytes before unit i, which begins a block.
-template <class Format>
-auto bytes_before(const auto& i) {
-    return value(i / units_of<Format> * Format::bytes);
-}
-/// Unit i of a stage, which begins with a block.
-template <class Format>
-blocks::Unit unit_of(const auto& stage, const auto& i) {
-    return Format::unit(stage, stage.at(bytes_before<Format>(i)), value(i % units_of<Format>));
-}
-
-/// A stage of an array that begins at no multiple of 16 bytes, and so do blocks whose size is one.
-template <class Stage>
-struct Unaligned {
-    const Stage& stage;
-
-    auto at(const auto& i) const { return stage.at(i); }
-    template <int N, std::uint32_t = 2>
-    auto words(const auto& at, std::uint32_t skip = 0) const {
-        return stage.template words<N, 2>(at, skip);
-    }
-};
-/// body(unit i of a stage), whose array begins at byte `begin` after a multiple of 16.
-template <class Format>
-void with_unit(const auto& stage, const auto& begin, const auto& i, auto&& body) {
-    const auto aligned = [&] { body(unit_of<Format>(stage, i)); };
-    const auto unaligned = [&] { body(unit_of<Format>(Unaligned{stage}, i)); };
-    if constexpr (Format::bytes % 16 == 0)
-        if_(begin == 0u, aligned).else_(unaligned);
-    else if constexpr (Format::bytes % 4 == 0)
-        if_(begin % 4u == 0u, aligned).else_(unaligned);
-    else
-        aligned();
-}
-
-/// Stages of blocks of an even number of bytes, or of an odd one.
-template <class Format, class Group, std::uint32_t max_bytes>
-using BlockStage = Stage<Group, max_bytes, 0, std::conditional_t<Format::bytes % 2 == 0, std::uint16_t, std::uint8_t>>;
 
 /// 32 units per warp, one per lane. The decoded weights go through shared memory, so that stores, too, are of whole
 /// sectors.
@@ -145,17 +102,11 @@ struct SingleActivations {
     using Element = float;
     static constexpr std::uint32_t bytes = 128, line = 128;
     static void wait() {}
-    /// Eight sums of four, in pairs.
     static blocks::F product(const blocks::Unit& unit, const auto& stage, const auto& i) {
         const auto at = stage.at(value(i * bytes));
-        auto sums = blocks::eight<blocks::F>([&](std::size_t k) {
-            const auto w = unit.lanes(k);
-            const auto x = stage.template words<4, 16>(at, std::uint32_t(4 * k));
-            f32 sum = w[0] * bit_cast<f32>(x[0]);
-            for (std::size_t lane = 1; lane < 4; ++lane) sum = fma(w[lane], bit_cast<f32>(x[lane]), sum);
-            return sum;
-        });
-        return value(((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])));
+        return single_products({&unit, 1}, 1, [&](std::size_t, std::size_t k) {
+            return stage.template words<4, 16>(at, std::uint32_t(4 * k));
+        })[0];
     }
 };
 struct PackedActivations {
@@ -164,9 +115,8 @@ struct PackedActivations {
     /// For the kernel that has made them.
     static void wait() { grid_wait(); }
     static blocks::F product(const blocks::Unit& unit, const auto& stage, const auto& i) {
-        const auto words = stage.template words<9, 4>(stage.at(value(i * bytes)));
-        const auto u = blocks::eight<Leaf<std::int32_t>>([&](std::size_t k) { return cast<i32>(words[k + 1]); });
-        return value(unit.product(u) * blocks::lower_half(words[0]));
+        return packed_products({&unit, 1}, 1,
+                               [&](std::size_t) { return stage.template words<9, 4>(stage.at(value(i * bytes))); })[0];
     }
 };
 

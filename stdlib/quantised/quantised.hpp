@@ -74,9 +74,14 @@ void dequantise(const Queue& queue, const TensorView& W, const MutableTensorView
 /// float, or columns / 32 blocks of Q8_1, 9 std::uint32_t each, without gaps; y has `rows` of float, which are any
 /// distance apart. W may have more dimensions of rows; y has the same ones, or is without gaps.
 void quantised_gemv(const Queue& queue, const TensorView& W, const TensorView& x, const MutableTensorView& y);
-/// All of x, of float, to blocks of Q8_1, of std::uint32_t. The size of x is a multiple of 32; q has 9 words for every
-/// 32 elements. Rows of x and of q may be at any pitches: then rows of x have a multiple of 32 elements, and those of q
-/// 9 words for 32, in the same dimensions or without gaps.
+/// All of x, of float, half or bfloat16, to blocks of Q8_1, of std::uint32_t. The size of x is a multiple of 32; q has
+/// 9 words for every 32 elements. Rows of x and of q may be at any pitches: then rows of x have a multiple of 32
+/// elements, and those of q 9 words for 32, in the same dimensions or without gaps.
 void quantise_q8_1(const Queue& queue, const TensorView& x, const MutableTensorView& q);
+
+/// All of x, of float, half or bfloat16, to blocks of W, whose format is Q8_0, Q4_0 or MXFP4: the bytes of
+/// stored::quantise(). x has the shape of W, and rows of both may be at any pitches; without gaps x may have any shape
+/// of as many elements. A block that has a NaN or an infinity becomes one that decodes to NaN, of MXFP4 to infinity.
+void quantise(const Queue& queue, const TensorView& x, const MutableTensorView& W);
 
 }  // namespace ikat::stdlib

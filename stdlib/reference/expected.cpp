@@ -246,9 +246,9 @@ void quantised_gemv(Example& e) {
 
 void packed_gemv(Example& e) {
     std::vector<float> w, w_magnitudes;  // product and minimum are multiplied separately, and may cancel
-    for (const auto& [product, minimum] : quantised_weights(format_of(e), e.bytes("w"))) {
-        w.push_back(product - minimum);
-        w_magnitudes.push_back(std::abs(product) + std::abs(minimum));
+    for (const QuantisedWeight& each : quantised_weights(format_of(e), e.bytes("w"))) {
+        w.push_back(each.product - each.minimum);
+        w_magnitudes.push_back(std::abs(each.product) + std::abs(each.minimum));
     }
     expect_rows(e, w, w_magnitudes, dequantise_q8_1(e.words("x")), 16);
 }

@@ -16,6 +16,8 @@ float half_at(Block b, std::size_t offset) {
     return float(half::from_bits(std::uint16_t(b[offset] | b[offset + 1] << 8)));
 }
 
+QuantisedWeight of(float scale, int q, float minimum = 0) { return {scale * float(q), minimum, scale, q}; }
+
 /// The 6-bit scale and minimum of sub-block `sub` of a Q4_K or Q5_K block.
 struct Sixes {
     int scale, minimum;
@@ -31,15 +33,15 @@ QuantisedWeight k_weight(Block b, std::size_t e, std::size_t qs, int fifth) {
     const int byte = b[qs + 32 * (e / 64) + e % 32], q = (sub % 2 ? byte >> 4 : byte & 15) + fifth;
     const Sixes sixes = sixes_at(b, sub);
     const float scale = half_at(b, 0) * float(sixes.scale);
-    return {scale * float(q), half_at(b, 2) * float(sixes.minimum)};
+    return of(scale, q, half_at(b, 2) * float(sixes.minimum));
 }
 
-float q6_weight(Block b, std::size_t e) {
+QuantisedWeight q6_weight(Block b, std::size_t e) {
     const std::size_t n = e / 128, k = e % 128 / 32, l = e % 32;
     const int byte = b[64 * n + 32 * (k % 2) + l], low = k >= 2 ? byte >> 4 : byte & 15;
     const int high = b[128 + 32 * n + l] >> (2 * k) & 3;
     const float factor = half_at(b, 208) * float(std::int8_t(b[192 + 8 * n + 2 * k + l / 16]));
-    return factor * float((low | high << 4) - 32);
+    return of(factor, (low | high << 4) - 32);
 }
 
 /// Bit `number` of the bytes from `offset` on.
@@ -58,48 +60,48 @@ int two_at(Block b, std::size_t offset, std::size_t e) {
 
 QuantisedWeight q2_weight(Block b, std::size_t e) {
     const int scales = b[e / 16];
-    return {half_at(b, 80) * float(scales & 15) * float(two_at(b, 16, e)), half_at(b, 82) * float(scales >> 4)};
+    return of(half_at(b, 80) * float(scales & 15), two_at(b, 16, e), half_at(b, 82) * float(scales >> 4));
 }
 
-float q3_weight(Block b, std::size_t e) {
+QuantisedWeight q3_weight(Block b, std::size_t e) {
     const std::size_t sub = e / 16;
     const int low = sub < 8 ? b[96 + sub] & 15 : b[96 + sub - 8] >> 4;
     const int scale = low | (b[104 + sub % 4] >> (sub / 4 * 2) & 3) << 4;
     const int third = b[e % 32] >> (e / 32) & 1;
-    return half_at(b, 108) * float(scale - 32) * float((two_at(b, 32, e) | third << 2) - 4);
+    return of(half_at(b, 108) * float(scale - 32), (two_at(b, 32, e) | third << 2) - 4);
 }
 
 constexpr int non_linear[] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
-float iq4_weight(Block b, std::size_t e) {
+QuantisedWeight iq4_weight(Block b, std::size_t e) {
     const std::size_t sub = e / 32;
     const int high = int(unsigned(b[2] | b[3] << 8) >> (2 * sub) & 3), low = b[4 + sub / 2] >> (sub % 2 * 4) & 15;
-    return half_at(b, 0) * float((low | high << 4) - 32) * float(non_linear[four_at(b, 8 + 16 * sub, e % 32)]);
+    return of(half_at(b, 0) * float((low | high << 4) - 32), non_linear[four_at(b, 8 + 16 * sub, e % 32)]);
 }
 
-float mxfp4_weight(Block b, std::size_t e) {
+QuantisedWeight mxfp4_weight(Block b, std::size_t e) {
     constexpr int numbers[] = {0, 1, 2, 3, 4, 6, 8, 12};
     const int q = four_at(b, 1, e), number = q < 8 ? numbers[q] : -numbers[q - 8];
-    return std::ldexp(1.0f, int(b[0]) - 128) * float(number);
+    return of(std::ldexp(1.0f, int(b[0]) - 128), number);
 }
 
 /// Element e of a block.
 QuantisedWeight weight(Quantised format, Block b, std::size_t e) {
     using enum Quantised;
     switch (format) {
-        case Q4_0: return {half_at(b, 0) * float(four_at(b, 2, e) - 8), 0};
-        case Q4_1: return {half_at(b, 0) * float(four_at(b, 4, e)), -half_at(b, 2)};
-        case Q5_0: return {half_at(b, 0) * float(five_at(b, 2, 6, e) - 16), 0};
-        case Q5_1: return {half_at(b, 0) * float(five_at(b, 4, 8, e)), -half_at(b, 2)};
-        case Q8_0: return {half_at(b, 0) * float(std::int8_t(b[2 + e])), 0};
+        case Q4_0: return of(half_at(b, 0), four_at(b, 2, e) - 8);
+        case Q4_1: return of(half_at(b, 0), four_at(b, 4, e), -half_at(b, 2));
+        case Q5_0: return of(half_at(b, 0), five_at(b, 2, 6, e) - 16);
+        case Q5_1: return of(half_at(b, 0), five_at(b, 4, 8, e), -half_at(b, 2));
+        case Q8_0: return of(half_at(b, 0), std::int8_t(b[2 + e]));
         case Q2_K: return q2_weight(b, e);
-        case Q3_K: return {q3_weight(b, e), 0};
+        case Q3_K: return q3_weight(b, e);
         case Q4_K: return k_weight(b, e, 16, 0);
         case Q5_K: return k_weight(b, e, 48, b[16 + e % 32] >> (e / 32) & 1 ? 16 : 0);
-        case Q6_K: return {q6_weight(b, e), 0};
-        case IQ4_NL: return {half_at(b, 0) * float(non_linear[four_at(b, 2, e)]), 0};
-        case IQ4_XS: return {iq4_weight(b, e), 0};
-        case MXFP4: return {mxfp4_weight(b, e), 0};
+        case Q6_K: return q6_weight(b, e);
+        case IQ4_NL: return of(half_at(b, 0), non_linear[four_at(b, 2, e)]);
+        case IQ4_XS: return iq4_weight(b, e);
+        case MXFP4: return mxfp4_weight(b, e);
     }
     return {};
 }
@@ -125,7 +127,7 @@ std::vector<QuantisedWeight> quantised_weights(Quantised format, std::span<const
 
 std::vector<float> dequantise(Quantised format, std::span<const std::uint8_t> blocks) {
     std::vector<float> out;
-    for (const auto& [product, minimum] : quantised_weights(format, blocks)) out.push_back(product - minimum);
+    for (const QuantisedWeight& w : quantised_weights(format, blocks)) out.push_back(w.product - w.minimum);
     return out;
 }
 

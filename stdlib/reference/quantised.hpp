@@ -10,9 +10,12 @@
 
 namespace ikat::stdlib::reference {
 
-/// A weight is product - minimum; all three are rounded to f32. The minimum is 0 in formats without minima.
+/// A weight is product - minimum; all three are rounded to f32. The minimum is 0 in formats without minima. The product
+/// is that of a scale and an integer.
 struct QuantisedWeight {
     float product, minimum;
+    float scale;
+    int q;
 };
 /// The weights of whole blocks.
 std::vector<QuantisedWeight> quantised_weights(Quantised format, std::span<const std::uint8_t> blocks);

@@ -146,5 +146,7 @@ std::vector<NamedFunction> recipe_functions();
 std::vector<NamedFunction> tensor_core_functions();
 std::vector<NamedFunction> attention_functions();
 std::vector<NamedFunction> incremental_functions();
+std::vector<NamedFunction> product_functions();
+std::vector<NamedFunction> quantiser_functions();
 
 }  // namespace ikat::stdlib

@@ -143,6 +143,27 @@ gemv(device, quantised_view(w, Quantised::Q4_K, {rows, columns}), x, y);
     CHECK(std::abs(y.download()[1] - columns * (0.4f * 7.5f - 3.5f)) < 0.5f);
 }
 
+TEST_CASE("docs/library.md: quantised weights and several tokens") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t rows = 2, columns = 512, tokens = 3;
+    const auto w = device.upload(stored::quantise(Quantised::Q4_K, std::vector<float>(rows * columns, 0.25f)));
+    const auto X = device.upload(std::vector<half>(tokens * columns, half(2)));
+    auto Y = device.buffer<half>(tokens * rows, "Y");
+const auto W = quantised_view(w, Quantised::Q4_K, {rows, columns});
+gemm(device, W, X.view(tokens, columns), Y.view(tokens, rows));
+gemm(device, W, X.view(tokens, columns), Y.view(tokens, rows), {.activations = Activations::q8_1});
+    CHECK(std::abs(float(Y.download()[5]) - columns * 0.5f) < 1);
+}
+
+TEST_CASE("docs/library.md: floats that the device quantises") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t rows = 2, columns = 64;
+    const auto cache = device.upload(std::vector<half>(rows * columns, half(2)));
+    auto blocks = device.buffer<std::uint8_t>(rows * columns / 32 * 34, "blocks");
+quantise(device, cache.view(rows, columns), MutableTensorView(quantised_view(blocks, Quantised::Q8_0, {rows, columns})));
+    CHECK(blocks.download() == stored::quantise(Quantised::Q8_0, std::vector<float>(rows * columns, 2)));
+}
+
 TEST_CASE("docs/library.md: floats that the host quantises") {
     const Device device = Device::open({.device = "emulator"});
     const std::uint32_t rows = 2, columns = 512;

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of quantised weights with several rows of activations, of which each is a token: Y = X W'.
+//
+//     const auto W = quantised_view(weights, Quantised::Q4_K, {rows, columns});
+//     gemm(device, W, X.view(tokens, columns), Y.view(tokens, rows));
+//     gemm(device, W, X.view(tokens, columns), Y.view(tokens, rows), {.activations = Activations::q8_1});
+//
+// Weights are read from memory once for up to eight tokens, and decoded once. The bits of a token's row of Y do not
+// depend on the others: they are those of a call with that token alone, and in f32 those of gemv().
+//
+// With exact activations, products and sums are in f32: a weight is rounded to f32, as dequantise() gives it, and so is
+// X where it is not f16 or bf16, which are exact. An element of Y is at most
+//
+//     (12 + n) 2^-24 / (1 - (12 + n) 2^-24) sum |w x|, n = columns / 1024 rounded up
+//
+// from the exact sum of the rounded weights, before it is rounded to the type of Y: a product is rounded in at most 7
+// sums of its 32, in n more of its lane and in 5 of the lanes. Infinities and NaN are those of that sum.
+//
+// With Q8_1, X becomes what quantise_q8_1() makes of it, and an element is what gemv() makes of that. A NaN in X counts
+// as 0 then, and an infinity makes its row of Y NaN.
+#pragma once
+#include "runtime/tensor_view.hpp"
+#include "stdlib/spec/recipe.hpp"
+#include "stdlib/spec/workspace.hpp"
+
+namespace ikat::stdlib {
+
+/// What weights are multiplied with: the activations in f32, or rounded to 8 bits, blocks of 32 by themselves, which
+/// takes fewer instructions.
+enum class Activations : std::uint8_t { exact, q8_1 };
+
+/// How quantised weights are multiplied.
+struct QuantisedGemmOptions {
+    /// The same at every number of tokens: nothing is chosen by it.
+    Activations activations = Activations::exact;
+    /// For activations in Q8_1: gemm_workspace() bytes. Without it, a function called with a device allocates its own.
+    WorkspaceSlice workspace{};
+};
+
+/// Y = X W': W has rows x columns quantised weights, with any pitch, X is tokens x columns, of f32, f16 or bf16, Y is
+/// tokens x rows, of one of these, too. Rows of X and of Y may be any distance apart; any sizes, or 0: Y is 0 where
+/// there are no columns. Throws Error for types and shapes that do not fit, and where Y overlaps another operand.
+/// gemm() with a W of quantised weights and no options calls it.
+void quantised_gemm(const Queue& queue, const TensorView& W, const TensorView& X, const MutableTensorView& Y,
+                    const QuantisedGemmOptions& options = {});
+/// The same by the name that products of other matrices have.
+inline void gemm(const Queue& queue, const TensorView& W, const TensorView& X, const MutableTensorView& Y,
+                 const QuantisedGemmOptions& options) {
+    quantised_gemm(queue, W, X, Y, options);
+}
+/// The bytes of workspace that the same call needs: 0 for exact activations.
+std::uint64_t gemm_workspace(const Queue& queue, const TensorView& W, const TensorView& X, const MutableTensorView& Y,
+                             const QuantisedGemmOptions& options);
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of quantised_gemm() for up to eight tokens. A warp has some rows of weights, and its block one piece of
+// all tokens at a time:
+//
+//     columns    0 ... 31   32 ... 63   ...   992 ... 1023        a piece; then the next 1024
+//     lane           0          1       ...        31             decodes a unit of each of its rows
+//
+// A lane multiplies its units with all tokens, and at the end the lanes' sums are added.
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "dsl/record/capture.hpp"
+#include "stdlib/quantised/units.hpp"
+
+namespace ikat::stdlib {
+
+/// Which of the kernels. Its parameters:
+///
+///     w                  bytes, from a multiple of 16 on
+///     x                  f32, f16, bf16; or words of Q8_1
+///     y                  f32, f16, bf16
+///     rows, columns      of the weights
+///     w_begin            the byte of w where the first row begins, below 16
+///     w_pitch, w_bytes   from a row to the next; of all
+///     x_pitch            from a token to the next, in fours of elements if x_is_aligned, else in elements
+///     y_pitch            ... in elements
+struct ProductKernel {
+    runtime::Quantised format = runtime::Quantised::Q4_0;
+    std::uint32_t tokens = 1;  // 1 ... 8
+    /// U32: Q8_1.
+    ir::Type x = ir::Type::F32, y = ir::Type::F32;
+    bool w_is_aligned = true;  // w_begin is 0
+    bool x_is_aligned = true;  // rows begin at multiples of four elements, and are whole fours
+
+    static constexpr std::uint32_t max_tokens = 8, piece = 32;  // units
+    bool is_packed() const { return x == ir::Type::U32; }
+    /// How many rows of weights a warp has.
+    std::uint32_t rows_of_warp() const { return tokens == 1 ? 1 : 2; }
+
+    /// How many blocks a multiprocessor shall have room for: with fewer registers, ptxas spills some.
+    std::uint32_t min_blocks() const;
+
+    /// "gemm_q4_k_f16_f32_tokens_8".
+    std::string name() const;
+    /// A new one, not yet captured.
+    KernelHandle make() const;
+    /// The same object for the same kernel; thread-safe.
+    const KernelHandle& handle() const;
+    auto operator<=>(const ProductKernel&) const = default;
+};
+
+/// What the body of a kernel has, whatever the types of x and y are.
+struct ProductArguments {
+    using U = blocks::U;
+
+    const In<std::uint8_t>& w;
+    const u32 &rows, &columns, &w_begin, &w_pitch, &w_bytes;
+    /// Words 4 quad ... 4 quad + 3 of a token, floats or Q8_1, of which `count` are there; the others are 0.
+    std::function<std::array<U, 4>(const U& token, const U& quad, const U& count)> load;
+    /// y[token, row] = sum, where the condition is true.
+    std::function<void(const Leaf<bool>& condition, const U& token, const U& row, const blocks::F& sum)> store;
+};
+
+/// Records the body of a kernel.
+void record_product(const ProductKernel& is, const ProductArguments& of);
+
+}  // namespace ikat::stdlib

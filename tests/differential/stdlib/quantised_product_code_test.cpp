@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code of products of quantised weights: assembled without a spill or a warning; what more tokens cost.
+#include <algorithm>
+#include <vector>
+
+#include "codegen/pipeline/compile.hpp"
+#include "runtime/device.hpp"
+#include "stdlib/gemm/gemm.hpp"
+#include "stdlib/quantised/product.hpp"
+#include "stdlib/quantised/product_kernels.hpp"
+#include "stdlib/quantised/quantised.hpp"
+#include "tests/catch.hpp"
+#include "tests/differential/stdlib/samples.hpp"
+#include "tests/ptxas.hpp"
+
+namespace ikat::test {
+namespace {
+
+using stdlib::Activations, stdlib::ProductKernel, stdlib::Quantised;
+
+void check_assembled(const ProductKernel& is) {
+    for (const char* const target : {"sm_80", "sm_90a"}) {
+        const auto report = tests::assemble(compile(is.handle().ast(), {.target = target}).ptx, target);
+        INFO(is.name() << ", for " << target << "\n" << report.log);
+        CHECK(report.clean());
+    }
+}
+
+}  // namespace
+
+TEST_CASE("quantised products are assembled without spills") {
+    if (tests::skip_without_ptxas()) return;
+    for (const Quantised format : quantised_formats())
+        for (const ir::Type x : {ir::Type::F32, ir::Type::U32}) check_assembled({format, 8, x});
+}
+
+TEST_CASE("quantised products of other types and places are assembled without spills") {
+    if (tests::skip_without_ptxas()) return;
+    for (const Quantised format : {Quantised::Q5_0, Quantised::Q5_K, Quantised::MXFP4})
+        for (const std::uint32_t tokens : {1u, 8u}) {
+            check_assembled({format, tokens, ir::Type::F16, ir::Type::F16});
+            check_assembled({format, tokens, ir::Type::BF16, ir::Type::BF16, false, false});
+            check_assembled({format, tokens, ir::Type::F32, ir::Type::BF16, false, false});
+            check_assembled({format, tokens, ir::Type::U32, ir::Type::F16, false, false});
+        }
+}
+
+namespace {
+
+struct Cost {
+    std::uint64_t lane_instructions = 0, weights_moved = 0;
+};
+/// Of 16 rows of 4096 weights.
+Cost cost_of(Quantised format, std::uint32_t tokens, Activations activations) {
+    std::vector<emulator::LaunchTraffic> traffic;
+    const auto device = runtime::Device::open({.device = "emulator", .threads = 1, .traffic = &traffic});
+    const std::uint64_t rows = 16, columns = 4096;
+    const auto w = device.upload(random_blocks(format, rows * columns / stdlib::weights_of(format), 1), "W");
+    const auto x = device.upload(std::vector<float>(tokens * columns, 1), "X");
+    auto y = device.buffer<float>(tokens * rows, "Y");
+    stdlib::gemm(device, stdlib::quantised_view(w, format, {rows, columns}), x.view(tokens, columns),
+                 y.view(tokens, rows), {.activations = activations});
+    const auto of_w =
+        std::ranges::find(traffic.back().buffers, w.memory().whole().address(), &emulator::BufferTraffic::address);
+    REQUIRE(of_w != traffic.back().buffers.end());
+    return {traffic.back().lane_instructions, of_w->read.moved};
+}
+
+}  // namespace
+
+TEST_CASE("weights are moved once for eight tokens, which cost less than four times one") {
+    for (const Quantised format : quantised_formats())
+        for (const Activations activations : {Activations::exact, Activations::q8_1}) {
+            const Cost one = cost_of(format, 1, activations), eight = cost_of(format, 8, activations);
+            INFO("format " << int(format) << ", activations " << int(activations) << ": " << one.lane_instructions
+                           << " and " << eight.lane_instructions);
+            const double bytes = 16.0 * 4096 / stdlib::weights_of(format) * stdlib::bytes_of(format);
+            CHECK(double(eight.weights_moved) >= bytes);
+            CHECK(double(eight.weights_moved) <= 1.06 * bytes);  // some sectors are of two pieces
+            CHECK(eight.lane_instructions <= one.lane_instructions * 3);
+        }
+}
+
+}  // namespace ikat::test
