@@ -25,6 +25,8 @@ const std::string_view forms =
   gemm M N K
   gemv TYPE ROWS COLUMNS                    TYPE: f32 f16 bf16
   quantised_gemv FORMAT X ROWS COLUMNS      FORMAT: q4_0 q4_k …; X: f32 q8_1
+  quantised_gemm FORMAT ACTIVATIONS TOKENS ROWS COLUMNS
+                                            ACTIVATIONS: exact q8_1
   flash_attention TYPE PATH MASK HEAD_DIM SEQUENCES HEADS KV_HEADS QUERIES KEYS
                                             TYPE: f32 f16 bf16; MASK: full causal
   incremental_attention TYPE HEAD_DIM SEQUENCES HEADS KV_HEADS KEYS
@@ -275,6 +277,7 @@ Case make_case(const Device& device, std::string_view line) {
     if (name == "gemv")
         return of_type<float, half, bfloat16>(words, [&](auto t) { return gemv<decltype(t)>(device, words); });
     if (name == "quantised_gemv") return quantised_gemv_case(device, words);
+    if (name == "quantised_gemm") return quantised_gemm_case(device, words);
     if (name == "flash_attention") return flash_attention_case(device, words);
     if (name == "incremental_attention") return incremental_attention_case(device, words);
     if (name == "sum")

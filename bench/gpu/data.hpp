@@ -146,5 +146,6 @@ Case of_type(Words& words, auto&& f) {
 Case flash_attention_case(const Device& device, Words& words);
 Case incremental_attention_case(const Device& device, Words& words);
 Case quantised_gemv_case(const Device& device, Words& words);
+Case quantised_gemm_case(const Device& device, Words& words);
 
 }  // namespace ikat::bench

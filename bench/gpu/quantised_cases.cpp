@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "bench/gpu/data.hpp"
 #include "stdlib/gemm/gemv.hpp"
+#include "stdlib/quantised/product.hpp"
 #include "stdlib/quantised/quantise.hpp"
 #include "stdlib/quantised/quantised.hpp"
 #include "stdlib/reference/quantised.hpp"
@@ -29,13 +31,14 @@ Quantised format_of(Words& words) {
 struct Arrays {
     std::vector<std::vector<double>> rows;  // the distinct ones, decoded
     std::vector<Buffer<std::uint8_t>> copies;
-    Data<float> x;
+    Data<float> x;  // a row for each token
     Buffer<std::uint32_t> packed;
     Buffer<float> y;
     std::size_t next = 0;
 };
 
-std::shared_ptr<Arrays> arrays_of(const Device& device, Quantised format, std::uint32_t rows, std::uint32_t columns) {
+std::shared_ptr<Arrays> arrays_of(const Device& device, Quantised format, std::uint32_t tokens, std::uint32_t rows,
+                                  std::uint32_t columns) {
     std::vector<float> numbers(std::size_t{distinct_rows} * columns);
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = normal(i);
     const std::vector<std::uint8_t> distinct = stdlib::stored::quantise(format, numbers, columns);
@@ -44,9 +47,9 @@ std::shared_ptr<Arrays> arrays_of(const Device& device, Quantised format, std::u
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = distinct[i % distinct.size()];
     const auto out = std::make_shared<Arrays>(Arrays{{},
                                                      {},
-                                                     random<float>(device, columns, 2, "x"),
+                                                     random<float>(device, std::uint64_t{tokens} * columns, 2, "x"),
                                                      device.buffer<std::uint32_t>(columns / 32 * 9, "packed"),
-                                                     results<float>(device, rows, "y")});
+                                                     results<float>(device, std::uint64_t{tokens} * rows, "y")});
     for (std::uint32_t row = 0; row < distinct_rows; ++row)
         out->rows.emplace_back(decoded.begin() + std::ptrdiff_t{row} * columns,
                                decoded.begin() + std::ptrdiff_t{row + 1} * columns);
@@ -56,7 +59,50 @@ std::shared_ptr<Arrays> arrays_of(const Device& device, Quantised format, std::u
     return out;
 }
 
+/// How far some elements of Y are from the sums in double.
+double error_of(const Arrays& arrays, std::uint32_t tokens, std::uint32_t rows, std::uint32_t columns) {
+    const std::vector<float> host = arrays.y.download();
+    Difference difference;
+    for (std::uint64_t sample = 0; sample < samples; ++sample) {
+        const std::uint64_t row = mixed(sample) % rows, token = mixed(sample + samples) % tokens;
+        double sum = 0;
+        for (std::uint32_t i = 0; i < columns; ++i)
+            sum += arrays.rows[row % distinct_rows][i] * double(arrays.x.host[token * columns + i]);
+        difference.add(double(host[token * rows + row]), sum);
+    }
+    return difference.value();
+}
+
 }  // namespace
+
+Case quantised_gemm_case(const Device& device, Words& words) {
+    const Quantised format = format_of(words);
+    const bool is_packed = words.one_of("the activations", {"exact", "q8_1"}) == 1;
+    const std::uint32_t tokens = words.number("tokens"), rows = words.number("rows"), columns = words.number("columns");
+    words.end();
+    if (columns % stdlib::weights_of(format) != 0) words.fail("a row is not a whole number of blocks");
+    const std::shared_ptr<Arrays> data = arrays_of(device, format, tokens, rows, columns);
+    const auto view_of = [=](std::size_t copy) {
+        const Buffer<std::uint8_t>& weights = data->copies[copy];
+        return stdlib::quantised_view(weights, format, {rows, columns});
+    };
+    const auto X = std::as_const(data->x.buffer).view(tokens, columns);
+    const auto Y = data->y.view(tokens, rows);
+    stdlib::QuantisedGemmOptions options{.activations =
+                                             is_packed ? stdlib::Activations::q8_1 : stdlib::Activations::exact};
+    const auto space = std::make_shared<Buffer<std::uint8_t>>(
+        device.buffer<std::uint8_t>(stdlib::gemm_workspace(device, view_of(0), X, Y, options), "workspace"));
+    options.workspace = *space;
+    Case out;
+    out.launch = [=](const Queue& queue) {
+        stdlib::quantised_gemm(queue, view_of(data->next++ % data->copies.size()), X, Y, options), void(space);
+    };
+    out.error = [=] { return error_of(*data, tokens, rows, columns); };
+    out.allowed = is_packed ? 2e-2 : 2e-3;
+    out.operations = 2.0 * tokens * rows * columns;
+    out.bytes = double(data->copies[0].size()) + 4.0 * tokens * (double(rows) + columns);
+    return out;
+}
 
 Case quantised_gemv_case(const Device& device, Words& words) {
     const Quantised format = format_of(words);
@@ -64,7 +110,7 @@ Case quantised_gemv_case(const Device& device, Words& words) {
     const std::uint32_t rows = words.number("rows"), columns = words.number("columns");
     words.end();
     if (columns % stdlib::weights_of(format) != 0) words.fail("a row is not a whole number of blocks");
-    const std::shared_ptr<Arrays> data = arrays_of(device, format, rows, columns);
+    const std::shared_ptr<Arrays> data = arrays_of(device, format, 1, rows, columns);
     if (is_packed) stdlib::quantise_q8_1(device, data->x.buffer, data->packed);
     Case out;
     out.launch = [=](const Queue& queue) {
@@ -75,18 +121,7 @@ Case quantised_gemv_case(const Device& device, Words& words) {
         else
             stdlib::gemv(queue, W, data->x.buffer, data->y);
     };
-    out.error = [=] {
-        const std::vector<float> host = data->y.download();
-        Difference difference;
-        for (std::uint64_t sample = 0; sample < samples; ++sample) {
-            const std::uint64_t row = mixed(sample) % rows;
-            double sum = 0;
-            for (std::uint32_t i = 0; i < columns; ++i)
-                sum += data->rows[row % distinct_rows][i] * double(data->x.host[i]);
-            difference.add(double(host[row]), sum);
-        }
-        return difference.value();
-    };
+    out.error = [=] { return error_of(*data, 1, rows, columns); };
     out.allowed = is_packed ? 2e-2 : 1e-5;
     out.operations = 2.0 * rows * columns;
     out.bytes = double(data->copies[0].size()) + 4.0 * rows + (is_packed ? 36.0 / 32 : 4.0) * columns;
