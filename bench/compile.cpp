@@ -70,9 +70,9 @@ const Case cases[] = {
              {.step = Step::Cluster, .tile = TileSize::large, .activation = Activation::gelu, .has_residual = true});
      }},
     {"attention_mma", "sm_80", 10000, 51,
-     [] { return AttentionKernel{.type = ir::Type::BF16, .head_dim = 128, .has_behind = true}.make(); }},
+     [] { return AttentionKernel{.type = ir::Type::BF16, .head_dim = 128, .has_after = true}.make(); }},
     {"attention_wgmma", "sm_90a", 10000, 51,
-     [] { return WgmmaAttentionKernel{.type = ir::Type::BF16, .head_dim = 128, .has_behind = true}.make(); }},
+     [] { return WgmmaAttentionKernel{.type = ir::Type::BF16, .head_dim = 128, .has_after = true}.make(); }},
 };
 
 double microseconds(Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }

@@ -31,7 +31,7 @@ enum class Quantised : std::uint8_t {
 #undef IKAT_ROW
 };
 
-/// A format: its weights come in blocks of so many, which take so many bytes.
+/// A format: how many weights a block has, and how many bytes.
 struct QuantisedInfo {
     std::string_view name;         // "q4_0"
     std::uint32_t weights, bytes;  // of a block

@@ -16,7 +16,7 @@ namespace {
 
 using runtime::Quantised;
 
-/// Weights are rows of random numbers, a few that follow each other again and again. There are so many copies of them
+/// Weights are rows of random numbers, a few that follow each other again and again. There are enough copies of them
 /// that no cache has one when it is used next.
 constexpr std::uint32_t distinct_rows = 16;
 constexpr std::uint64_t bytes_of_copies = std::uint64_t{256} << 20;

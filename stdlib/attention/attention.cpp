@@ -187,7 +187,7 @@ template <class Kernel>
 Kernel Attention::of_options() const {
     Kernel out{.type = Q_.type, .head_dim = std::uint32_t(head_dim())};
     out.has_before = options_.window_left.has_value();
-    out.has_behind = options_.causal || options_.window_right;
+    out.has_after = options_.causal || options_.window_right;
     out.has_cap = numbers_.has_cap, out.has_wide_cap = numbers_.has_wide_cap;
     out.has_bias = options_.bias.has_value();
     out.has_offsets = options_.query_offsets.has_value();

@@ -114,7 +114,7 @@ private:
         const auto last_query = value(bit_cast<i32>(min(first_query_ + queries, all_queries_)) - 1);
         U32 begin = value(word(0)), end = tiles_of(all_keys_, keys);
         if (is_.has_before) begin = value(bit_cast<u32>(max(bit_cast<i32>(first_query_) + at_.first, 0)) / keys);
-        if (is_.has_behind)
+        if (is_.has_after)
             end =
                 tiles_of(value(bit_cast<u32>(max(min(bit_cast<i32>(all_keys_), last_query + at_.last + 1), 0))), keys);
         if (is_.own.has_sight()) begin = next_seen(*own_, at_, queries, keys, begin, end);
@@ -234,7 +234,7 @@ std::string AttentionKernel::name() const {
     out += "_d" + std::to_string(head_dim);
     if (has_offsets) out += "_offsets";
     if (has_before) out += "_before";
-    if (has_behind) out += "_behind";
+    if (has_after) out += "_after";
     if (has_cap) out += has_wide_cap ? "_wide_cap" : "_cap";
     if (has_bias) out += "_bias";
     if (has_sinks) out += "_sinks";

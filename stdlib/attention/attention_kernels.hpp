@@ -27,7 +27,7 @@ struct AttentionTile {
 ///         factor                  products are multiplied with it: log2(e) * scale; with a cap 2 log2(e) * scale /
 ///                                 cap, with a wide one scale; with a bias, or scores(), and no cap scale
 ///         cap                     scores become cap * tanh(scale / cap * product), if has_cap
-///         first, last             query i sees keys from i + first on, if has_before, and to i + last, if has_behind
+///         first, last             query i sees keys from i + first on, if has_before, and to i + last, if has_after
 ///         sequences               by offsets; else 0
 ///     (bias)                      a view (sequences, heads, queries, keys), added to scores; with a pitch of 0 where
 ///                                 all share it
@@ -45,14 +45,14 @@ struct AttentionKernel {
     std::uint32_t head_dim = 64;
     std::uint32_t queries = 128;  // of a block, 128 or 64
     bool has_offsets = false;
-    bool has_before = false, has_behind = false, has_cap = false, has_bias = false, has_sinks = false,
+    bool has_before = false, has_after = false, has_cap = false, has_bias = false, has_sinks = false,
          has_log_sum = false;
     bool has_wide_cap = false;                                  // then has_cap, too, see soft_cap.hpp
     std::uint32_t q_access = 16, k_access = 16, v_access = 16;  // bytes at once, see TileAccess
     bool o_is_aligned = true;                                   // to 16 bytes
     OwnAttention own{};
 
-    /// "flash_attention_bf16_d128_behind".
+    /// "flash_attention_bf16_d128_after".
     std::string name() const;
     /// A new one, not yet captured.
     KernelHandle make() const;

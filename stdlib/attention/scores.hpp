@@ -225,14 +225,14 @@ void finish_scores(auto& scores, const auto& is, const Scoring<T>& with, const Q
                all = bit_cast<i32>(of.keys);
     pred is_at_edge = from + std::int32_t(tile.keys) > all;
     if (is.has_before) is_at_edge = is_at_edge | (from < first + of.first + std::int32_t(tile.queries - 1));
-    if (is.has_behind) is_at_edge = is_at_edge | (from + std::int32_t(tile.keys - 1) > first + of.last);
+    if (is.has_after) is_at_edge = is_at_edge | (from + std::int32_t(tile.keys - 1) > first + of.last);
     if_(is_at_edge, [&] {
         const auto key = value(bit_cast<i32>(own_key()));
         for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
             // The first key that the lane's query sees, and the first that it does not, from the lane's own on.
             const auto query = value(bit_cast<i32>(query_of(r)));
             const auto seen = value(query + of.first - key);
-            const auto unseen = value((is.has_behind ? value(min(all, query + of.last + 1)) : value(all)) - key);
+            const auto unseen = value((is.has_after ? value(min(all, query + of.last + 1)) : value(all)) - key);
             each_of_row(scores, r, [&](auto& score, std::uint32_t column) {
                 pred sees = unseen > std::int32_t(column);
                 if (is.has_before) sees = sees & (seen <= std::int32_t(column));

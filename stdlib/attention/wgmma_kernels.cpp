@@ -11,7 +11,7 @@ std::string WgmmaAttentionKernel::name() const {
     out += std::to_string(head_dim) + "_wgmma";
     if (has_offsets) out += "_offsets";
     if (has_before) out += "_before";
-    if (has_behind) out += "_behind";
+    if (has_after) out += "_after";
     if (has_cap) out += has_wide_cap ? "_wide_cap" : "_cap";
     if (has_bias) out += "_bias";
     if (has_sinks) out += "_sinks";

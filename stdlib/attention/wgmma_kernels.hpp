@@ -39,13 +39,13 @@ struct WgmmaAttentionKernel {
     ir::Type type = ir::Type::F16;
     std::uint32_t head_dim = 64, groups = 2;
     bool has_offsets = false;
-    bool has_before = false, has_behind = false, has_cap = false, has_bias = false, has_sinks = false,
+    bool has_before = false, has_after = false, has_cap = false, has_bias = false, has_sinks = false,
          has_log_sum = false;
     bool has_wide_cap = false;  // then has_cap, too, see soft_cap.hpp
     OwnAttention own{};
 
     WgmmaAttentionTile tile() const { return {head_dim, groups, max_keys()}; }
-    /// "flash_attention_bf16_d128_wgmma_behind".
+    /// "flash_attention_bf16_d128_wgmma_after".
     std::string name() const;
     /// A new one, not yet captured.
     KernelHandle make() const;

@@ -71,7 +71,7 @@ private:
         const auto after_all = tiles_of(value(at.keys + at.queries), keys);
         auto begin = value(bit_cast<u32>(max(bit_cast<i32>(at.first_query) + at.first, 0)) / keys);
         auto end = tiles_of(at.keys, keys);
-        if (is.has_behind) {
+        if (is.has_after) {
             const auto after_last = value(bit_cast<i32>(min(at.first_query + tile.queries(), at.queries)));
             end = tiles_of(value(bit_cast<u32>(max(min(bit_cast<i32>(at.keys), after_last + at.last), 0))), keys);
         }

@@ -43,7 +43,7 @@ public:
     virtual ~Array() = default;
     /// The element of the group's row.
     virtual GivenNumber of_row(const EpilogueGroup& at) const = 0;
-    /// All `count` elements of a group, and then(e) behind each; `one` of them, at a column of C, or, if it is not
+    /// All `count` elements of a group, and then(e) after each; `one` of them, at a column of C, or, if it is not
     /// there, 0.
     using Then = std::function<void(std::size_t)>;
     virtual void load(const EpilogueGroup& at, std::size_t count, Registers& to, const Then& then) const = 0;

@@ -196,7 +196,7 @@ template <class Sum, class F, class... A>
 constexpr auto epilogue_result() {
     const auto given = []<class... Given>(std::type_identity<Given>...) {
         constexpr bool takes = std::is_invocable_v<const F&, const Leaf<Sum>&, const EpiloguePlace&, Given...>;
-        static_assert(takes, "epilogue: the function takes (sum, at), and behind them one value for each argument");
+        static_assert(takes, "epilogue: the function takes (sum, at), and then one value for each argument");
         if constexpr (takes)
             return std::type_identity<
                 DeviceTypeOf<std::invoke_result_t<const F&, const Leaf<Sum>&, const EpiloguePlace&, Given...>>>{};

@@ -94,7 +94,7 @@ private:
 template <class T>
 using FinishOf = Finish<Element<T>, typename ProductOf<T>::C::element_type>;
 
-/// A kernel with parameters P, and those of the epilogue behind them. It is compiled once for these, whatever its body.
+/// A kernel with parameters P, and then those of the epilogue. It is compiled once for these, whatever its body.
 template <class T, class... P>
 KernelHandle with_epilogue(const TensorKernel& is, const std::array<const char*, sizeof...(P)>& names,
                            const std::type_identity_t<std::function<void(const P&..., const FinishOf<T>&)>>& body) {
@@ -110,8 +110,8 @@ KernelHandle with_epilogue(const TensorKernel& is, const std::array<const char*,
     DeclaredName* const next = std::ranges::copy(names, all.names).out;
     const EpilogueCode code = is.code();
     const MoreParameters more = code.more();
-    const DeclaredName behind[] = {"alpha", "beta", more};
-    std::ranges::copy(behind, next);
+    const DeclaredName last[] = {"alpha", "beta", more};
+    std::ranges::copy(last, next);
     return kernel(is.name().c_str(), all,
                   [=](P... given, Var<Sum> alpha, Var<Sum> beta, More rest) {
                       const BoundEpilogue epilogue(code, rest);

@@ -3,6 +3,7 @@
 #include <deque>
 #include <optional>
 
+#include "dsl/threads/grids.hpp"
 #include "stdlib/quantised/product_kernels.hpp"
 
 namespace ikat::stdlib {
@@ -13,7 +14,7 @@ using Block = BlockGroup<WarpGroup::block>;
 constexpr std::uint32_t piece = ProductKernel::piece, threads = WarpGroup::block;
 
 using Memory = Indexable<std::uint32_t, Direction::ReadWrite>;
-/// `count` times so many words of shared memory, at most 16 times.
+/// Shared memory: `count` times `words` words; count is at most 16.
 template <std::uint32_t words>
 Memory memory_of(std::uint32_t count) {
     std::optional<Memory> out;
@@ -193,6 +194,7 @@ private:
 void record_product(const ProductKernel& is, const ProductArguments& of) {
     require_linear_grid();
     require_threads(threads);
+    if (is.is_packed()) grid_wait();  // for the kernel that has quantised the activations
     switch (is.format) {
 #define IKAT_ROW(format, name, weights, bytes) \
     case runtime::Quantised::format: return Product<blocks::format>(is, of).run();

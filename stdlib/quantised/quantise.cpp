@@ -53,7 +53,7 @@ const runtime::QuantisedInfo& info_of(Quantised format) {
                 fmt::format("formats are numbered from 0 to {}", std::size(runtime::quantised_formats) - 1));
 }
 
-/// `what` is the start of a sentence about so many numbers.
+/// `what` is the start of a sentence about this many numbers.
 void check_whole(const runtime::QuantisedInfo& info, const char* what, std::uint64_t count) {
     if (count % info.weights == 0) return;
     throw Error(fmt::format("{} {} to quantise to {}", what, count, info.name),

@@ -13,8 +13,10 @@ void check(const char* what, std::int64_t number, std::int64_t first, std::int64
     throw Error(fmt::format("{} {} of a quantised block", what, number),
                 fmt::format("it is from {} to {}", first, last));
 }
-void check_weight(Quantised format, std::uint32_t weight) {
+/// The number of a weight, and its q.
+void check(Quantised format, std::uint32_t weight, int q, int first, int last) {
     check("weight", weight, 0, runtime::find_info(format)->weights - 1);
+    check("q", q, first, last);
 }
 
 /// Sets some bits of a byte.
@@ -44,34 +46,29 @@ void put_four(std::array<std::uint8_t, 128>& bytes, std::uint32_t weight, int q)
 }  // namespace
 
 void Q4_0::set(std::uint32_t weight, int value) {
-    check_weight(format, weight);
-    check("q", value, 0, 15);
+    check(format, weight, value, 0, 15);
     put_four(q, weight, value);
 }
 
 void Q4_1::set(std::uint32_t weight, int value) {
-    check_weight(format, weight);
-    check("q", value, 0, 15);
+    check(format, weight, value, 0, 15);
     put_four(q, weight, value);
 }
 
 void Q5_0::set(std::uint32_t weight, int value) {
-    check_weight(format, weight);
-    check("q", value, 0, 31);
+    check(format, weight, value, 0, 31);
     put_four(q, weight, value);
     put_fifth(fifth, weight, value);
 }
 
 void Q5_1::set(std::uint32_t weight, int value) {
-    check_weight(format, weight);
-    check("q", value, 0, 31);
+    check(format, weight, value, 0, 31);
     put_four(q, weight, value);
     put_fifth(fifth, weight, value);
 }
 
 void Q8_0::set(std::uint32_t weight, int value) {
-    check_weight(format, weight);
-    check("q", value, -128, 127);
+    check(format, weight, value, -128, 127);
     q[weight] = std::int8_t(value);
 }
 
@@ -83,8 +80,7 @@ void FourBitScales::set(std::uint32_t part, const Pair& of_part) {
 }
 
 void Q2_K::set(std::uint32_t weight, int value) {
-    check_weight(format, weight);
-    check("q", value, 0, 3);
+    check(format, weight, value, 0, 3);
     put_two(q, weight, value);
 }
 
@@ -96,8 +92,7 @@ void SignedSixBitScales::set(std::uint32_t part, int scale) {
 }
 
 void Q3_K::set(std::uint32_t weight, int value) {
-    check_weight(format, weight);
-    check("q", value, 0, 7);
+    check(format, weight, value, 0, 7);
     put_two(q, weight, value);
     put(third[weight % 32], value >> 2, int(weight / 32), 1);
 }
@@ -118,29 +113,25 @@ void SixBitScales::set(std::uint32_t part, const Pair& of_part) {
 }
 
 void Q4_K::set(std::uint32_t weight, int value) {
-    check_weight(format, weight);
-    check("q", value, 0, 15);
+    check(format, weight, value, 0, 15);
     put_four(q, weight, value);
 }
 
 void Q5_K::set(std::uint32_t weight, int value) {
-    check_weight(format, weight);
-    check("q", value, 0, 31);
+    check(format, weight, value, 0, 31);
     put_four(q, weight, value);
     put(fifth[weight % 32], value >> 4, int(weight / 32), 1);
 }
 
 void Q6_K::set(std::uint32_t weight, int value) {
-    check_weight(format, weight);
-    check("q", value, 0, 63);
+    check(format, weight, value, 0, 63);
     const std::uint32_t half = weight / 128, row = weight % 128 / 32, column = weight % 32;
     put(low[64 * half + 32 * (row % 2) + column], value, row < 2 ? 0 : 4, 15);
     put(high[32 * half + column], value >> 4, int(2 * row), 3);
 }
 
 void IQ4_NL::set(std::uint32_t weight, int value) {
-    check_weight(format, weight);
-    check("q", value, 0, 15);
+    check(format, weight, value, 0, 15);
     put_four(q, weight, value);
 }
 
@@ -152,14 +143,12 @@ void DividedScales::set(std::uint32_t part, int scale) {
 }
 
 void IQ4_XS::set(std::uint32_t weight, int value) {
-    check_weight(format, weight);
-    check("q", value, 0, 15);
+    check(format, weight, value, 0, 15);
     put_four(std::span(q).subspan(weight / 32 * 16).first<16>(), weight % 32, value);
 }
 
 void MXFP4::set(std::uint32_t weight, int value) {
-    check_weight(format, weight);
-    check("q", value, 0, 15);
+    check(format, weight, value, 0, 15);
     put_four(q, weight, value);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of epilogues that do not take what they are given.
-// expect: epilogue: the function takes (sum, at), and behind them one value for each argument
+// expect: epilogue: the function takes (sum, at), and then one value for each argument
 // errors: 2
 #include <ikat/ikat.hpp>
 #include <ikat/stdlib.hpp>

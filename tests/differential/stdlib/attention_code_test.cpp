@@ -63,7 +63,7 @@ void each_wgmma_kernel(F&& f, bool all = true) {
         for (std::uint32_t groups = 1; groups <= WgmmaAttentionTile::max_groups(d); ++groups) {
             WgmmaAttentionKernel is{.type = ir::Type::BF16, .head_dim = d, .groups = groups};
             if (all) f(is);
-            is.has_behind = true;
+            is.has_after = true;
             f(is);
             is.has_before = is.has_cap = is.has_log_sum = true;
             if (all) f(is);
@@ -88,14 +88,14 @@ TEST_CASE("attention: kernels are assembled without spills") {
             for (const std::uint32_t queries : {64u, 128u})
                 for (const bool has_more : {false, true}) {
                     if (queries == 128 && d >= 128) continue;
-                    AttentionKernel is{.type = ir::Type::BF16, .head_dim = d, .queries = queries, .has_behind = true};
+                    AttentionKernel is{.type = ir::Type::BF16, .head_dim = d, .queries = queries, .has_after = true};
                     is.has_before = is.has_cap = is.has_log_sum = has_more;
                     is.has_bias = has_more && queries == 64;
                     check(is, target);
                     is.has_bias = false, is.has_offsets = true;
                     if (has_more) check(is, target);
                 }
-            AttentionKernel single{.type = ir::Type::F32, .head_dim = d, .queries = 64, .has_behind = true};
+            AttentionKernel single{.type = ir::Type::F32, .head_dim = d, .queries = 64, .has_after = true};
             check(single, target);
             AttentionKernel large = single;
             large.queries = 128;

@@ -191,3 +191,20 @@ TEST_CASE("chains: activations are quantised, and multiplied") {
     check_chain(device, y, chain);
     CHECK(said_by(device, chain) == "launches quantise_q8_1, waits gemv_q4_0_q8_1");
 }
+
+TEST_CASE("chains: activations of several tokens are quantised, and multiplied") {
+    const Device device = overlapping();
+    const std::uint32_t tokens = 3, rows = 20, columns = 512;
+    const auto x = device.upload(numbers(tokens * columns), "x");
+    const auto weights = device.upload(stored::quantise(Quantised::Q4_0, numbers(rows * columns), columns), "W");
+    auto y = device.buffer<float>(tokens * rows, "y");
+    const auto W = quantised_view(weights, Quantised::Q4_0, {rows, columns});
+    const auto X = x.view(tokens, columns);
+    const auto Y = y.view(tokens, rows);
+    QuantisedGemmOptions options{.activations = Activations::q8_1};
+    auto space = device.buffer<std::uint8_t>(gemm_workspace(device, W, X, Y, options), "workspace");
+    options.workspace = space;
+    const Chain chain = [&](const Queue& queue) { gemm(queue, W, X, Y, options); };
+    check_chain(device, y, chain);
+    CHECK(said_by(device, chain) == "launches quantise_q8_1, waits gemm_q4_0_q8_1_f32_tokens_3");
+}

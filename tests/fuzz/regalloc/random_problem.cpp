@@ -71,6 +71,10 @@ struct Generator {
                     continue;
                 instruction.tied.push_back({d, u});
             }
+        for (std::uint16_t d = 0; d < instruction.definitions.size() && !instruction.uses.empty(); ++d)
+            if (const std::uint32_t u = below(std::uint32_t(instruction.uses.size()));
+                class_of(instruction.definitions[d]) == class_of(instruction.uses[u]) && chance(30))
+                instruction.preferred.push_back({d, std::uint16_t(u)});
     }
 
     void instruction() {
