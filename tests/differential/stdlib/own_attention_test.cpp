@@ -177,7 +177,7 @@ TEST_CASE("own scores: what a kernel is made by") {
     CHECK(OwnAttention(with(2), within(3), fail) != OwnAttention(with(2), within(4), fail));
     CHECK(OwnAttention(with(2), within(3), fail) != OwnAttention(with(2), {}, fail));
     AttentionKernel one{.has_after = true, .own = OwnAttention(with(2), within(3), fail)}, other = one;
-    CHECK(one.name() == "flash_attention_f16_d64_behind_by_window");
+    CHECK(one.name() == "flash_attention_f16_d64_after_by_window");
     other.own = OwnAttention(with(5), within(3), fail);
     CHECK(&one.handle() == &other.handle());
     other.own = OwnAttention(with(5), within(4), fail);
