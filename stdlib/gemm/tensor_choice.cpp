@@ -64,8 +64,8 @@ void GemmCall::choose() {
         return;
     }
     const TensorTile large = tensor_tile(TileSize::large);
-    const bool can_be_large = large.shared_bytes() <= device.shared_bytes_optin &&
-                              kernel_.access == ProductAccess{16, 16};
+    const bool can_be_large =
+        large.shared_bytes() <= device.shared_bytes_optin && kernel_.access == ProductAccess{16, 16};
     const bool is_small = m() <= 64 || n() <= 64 || tiles(TileSize::medium) < busy * 3 / 4;
     if (kernel_.tile == TileSize::chosen)
         kernel_.tile = is_small                            ? TileSize::small

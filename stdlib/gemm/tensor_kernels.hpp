@@ -28,7 +28,8 @@ constexpr ClusterTile cluster_tile(TileSize size, std::size_t element_bytes) {
 
 /// One of the kernels.
 struct TensorKernel {
-    /// Its parameters; those with ... are followed by alpha, beta, and those of the epilogue, such as bias and residual.
+    /// Its parameters; those with ... are followed by alpha, beta, and those of the epilogue, such as bias and
+    /// residual.
     enum class Step : std::uint8_t {
         Whole,        // A, B, C ...: a block for each tile of each matrix
         Persistent,   // A, B, C ...: any number of blocks, which take tile after tile
