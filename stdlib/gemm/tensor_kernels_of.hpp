@@ -154,7 +154,7 @@ struct ProductKernels {
 
 private:
     static TileGrid grid_of(const auto& m, const auto& n) { return {tiles_of(m, tile.m), tiles_of(n, tile.n)}; }
-    // Parts of k are in slices of 128 bytes for every tile.
+    /// Parts of k are in slices of 128 bytes for every tile.
     static std::optional<PartOfK> in_slices_of_tile(const std::optional<PartOfK>& part) {
         if (!part) return {};
         return PartOfK{value(part->first * (128 / tile.k_bytes)), value(part->count * (128 / tile.k_bytes))};

@@ -123,6 +123,20 @@ TEST_CASE("tensor cores: main loops do not wait for what they multiply") {
     }
 }
 
+TEST_CASE("tensor cores: two blocks of medium tiles fit a multiprocessor") {
+    const TensorTile tile = tensor_tile(TileSize::medium);
+    // An A100's: 164 KiB of shared memory, of which a block has 1 KiB that is not its own, and 65536 registers.
+    CHECK(2 * (tile.shared_bytes() + 1024) <= 164 * 1024);
+    if (tests::skip_without_ptxas()) return;
+    for (const ir::Type type : {ir::Type::F16, ir::Type::BF16, ir::Type::F32, ir::Type::I8}) {
+        const TensorKernel kernel{.type = type, .b = Columns, .tile = TileSize::medium};
+        const auto report = tests::assemble(compile(kernel.handle().ast(), {.target = "sm_80"}).ptx, "sm_80");
+        INFO(report.log);
+        const std::uint32_t registers = (std::uint32_t(report.registers) + 7) / 8 * 8;
+        CHECK(2 * registers * tile.threads() <= 65536);
+    }
+}
+
 TEST_CASE("tensor cores: kernels are assembled without spills and warnings") {
     if (tests::skip_without_ptxas()) return;
     const auto check = [](const TensorKernel& kernel, const char* target) {
