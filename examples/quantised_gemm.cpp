@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A product of quantised weights on tensor cores by a kernel of one's own: Y = X W', where W is in GGML's Q4_0 and X in
 // f16. The weights stay in their blocks of 18 bytes until they are in registers. There their integers q - 8 become f16,
 // which is exact, and operands of mma; the scale of a block is multiplied with the sum of its 32 products, in f32.

@@ -42,6 +42,15 @@ inline F byte_of(const U& word, const auto& k, std::uint32_t offset) {
 inline F lower_half(const U& word) { return value(cast<f32>(bit_cast<f16x2>(word)[0])); }
 inline F upper_half(const U& word) { return value(cast<f32>(bit_cast<f16x2>(word)[1])); }
 
+/// Words of a block's integers, of which a stage may be asked for some only: a lane's, see TensorProductKernel.
+template <int N, std::uint32_t alignment = 2>
+auto integers(const auto& stage, const U& at, std::uint32_t skip = 0) {
+    if constexpr (requires { stage.template integers<N, alignment>(at, skip); })
+        return stage.template integers<N, alignment>(at, skip);
+    else
+        return stage.template words<N, alignment>(at, skip);
+}
+
 /// 32 neighbouring weights.
 struct Unit {
     Words q;                   // four weights to a word, unsigned
@@ -119,7 +128,7 @@ struct Q4_0 {
     static constexpr std::uint32_t weights = 32, bytes = 18;
     /// Weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage.
     static Unit unit(const auto& stage, const U& at, const U&) {
-        const auto q = stage.template words<4>(value(at + 2u));
+        const auto q = integers<4>(stage, value(at + 2u));
         return {.q = two_rows(q), .offset = 8, .scale = lower_half(stage.template words<1>(at)[0])};
     }
 };
@@ -139,7 +148,7 @@ struct Q4_1 {
     /// Weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage.
     static Unit unit(const auto& stage, const U& at, const U&) {
         const auto [scale, minimum] = scale_and_sum(stage, at);
-        return {.q = two_rows(stage.template words<4, 4>(at, 1)), .scale = scale, .minimum = minimum};
+        return {.q = two_rows(integers<4, 4>(stage, at, 1)), .scale = scale, .minimum = minimum};
     }
 };
 
@@ -158,7 +167,7 @@ struct Q5_0 {
     static constexpr std::uint32_t weights = 32, bytes = 22;
     /// Weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage.
     static Unit unit(const auto& stage, const U& at, const U&) {
-        return {.q = five_bits(stage.template words<5>(value(at + 2u))),
+        return {.q = five_bits(integers<5>(stage, value(at + 2u))),
                 .offset = 16,
                 .scale = lower_half(stage.template words<1>(at)[0])};
     }
@@ -170,7 +179,7 @@ struct Q5_1 {
     /// Weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage.
     static Unit unit(const auto& stage, const U& at, const U&) {
         const auto [scale, minimum] = scale_and_sum(stage, at);
-        return {.q = five_bits(stage.template words<5, 4>(at, 1)), .scale = scale, .minimum = minimum};
+        return {.q = five_bits(integers<5, 4>(stage, at, 1)), .scale = scale, .minimum = minimum};
     }
 };
 
@@ -179,7 +188,7 @@ struct Q8_0 {
     static constexpr std::uint32_t weights = 32, bytes = 34;
     /// Weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage.
     static Unit unit(const auto& stage, const U& at, const U&) {
-        const auto q = stage.template words<8>(value(at + 2u));
+        const auto q = integers<8>(stage, value(at + 2u));
         return {.q = eight([&](std::size_t k) { return q[k] ^ four(128); }),  // signed bytes
                 .offset = 128,
                 .scale = lower_half(stage.template words<1>(at)[0])};
@@ -194,7 +203,7 @@ struct Q2_K {
         const U both = value(stage.template words<1>(value(at + n * 2u))[0]);  // scales, and minima in the upper bits
         const U head = stage.template words<1, 4>(at, 20)[0], scales = value(both & four(15));
         const U minima = value(both >> 4 & four(15));
-        const auto q = stage.template words<8, 4>(value(at + n / 4u * 32u), 4);
+        const auto q = integers<8, 4>(stage, value(at + n / 4u * 32u), 4);
         const F d = lower_half(head), dmin = upper_half(head);
         return {.q = eight([&](std::size_t k) { return q[k] >> (n % 4u * 2u) & four(3); }),
                 .scale = value(d * byte_of(scales, 0u, 0)),
@@ -209,8 +218,8 @@ struct Q3_K {
     static constexpr std::uint32_t weights = 256, bytes = 110;
     /// Weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage.
     static Unit unit(const auto& stage, const U& at, const U& n) {
-        const auto third = stage.template words<8>(at);
-        const auto low = stage.template words<8>(value(at + n / 4u * 32u), 8);
+        const auto third = integers<8>(stage, at);
+        const auto low = integers<8>(stage, value(at + n / 4u * 32u), 8);
         // The lower four bits of eight scales, those of eight more above them, the upper two bits of all.
         const auto packed = stage.template words<3>(at, 24);
         const U word = value(n / 2u), lower = value(select(word % 2u == 0u, packed[0], packed[1]));
@@ -250,7 +259,7 @@ struct Q4_K {
     /// Weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage.
     static Unit unit(const auto& stage, const U& at, const U& n) {
         const Scales scales = scales_of(stage, at, n);
-        const auto q = stage.template words<8, 16>(value(at + n / 2u * 32u), 4);
+        const auto q = integers<8, 16>(stage, value(at + n / 2u * 32u), 4);
         return {.q = eight([&](std::size_t k) { return four_bits(q[k], n); }),
                 .scale = scales.scale,
                 .minimum = scales.minimum};
@@ -263,8 +272,8 @@ struct Q5_K {
     /// Weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage.
     static Unit unit(const auto& stage, const U& at, const U& n) {
         const Scales scales = scales_of(stage, at, n);
-        const auto fifth = stage.template words<8, 16>(at, 4);
-        const auto q = stage.template words<8, 16>(value(at + n / 2u * 32u), 12);
+        const auto fifth = integers<8, 16>(stage, at, 4);
+        const auto q = integers<8, 16>(stage, value(at + n / 2u * 32u), 12);
         return {.q = eight([&](std::size_t k) { return four_bits(q[k], n) | (fifth[k] >> n & four(1)) << 4; }),
                 .scale = scales.scale,
                 .minimum = scales.minimum};
@@ -276,8 +285,8 @@ struct Q6_K {
     static constexpr std::uint32_t weights = 256, bytes = 210;
     /// Weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage.
     static Unit unit(const auto& stage, const U& at, const U& n) {
-        const auto low = stage.template words<8>(value(at + (n / 4u * 64u + n % 2u * 32u)));
-        const auto high = stage.template words<8>(value(at + n / 4u * 32u), 32);
+        const auto low = integers<8>(stage, value(at + (n / 4u * 64u + n % 2u * 32u)));
+        const auto high = integers<8>(stage, value(at + n / 4u * 32u), 32);
         const U scales = value(stage.template words<1>(value(at + n * 2u), 48)[0] ^ four(128));  // signed bytes
         const F d = lower_half(stage.template words<1>(at, 52)[0]);
         return {.q = eight([&](std::size_t k) {
@@ -321,7 +330,7 @@ struct IQ4_NL {
     static constexpr std::uint32_t weights = 32, bytes = 18;
     /// Weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage.
     static Unit unit(const auto& stage, const U& at, const U&) {
-        return {.q = two_rows(stage.template words<4>(value(at + 2u)), non_linear),
+        return {.q = two_rows(integers<4>(stage, value(at + 2u)), non_linear),
                 .offset = 128,
                 .scale = lower_half(stage.template words<1>(at)[0])};
     }
@@ -334,7 +343,7 @@ struct IQ4_XS {
     static Unit unit(const auto& stage, const U& at, const U& n) {
         const auto head = stage.template words<2, 4>(at);  // d, the upper two bits of the scales, and the lower four
         const U scale = value((head[1] >> (n * 4u) & 15u) | (head[0] >> (n * 2u + 16u) & 3u) << 4);
-        return {.q = two_rows(stage.template words<4, 4>(value(at + n * 16u), 2), non_linear),
+        return {.q = two_rows(integers<4, 4>(stage, value(at + n * 16u), 2), non_linear),
                 .offset = 128,
                 .scale = value(lower_half(head[0]) * byte_of(scale, 0u, 32))};
     }
@@ -349,7 +358,7 @@ struct MXFP4 {
     /// Weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage.
     static Unit unit(const auto& stage, const U& at, const U&) {
         const U e = value(stage.template words<1>(at)[0] & 255u);  // 2^(e - 128)
-        return {.q = two_rows(stage.template words<4>(value(at + 1u)), doubled_e2m1),
+        return {.q = two_rows(integers<4>(stage, value(at + 1u)), doubled_e2m1),
                 .offset = 12,
                 .scale = value(bit_cast<f32>(select(e < 2u, 0x00200000u << e, (e - 1u) << 23)))};
     }

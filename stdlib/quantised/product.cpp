@@ -3,13 +3,45 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
+#include "codegen/pipeline/compile.hpp"
 #include "stdlib/quantised/call.hpp"
 #include "stdlib/quantised/product_kernels.hpp"
+#include "stdlib/quantised/tensor_product.hpp"
 #include "stdlib/spec/kernel_arguments.hpp"
 
 namespace ikat::stdlib {
 namespace {
+
+/// Activations for tensor cores, in a workspace.
+class ArrangedTokens {
+public:
+    static std::uint64_t bytes(std::uint64_t tokens, std::uint64_t columns) {
+        const std::uint64_t all = tokens * padded_columns(columns);
+        return Workspace::rounded(all * 2) + Workspace::rounded(all / 4) + Workspace::rounded(tokens * 4);
+    }
+    ArrangedTokens(Workspace& workspace, std::uint64_t tokens, std::uint64_t columns)
+        : columns_(padded_columns(columns)),
+          x_(workspace.take<half>(tokens * columns_)),
+          sums_(workspace.take<float>(tokens * columns_ / 16)),
+          scales_(workspace.take<float>(tokens)) {}
+
+    TensorView x(std::uint64_t tokens) const { return matrix(ir::Type::F16, x_.part(), tokens, columns_); }
+    TensorView sums(std::uint64_t tokens) const { return matrix(ir::Type::F32, sums_.part(), tokens, columns_ / 16); }
+    TensorView scales(std::uint64_t tokens) const { return TensorView(ir::Type::F32, scales_.part(), {&tokens, 1}); }
+
+private:
+    static TensorView matrix(ir::Type type, const runtime::BufferPart& part, std::uint64_t rows,
+                             std::uint64_t columns) {
+        const std::array<std::uint64_t, 2> extents{rows, columns};
+        return TensorView(type, part, extents);
+    }
+
+    std::uint64_t columns_;
+    runtime::BufferSlice<half> x_;
+    runtime::BufferSlice<float> sums_, scales_;
+};
 
 /// A call: its checks, and its launches. The arguments must outlive it.
 class ProductCall {
@@ -28,10 +60,15 @@ public:
                            {"workspace", options.workspace.part(), Role::Written}});
     }
 
-    std::uint64_t workspace() const { return is_packed() && !is_empty() ? tokens() * pitch_of_blocks() * 4 : 0; }
+    std::uint64_t workspace() const {
+        if (is_empty()) return 0;
+        if (is_packed()) return tokens() * pitch_of_blocks() * 4;
+        return is_on_tensor_cores() ? ArrangedTokens::bytes(tokens_arranged_at_once(), columns()) : 0;
+    }
 
     void run() const {
         if (is_empty()) return;
+        if (is_on_tensor_cores()) return run_on_tensor_cores();
         if (!is_packed() || columns() == 0) return run_of(X_);
         Workspace workspace(queue_, "gemm", options_.workspace, this->workspace());
         const auto words = workspace.take<std::uint32_t>(tokens() * pitch_of_blocks());
@@ -75,7 +112,71 @@ private:
                        "there are fewer than 2^30: multiply parts of the rows, and add what they give");
     }
 
-    /// The choice by size: tokens in groups that a kernel takes at once. X is of floats, or of blocks of Q8_1.
+    /// The choice by size.
+    bool is_on_tensor_cores() const {
+        const runtime::DeviceProperties& device = queue_.device().properties();
+        return !is_packed() && columns() != 0 && tokens() > ProductKernel::max_tokens &&
+               kernel_of({}, false).shared_bytes() <= device.shared_bytes_optin && has_products();
+    }
+    /// Products of f16 by mma.m16n8k16.
+    bool has_products() const {
+        const std::string_view target = queue_.device().compile_options().target;
+        return target != "sm_75";
+    }
+    TensorProductKernel kernel_of(const std::optional<std::uint64_t>& count, bool is_aligned) const {
+        const std::uint64_t all = count.value_or(64);
+        return {.format = *W_.format,
+                .tokens = all <= 16   ? 16u
+                          : all <= 32 ? 32u
+                                      : 64u,
+                .y = Y_.type,
+                .w_is_aligned = is_aligned};
+    }
+    /// As many as numbers of 32 bits reach the elements of, also as f16 in slices.
+    std::uint64_t tokens_arranged_at_once() const {
+        const std::uint64_t largest = std::max({X_.strides[0], Y_.strides[0], padded_columns(columns())});
+        return std::clamp<std::uint64_t>((std::uint64_t{1} << 31) / largest, 1, tokens());
+    }
+    void run_on_tensor_cores() const {
+        Workspace workspace(queue_, "gemm", options_.workspace, this->workspace());
+        const std::uint64_t most = tokens_arranged_at_once();
+        const ArrangedTokens arranged(workspace, most, columns());
+        for (std::uint64_t first = 0; first < tokens(); first += most) {
+            const std::uint64_t count = std::min(most, tokens() - first);
+            arrange(arranged, first, count);
+            multiply(arranged, first, count);
+        }
+    }
+    void arrange(const ArrangedTokens& arranged, std::uint64_t first, std::uint64_t count) const {
+        KernelArguments arguments(ArrangeKernel{X_.type}.handle(), where_);
+        arguments.add_array(part_from(X_, first * X_.strides[0]));
+        arguments.add_view(arranged.x(count), 2);
+        arguments.add_view(arranged.sums(count), 2);
+        arguments.add_array(arranged.scales(count));
+        arguments.add_numbers(std::uint32_t(columns()), std::uint32_t(count == 1 ? 0 : X_.strides[0]));
+        arguments.launch(queue_, count, ArrangeKernel::threads);
+    }
+    void multiply(const ArrangedTokens& arranged, std::uint64_t first, std::uint64_t count) const {
+        ArrayRows of_y{1, {}};
+        of_y.add(rows(), 1);
+        RowPairs(call_.rows_of_weights(W_), of_y, columns(), true).each_launch([&](const RowPairs::Launch& launch) {
+            const auto [bytes, begin, w_pitch, end] = weights_of_launch(W_, launch);
+            TensorProductKernel is = kernel_of(count, true);
+            is.w_is_aligned = begin == 0 && w_pitch % 16 == 0 && is.bytes_of_slice() % 16 == 0;
+            KernelArguments arguments(is.handle(), where_);
+            arguments.add_array(bytes);
+            arguments.add_view(arranged.x(count), 2);
+            arguments.add_view(arranged.sums(count), 2);
+            arguments.add_array(arranged.scales(count));
+            arguments.add_array(part_from(Y_, first * Y_.strides[0] + launch.first[1]));
+            arguments.add_numbers(std::uint32_t(launch.rows), std::uint32_t(columns() / 32), begin, w_pitch, end,
+                                  std::uint32_t(count == 1 ? 0 : Y_.strides[0]));
+            const std::uint64_t down = (launch.rows - 1) / is.rows + 1, across = (count - 1) / is.tokens + 1;
+            arguments.launch(queue_, down * across, TensorProductKernel::threads);
+        });
+    }
+
+    /// Without tensor cores: tokens in groups that a kernel takes at once. X is of floats, or of blocks of Q8_1.
     void run_of(const TensorView& X) const {
         const std::uint64_t most = std::min(tokens_at_once(X), tokens_at_once(Y_));
         for (std::uint64_t first = 0; first < tokens(); first += most)

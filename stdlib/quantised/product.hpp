@@ -5,16 +5,24 @@
 //     gemm(device, W, X.view(tokens, columns), Y.view(tokens, rows));
 //     gemm(device, W, X.view(tokens, columns), Y.view(tokens, rows), {.activations = Activations::q8_1});
 //
-// Weights are read from memory once for up to eight tokens, and decoded once. The bits of a token's row of Y do not
-// depend on the others: they are those of a call with that token alone, and in f32 those of gemv().
-//
-// With exact activations, products and sums are in f32: a weight is rounded to f32, as dequantise() gives it, and so is
-// X where it is not f16 or bf16, which are exact. An element of Y is at most
+// Up to eight tokens: weights are read from memory once for all of them, and decoded once. The bits of a token's row of
+// Y do not depend on the others: they are those of a call with that token alone, and in f32 those of gemv(). A weight
+// is rounded to f32, as dequantise() gives it; products and sums are in f32. An element of Y is at most
 //
 //     (12 + n) 2^-24 / (1 - (12 + n) 2^-24) sum |w x|, n = columns / 1024 rounded up
 //
 // from the exact sum of the rounded weights, before it is rounded to the type of Y: a product is rounded in at most 7
 // sums of its 32, in n more of its lane and in 5 of the lanes. Infinities and NaN are those of that sum.
+//
+// More tokens: on tensor cores. The integers of weights are f16, which is exact, and X is rounded to f16, after it has
+// been multiplied by a power of two that brings the largest number of its row to 2^14 or more, where it is not f16.
+// With w = scale q - minimum, and r = 2^-11 for X in f32 or 0 for f16 and bf16, an element of Y is at most
+//
+//     (r + (48 + columns / 8) 2^-24) sum (|scale q| + |minimum|) |x|  +  2^-38 max |x| sum (|scale q| + |minimum|)
+//
+// from the exact sum. This is also a bound for up to eight tokens. Where X or a scale is not finite, Y is not; nor
+// where a sum before it is divided by that power is beyond f32, which takes weights of 2^100. A device without room for
+// the tiles (TensorProductKernel::shared_bytes()), or for sm_75, takes tokens eight by eight.
 //
 // With Q8_1, X becomes what quantise_q8_1() makes of it, and an element is what gemv() makes of that. A NaN in X counts
 // as 0 then, and an infinity makes its row of Y NaN.
@@ -33,7 +41,8 @@ enum class Activations : std::uint8_t { exact, q8_1 };
 struct QuantisedGemmOptions {
     /// The same at every number of tokens: nothing is chosen by it.
     Activations activations = Activations::exact;
-    /// For activations in Q8_1: gemm_workspace() bytes. Without it, a function called with a device allocates its own.
+    /// For activations in Q8_1, or in f16 for tensor cores: gemm_workspace() bytes. Without it, a function called with
+    /// a device allocates its own.
     WorkspaceSlice workspace{};
 };
 
@@ -48,7 +57,7 @@ inline void gemm(const Queue& queue, const TensorView& W, const TensorView& X, c
                  const QuantisedGemmOptions& options) {
     quantised_gemm(queue, W, X, Y, options);
 }
-/// The bytes of workspace that the same call needs: 0 for exact activations.
+/// The bytes of workspace that the same call needs: 0 for exact activations of up to eight tokens.
 std::uint64_t gemm_workspace(const Queue& queue, const TensorView& W, const TensorView& X, const MutableTensorView& Y,
                              const QuantisedGemmOptions& options);
 

@@ -28,7 +28,9 @@ const NamedFunction::Family& product_family() {
         .summary = "Y = X W', W of quantised weights",
         .document =
             "W is rows x columns quantised weights, X is tokens x columns, and Y tokens x rows. X and Y are f32,\n"
-            "f16 or bf16; Y has the type of X. A block of weights is read and decoded once for up to eight tokens.",
+            "f16 or bf16; Y has the type of X. A block of weights is read and decoded once for up to eight tokens; "
+            "more\n"
+            "are multiplied on tensor cores.",
         .settings = product_settings,
         .sizes = product_sizes};
     return out;

@@ -9,6 +9,7 @@
 #include "stdlib/quantised/product.hpp"
 #include "stdlib/quantised/product_kernels.hpp"
 #include "stdlib/quantised/quantised.hpp"
+#include "stdlib/quantised/tensor_product.hpp"
 #include "tests/catch.hpp"
 #include "tests/differential/stdlib/samples.hpp"
 #include "tests/ptxas.hpp"
@@ -16,9 +17,9 @@
 namespace ikat::test {
 namespace {
 
-using stdlib::Activations, stdlib::ProductKernel, stdlib::Quantised;
+using stdlib::Activations, stdlib::ArrangeKernel, stdlib::ProductKernel, stdlib::Quantised, stdlib::TensorProductKernel;
 
-void check_assembled(const ProductKernel& is) {
+void check_assembled(const auto& is) {
     for (const char* const target : {"sm_80", "sm_90a"}) {
         const auto report = tests::assemble(compile(is.handle().ast(), {.target = target}).ptx, target);
         INFO(is.name() << ", for " << target << "\n" << report.log);
@@ -31,18 +32,28 @@ void check_assembled(const ProductKernel& is) {
 TEST_CASE("quantised products are assembled without spills") {
     if (tests::skip_without_ptxas()) return;
     for (const Quantised format : quantised_formats())
-        for (const ir::Type x : {ir::Type::F32, ir::Type::U32}) check_assembled({format, 8, x});
+        for (const ir::Type x : {ir::Type::F32, ir::Type::U32}) check_assembled(ProductKernel{format, 8, x});
 }
 
 TEST_CASE("quantised products of other types and places are assembled without spills") {
     if (tests::skip_without_ptxas()) return;
     for (const Quantised format : {Quantised::Q5_0, Quantised::Q5_K, Quantised::MXFP4})
         for (const std::uint32_t tokens : {1u, 8u}) {
-            check_assembled({format, tokens, ir::Type::F16, ir::Type::F16});
-            check_assembled({format, tokens, ir::Type::BF16, ir::Type::BF16, false, false});
-            check_assembled({format, tokens, ir::Type::F32, ir::Type::BF16, false, false});
-            check_assembled({format, tokens, ir::Type::U32, ir::Type::F16, false, false});
+            check_assembled(ProductKernel{format, tokens, ir::Type::F16, ir::Type::F16});
+            check_assembled(ProductKernel{format, tokens, ir::Type::BF16, ir::Type::BF16, false, false});
+            check_assembled(ProductKernel{format, tokens, ir::Type::F32, ir::Type::BF16, false, false});
+            check_assembled(ProductKernel{format, tokens, ir::Type::U32, ir::Type::F16, false, false});
         }
+}
+
+TEST_CASE("quantised products on tensor cores are assembled without spills") {
+    if (tests::skip_without_ptxas()) return;
+    for (const Quantised format : quantised_formats())
+        for (const bool is_aligned : {true, false})
+            check_assembled(TensorProductKernel{.format = format, .tokens = 64, .w_is_aligned = is_aligned});
+    for (const std::uint32_t tokens : {16u, 32u})
+        check_assembled(TensorProductKernel{.format = Quantised::Q6_K, .tokens = tokens, .y = ir::Type::BF16});
+    for (const ir::Type x : {ir::Type::F32, ir::Type::F16, ir::Type::BF16}) check_assembled(ArrangeKernel{x});
 }
 
 namespace {

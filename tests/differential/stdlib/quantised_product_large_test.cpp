@@ -15,12 +15,14 @@ TEST_CASE("quantised products of all formats and all numbers of tokens and rows"
     const runtime::Device device = open_device();
     for (const Quantised format : quantised_formats())
         for (const Activations activations : all_activations)
-            for (const std::uint32_t tokens : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 17u})
+            for (const std::uint32_t tokens : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 17u}) {
+                if (tokens > 8 && activations == Activations::exact) continue;  // on tensor cores
                 for (const std::uint32_t rows : {1u, 3u, 4u, 5u, 7u, 8u, 9u, 17u})
                     for (const std::uint64_t columns : columns_of(format)) {
                         const ProductWeights weights(device, format, rows, columns, 0, 0);
                         check_product<float, float>(device, weights, tokens, activations, Place::packed);
                     }
+            }
 }
 
 TEST_CASE("quantised products of all formats, types and places") {

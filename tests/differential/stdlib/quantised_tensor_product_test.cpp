@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of quantised weights with more than eight tokens, on tensor cores, against sums in double.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "stdlib/quantised/product.hpp"
+#include "stdlib/quantised/tensor_product.hpp"
+#include "tests/catch.hpp"
+#include "tests/device.hpp"
+#include "tests/differential/stdlib/quantised_product.hpp"
+#include "tests/message.hpp"
+
+namespace ikat::test {
+namespace {
+
+/// The largest step between numbers of Y near 1.
+template <class Y>
+constexpr double step_of = std::is_same_v<Y, float>  ? 0x1p-23
+                           : std::is_same_v<Y, half> ? 0x1p-10
+                                                     : 0x1p-7;
+
+/// Multiplies X and Y of these types in such places, and compares with the bound of product.hpp.
+template <class X, class Y>
+void check(const runtime::Device& device, const ProductWeights& weights, std::uint64_t tokens, Place place) {
+    const std::uint64_t rows = weights.rows(), columns = weights.columns();
+    INFO("format " << int(weights.format()) << ", " << rows << " x " << columns << ", " << tokens << " tokens, place "
+                   << int(place));
+    const Placed<X> x(device, place, {tokens, columns}, 1);
+    const Placed<Y> y(device, place, {tokens, rows}, 2);
+    stdlib::gemm(device, weights.view(), x, y);
+    CHECK(y.changed_gaps() == 0);
+    const auto of_x = x.elements();
+    const auto got = y.exact();
+    const double relative = (std::is_same_v<X, float> ? 0x1p-11 : 0) + (48 + double(columns) / 8) * 0x1p-24;
+    std::size_t wrong = 0;
+    for (std::uint64_t row = 0; row < rows; ++row) {
+        const auto w = stdlib::reference::quantised_weights(weights.format(), weights.row(row));
+        for (std::uint64_t token = 0; token < tokens; ++token) {
+            double sum = 0, size = 0, of_weights = 0, largest = 0;
+            for (std::uint64_t k = 0; k < columns; ++k) {
+                const double v = double(of_x[token * columns + k]), product = double(w[k].scale) * w[k].q;
+                sum += (product - w[k].minimum) * v;
+                of_weights += std::abs(product) + std::abs(double(w[k].minimum));
+                size += (std::abs(product) + std::abs(double(w[k].minimum))) * std::abs(v);
+                largest = std::max(largest, std::abs(v));
+            }
+            const double bound = relative * size + of_weights * largest * 0x1p-38;
+            wrong +=
+                !(std::abs(double(float(got[token * rows + row])) - sum) <= bound + std::abs(sum) * step_of<Y> / 2);
+        }
+    }
+    CHECK(wrong == 0);
+}
+
+}  // namespace
+
+TEST_CASE("quantised products on tensor cores are within the bound") {
+    const runtime::Device device = open_device();
+    for (const Quantised format : quantised_formats()) {
+        const Extents columns = columns_of(format);
+        check<float, float>(device, ProductWeights(device, format, 9, columns[2], 0, 0), 9, Place::packed);
+        check<half, float>(device,
+                           ProductWeights(device, format, 5, columns[1], 1, format == Quantised::MXFP4 ? 17 : 18), 17,
+                           Place::odd);
+    }
+}
+
+TEST_CASE("quantised products on tensor cores of all numbers of tokens and rows") {
+    const runtime::Device device = open_device();
+    for (const Quantised format : {Quantised::Q4_0, Quantised::Q6_K, Quantised::Q5_K}) {
+        const Extents columns = columns_of(format);
+        for (const std::uint32_t tokens : {16u, 31u, 33u, 64u, 65u})
+            check<half, float>(device, ProductWeights(device, format, 5, columns[0], 0, 0), tokens, Place::aligned);
+        for (const std::uint32_t rows : {1u, 127u, 129u})
+            check<half, float>(device, ProductWeights(device, format, rows, columns[1], 1, 0), 10, Place::packed);
+    }
+}
+
+TEST_CASE("quantised products on tensor cores of all types") {
+    const runtime::Device device = open_device();
+    const ProductWeights weights(device, Quantised::Q4_K, 7, 512, 0, 0);
+    for (const Place place : {Place::packed, Place::odd}) {
+        check<float, half>(device, weights, 12, place);
+        check<float, bfloat16>(device, weights, 12, place);
+        check<half, half>(device, weights, 12, place);
+        check<bfloat16, bfloat16>(device, weights, 12, place);
+        check<bfloat16, float>(device, weights, 12, place);
+    }
+}
+
+TEST_CASE("quantised products on tensor cores of activations of any size") {
+    const runtime::Device device = open_device();
+    const std::uint64_t tokens = 9, columns = 64;
+    const ProductWeights weights(device, Quantised::Q8_0, 2, columns, 0, 0);
+    const std::vector<float> w = stdlib::reference::dequantise(Quantised::Q8_0, weights.blocks());
+    const std::vector<float> plain = random_elements<float>(tokens * columns, 1);
+    // A token each: 0, sizes beyond f16, subnormal, NaN and infinity; the others are as they would be without.
+    const float sizes[] = {0, 1e30f, 1e-30f, 1e-44f, 65536, 1, 1, 1, 1};
+    std::vector<float> numbers = plain;
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] *= sizes[i / columns];
+    numbers[5 * columns + 3] = std::numeric_limits<float>::quiet_NaN();
+    numbers[6 * columns + 40] = std::numeric_limits<float>::infinity();
+    auto x = device.upload(numbers, "x"), y = device.buffer<float>(tokens * 2, "y");
+    stdlib::gemm(device, weights.view(), x.view(tokens, columns), y.view(tokens, 2));
+    const std::vector<float> got = y.download();
+    for (std::size_t token = 0; token < tokens; ++token)
+        for (std::size_t row = 0; row < 2; ++row) {
+            INFO("token " << token << ", row " << row);
+            if (token == 5 || token == 6) {
+                CHECK(!std::isfinite(got[token * 2 + row]));
+                continue;
+            }
+            double sum = 0, size = 0, of_weights = 0;
+            for (std::size_t k = 0; k < columns; ++k) {
+                const double product = double(w[row * columns + k]) * numbers[token * columns + k];
+                sum += product, size += std::abs(product), of_weights += std::abs(w[row * columns + k]);
+            }
+            CHECK(std::abs(got[token * 2 + row] - sum) <= size * 0x1p-10 + of_weights * 0x1p-150 + 0x1p-149);
+        }
+}
+
+TEST_CASE("quantised products on tensor cores of weights with special scales") {
+    const std::uint16_t special[] = {0x0000, 0x8000, 0x0001, 0x83ff, 0x7bff, 0x7c00, 0xfc00, 0x7e00};
+    const runtime::Device device = open_device();
+    for (const Quantised format : {Quantised::Q4_0, Quantised::Q4_1, Quantised::Q4_K, Quantised::MXFP4}) {
+        const std::uint64_t columns = columns_of(format)[1], rows = std::size(special);
+        ProductWeights weights(device, format, rows, columns, 0, 0);
+        weights.set_scales(special);
+        const Placed<half> x(device, Place::packed, {9, columns}, 1);
+        const Placed<float> y(device, Place::packed, {9, rows}, 2);
+        stdlib::gemm(device, weights.view(), x, y);
+        const std::vector<float> w = stdlib::reference::dequantise(format, weights.blocks());
+        const auto got = y.elements();
+        const auto of_x = x.elements();
+        for (std::size_t row = 0; row < rows; ++row)
+            for (std::size_t token = 0; token < 9; ++token) {
+                double size = 0;
+                for (std::size_t k = 0; k < columns; ++k)
+                    size += std::abs(double(w[row * columns + k]) * double(of_x[token * columns + k]));
+                INFO("format " << int(format) << ", row " << row << ", token " << token);
+                if (!(size >= 0x1p127 && std::isfinite(size)))  // else the sum may be too large for f32
+                    CHECK(std::isfinite(got[token * rows + row]) == std::isfinite(size));
+            }
+    }
+}
+
+TEST_CASE("quantised products on tensor cores need the workspace that they say") {
+    const runtime::Device device = open_device();
+    const ProductWeights weights(device, Quantised::Q4_0, 5, 96, 0, 0);
+    const Placed<float> x(device, Place::odd, {17, 96}, 1), y(device, Place::odd, {17, 5}, 2);
+    stdlib::QuantisedGemmOptions options;
+    const std::uint64_t bytes = stdlib::gemm_workspace(device, weights.view(), x, y, options);
+    CHECK(bytes == 17 * 256 * 2 + 17 * 16 * 4 + 80);  // f16, sums of 16, and a scale for each token
+    stdlib::gemm(device, weights.view(), x, y, options);
+    const auto want = y.elements();
+    auto workspace = device.buffer<std::uint8_t>(bytes, "workspace");
+    options.workspace = workspace;
+    stdlib::gemm(device, weights.view(), x, y, options);
+    CHECK(y.elements() == want);
+    options.workspace = workspace.slice(0, bytes - 1);
+    CHECK(tests::message_of([&] {
+              stdlib::gemm(device, weights.view(), x, y, options);
+          }).contains("'workspace' has 9871 elements, 9872 are needed"));
+}
+
+}  // namespace ikat::test
