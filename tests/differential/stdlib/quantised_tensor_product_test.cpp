@@ -145,6 +145,12 @@ TEST_CASE("quantised products on tensor cores of weights with special scales") {
     }
 }
 
+TEST_CASE("quantised products of many tokens without tensor cores are those of a few") {
+    const auto device = runtime::Device::open({.device = "emulator", .target = "sm_75"});
+    const ProductWeights weights(device, Quantised::Q5_1, 5, 96, 0, 0);
+    check_product<float, float>(device, weights, 11, stdlib::Activations::exact, Place::packed);
+}
+
 TEST_CASE("quantised products on tensor cores need the workspace that they say") {
     const runtime::Device device = open_device();
     const ProductWeights weights(device, Quantised::Q4_0, 5, 96, 0, 0);
