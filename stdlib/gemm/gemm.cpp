@@ -35,7 +35,9 @@ static const auto& gemm_pitched() {
 }
 
 void gemm(const Queue& queue, const TensorView& A, const TensorView& B, const MutableTensorView& C, GemmBlock block) {
+#ifndef IKAT_TOUR  // without quantised weights: their view is an error below
     if (A.format && block == GemmBlock::chosen) return quantised_gemm(queue, A, B, C);
+#endif
     const ViewCall call(queue, gemm_recipe, {A, B, C});
     call.check().enumerator("block", std::size_t(block), 3);
     const std::uint32_t m = call.extent("m"), n = call.extent("n"), k = call.extent("k");
