@@ -2,7 +2,6 @@
 #include "stdlib/quantised/product.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 
 #include "codegen/pipeline/compile.hpp"
@@ -116,19 +115,18 @@ private:
     bool is_on_tensor_cores() const {
         const runtime::DeviceProperties& device = queue_.device().properties();
         return !is_packed() && columns() != 0 && tokens() > ProductKernel::max_tokens &&
-               kernel_of({}, false).shared_bytes() <= device.shared_bytes_optin && has_products();
+               kernel_of(64, false).shared_bytes() <= device.shared_bytes_optin && has_products();
     }
     /// Products of f16 by mma.m16n8k16.
     bool has_products() const {
         const std::string_view target = queue_.device().compile_options().target;
         return target != "sm_75";
     }
-    TensorProductKernel kernel_of(const std::optional<std::uint64_t>& count, bool is_aligned) const {
-        const std::uint64_t all = count.value_or(64);
+    TensorProductKernel kernel_of(std::uint64_t count, bool is_aligned) const {
         return {.format = *W_.format,
-                .tokens = all <= 16   ? 16u
-                          : all <= 32 ? 32u
-                                      : 64u,
+                .tokens = count <= 16   ? 16u
+                          : count <= 32 ? 32u
+                                        : 64u,
                 .y = Y_.type,
                 .w_is_aligned = is_aligned};
     }
