@@ -94,7 +94,7 @@ bool show_gemm(const runtime::Device& device) {
     auto C = device.buffer<float>(m * n, "C");
     const auto A_on_device = device.upload(A, "A"), B_on_device = device.upload(B, "B");
     const auto start = Clock::now();
-    stdlib::gemm(device, A_on_device.view(m, k), B_on_device.view(k, n), C.view(m, n));
+    device.launch(stdlib::gemm_tiled(), stdlib::gemm_tiled_grid(m, n), A_on_device, B_on_device, C, m, n, k);
     const double time = milliseconds_since(start);
     const auto want = stdlib::reference::gemm(A, B, m, n, k);
     const auto got = C.download();

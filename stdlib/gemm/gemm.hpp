@@ -106,6 +106,10 @@ GemmKernel make_gemm_tiled(const char* name) {
 /// The kernel with the default tile.
 const GemmKernel& gemm_tiled();
 
+/// The same for matrices with gaps between rows: the pitches of A, B and C, in elements, follow the arguments.
+using GemmPitchedKernel = Kernel<In<float>, In<float>, Out<float>, u32, u32, u32, u32, u32, u32>;
+const GemmPitchedKernel& gemm_tiled_pitched();
+
 /// The same for large matrices, which tiles of 128 x 128 cover well. Of the same bits: both add along k. If n is a
 /// multiple of 4, B and C are accessed by 16 bytes.
 const GemmKernel& gemm_tiled_large();
