@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The targets, and the seeds, for each case of a test with many cases.
+// The targets, the seeds and the sample of a test with many cases.
 #pragma once
 #include <cstddef>
 #include <cstdlib>
@@ -22,5 +22,17 @@ inline bool is_for_seed(std::size_t number, std::size_t which, std::size_t count
     if (which > 0 && std::getenv("IKAT_CUDA_DRIVER")) return false;
     return std::getenv("IKAT_ALL_SEEDS") || is_in_turn(number, which, count);
 }
+
+/// Counts the cases of a test that has more than the default run has time for: next() is true for each `every`th of
+/// them, or for all if IKAT_ALL_CASES is set. An `every` without factors in common with the lists that a case is made of
+/// takes each value of each list.
+class Sample {
+public:
+    explicit Sample(std::size_t every) : every_(std::getenv("IKAT_ALL_CASES") ? 1 : every) {}
+    bool next() { return number_++ % every_ == 0; }
+
+private:
+    std::size_t every_, number_ = 0;
+};
 
 }  // namespace ikat::tests
