@@ -16,30 +16,34 @@ namespace {
 /// Activations for tensor cores, in a workspace.
 class ArrangedTokens {
 public:
-    static std::uint64_t bytes(std::uint64_t tokens, std::uint64_t columns) {
-        const std::uint64_t all = tokens * padded_columns(columns);
-        return Workspace::rounded(all * 2) + Workspace::rounded(all / 4) + Workspace::rounded(tokens * 4);
+    static std::uint64_t bytes(Quantised format, std::uint64_t tokens, std::uint64_t columns) {
+        const std::uint64_t slices = tokens * padded_columns(columns) / 256;
+        return Workspace::rounded(slices * 512) + Workspace::rounded(slices * sums_of_slice(format) * 2) +
+               Workspace::rounded(tokens * 4);
     }
-    ArrangedTokens(Workspace& workspace, std::uint64_t tokens, std::uint64_t columns)
+    ArrangedTokens(Workspace& workspace, Quantised format, std::uint64_t tokens, std::uint64_t columns)
         : columns_(padded_columns(columns)),
+          columns_of_sums_(columns_ / 256 * sums_of_slice(format)),
           x_(workspace.take<half>(tokens * columns_)),
-          sums_(workspace.take<float>(tokens * columns_ / 16)),
+          sums_(workspace.take<half>(tokens * columns_of_sums_)),
           scales_(workspace.take<float>(tokens)) {}
 
-    TensorView x(std::uint64_t tokens) const { return matrix(ir::Type::F16, x_.part(), tokens, columns_); }
-    TensorView sums(std::uint64_t tokens) const { return matrix(ir::Type::F32, sums_.part(), tokens, columns_ / 16); }
-    TensorView scales(std::uint64_t tokens) const { return TensorView(ir::Type::F32, scales_.part(), {&tokens, 1}); }
-
-private:
-    static TensorView matrix(ir::Type type, const runtime::BufferPart& part, std::uint64_t rows,
-                             std::uint64_t columns) {
-        const std::array<std::uint64_t, 2> extents{rows, columns};
-        return TensorView(type, part, extents);
+    /// As parameters of a kernel: x, sums if there are any, scales.
+    void add_to(KernelArguments& arguments, std::uint64_t tokens) const {
+        arguments.add_view(matrix(x_.part(), tokens, columns_), 2);
+        if (columns_of_sums_ != 0) arguments.add_view(matrix(sums_.part(), tokens, columns_of_sums_), 2);
+        arguments.add_array(TensorView(ir::Type::F32, scales_.part(), {&tokens, 1}));
     }
 
-    std::uint64_t columns_;
-    runtime::BufferSlice<half> x_;
-    runtime::BufferSlice<float> sums_, scales_;
+private:
+    static TensorView matrix(const runtime::BufferPart& part, std::uint64_t rows, std::uint64_t columns) {
+        const std::array<std::uint64_t, 2> extents{rows, columns};
+        return TensorView(ir::Type::F16, part, extents);
+    }
+
+    std::uint64_t columns_, columns_of_sums_;
+    runtime::BufferSlice<half> x_, sums_;
+    runtime::BufferSlice<float> scales_;
 };
 
 /// A call: its checks, and its launches. The arguments must outlive it.
@@ -62,7 +66,7 @@ public:
     std::uint64_t workspace() const {
         if (is_empty()) return 0;
         if (is_packed()) return tokens() * pitch_of_blocks() * 4;
-        return is_on_tensor_cores() ? ArrangedTokens::bytes(tokens_arranged_at_once(), columns()) : 0;
+        return is_on_tensor_cores() ? ArrangedTokens::bytes(*W_.format, tokens_arranged_at_once(), columns()) : 0;
     }
 
     void run() const {
@@ -138,7 +142,7 @@ private:
     void run_on_tensor_cores() const {
         Workspace workspace(queue_, "gemm", options_.workspace, this->workspace());
         const std::uint64_t most = tokens_arranged_at_once();
-        const ArrangedTokens arranged(workspace, most, columns());
+        const ArrangedTokens arranged(workspace, *W_.format, most, columns());
         for (std::uint64_t first = 0; first < tokens(); first += most) {
             const std::uint64_t count = std::min(most, tokens() - first);
             arrange(arranged, first, count);
@@ -146,11 +150,9 @@ private:
         }
     }
     void arrange(const ArrangedTokens& arranged, std::uint64_t first, std::uint64_t count) const {
-        KernelArguments arguments(ArrangeKernel{X_.type}.handle(), where_);
+        KernelArguments arguments(ArrangeKernel{X_.type, sums_of_slice(*W_.format)}.handle(), where_);
         arguments.add_array(part_from(X_, first * X_.strides[0]));
-        arguments.add_view(arranged.x(count), 2);
-        arguments.add_view(arranged.sums(count), 2);
-        arguments.add_array(arranged.scales(count));
+        arranged.add_to(arguments, count);
         arguments.add_numbers(std::uint32_t(columns()), std::uint32_t(count == 1 ? 0 : X_.strides[0]));
         arguments.launch(queue_, count, ArrangeKernel::threads);
     }
@@ -160,12 +162,10 @@ private:
         RowPairs(call_.rows_of_weights(W_), of_y, columns(), true).each_launch([&](const RowPairs::Launch& launch) {
             const auto [bytes, begin, w_pitch, end] = weights_of_launch(W_, launch);
             TensorProductKernel is = kernel_of(count, true);
-            is.w_is_aligned = begin == 0 && w_pitch % 16 == 0 && is.bytes_of_slice() % 16 == 0;
+            is.w_is_aligned = begin == 0 && w_pitch % 16 == 0;
             KernelArguments arguments(is.handle(), where_);
             arguments.add_array(bytes);
-            arguments.add_view(arranged.x(count), 2);
-            arguments.add_view(arranged.sums(count), 2);
-            arguments.add_array(arranged.scales(count));
+            arranged.add_to(arguments, count);
             arguments.add_array(part_from(Y_, first * Y_.strides[0] + launch.first[1]));
             arguments.add_numbers(std::uint32_t(launch.rows), std::uint32_t(columns() / 32), begin, w_pitch, end,
                                   std::uint32_t(count == 1 ? 0 : Y_.strides[0]));

@@ -17,9 +17,10 @@ constexpr std::uint32_t threads = ArrangeKernel::threads;
 template <class Y>
 KernelHandle product_to(const TensorProductKernel& is) {
     return kernel(is.name().c_str(),
-                  params("w", "x", "sums", "scales", "y", "rows", "units", "w_begin", "w_pitch", "w_bytes", "y_pitch"),
-                  [is](In<std::uint8_t> w, In<half, 2> x, In<float, 2> sums, In<float> scales, Out<Y> y, u32 rows,
-                       u32 units, u32 w_begin, u32 w_pitch, u32 w_bytes, u32 y_pitch) {
+                  params("w", "x", only_if(sums_of_slice(is.format) != 0, "sums"), "scales", "y", "rows", "units",
+                         "w_begin", "w_pitch", "w_bytes", "y_pitch"),
+                  [is](In<std::uint8_t> w, In<half, 2> x, Optional<In<half, 2>> sums, In<float> scales, Out<Y> y,
+                       u32 rows, u32 units, u32 w_begin, u32 w_pitch, u32 w_bytes, u32 y_pitch) {
                       grid_wait();  // for the kernel that has arranged the activations
                       record_tensor_product(
                           is, {.w = w,
@@ -51,34 +52,48 @@ Powers powers_for(const F& largest) {
     return {value(bit_cast<f32>(chosen << 23)), value(bit_cast<f32>((254u - chosen) << 23))};
 }
 
+/// Stores the sum of a group of activations, number i of the token's is one of them, as two f16.
+void store_sum(const Out<half, 2>& sums, std::uint32_t of_slice, const U& token, const U& i, const F& sum) {
+    const std::uint32_t group = 512 / of_slice;
+    const U number = value(i % 256u / group);
+    const U place = group == 32 ? number : U(value(number % 4u / 2u * 16u + number / 4u * 2u + number % 2u));
+    const U at = value(i / 256u * of_slice + place);
+    const F scaled = value(sum * ArrangeKernel::scale_of_sums);
+    const auto first = value(cast<f16>(scaled));
+    if_(i % group == 0u, [&] {
+        sums[token, at] = first;
+        sums[token, at + 8u] = cast<f16>(scaled - cast<f32>(first));
+    });
+}
+
 template <class X>
 KernelHandle arrange(const ArrangeKernel& is) {
-    return kernel(is.name().c_str(), params("x", "arranged", "sums", "scales", "columns", "x_pitch"),
-                  [](In<X> x, Out<half, 2> arranged, Out<float, 2> sums, Out<float> scales, u32 columns, u32 x_pitch) {
+    return kernel(is.name().c_str(),
+                  params("x", "arranged", only_if(is.sums != 0, "sums"), "scales", "columns", "x_pitch"),
+                  [is](In<X> x, Out<half, 2> arranged, Optional<Out<half, 2>> sums, Out<float> scales, u32 columns,
+                       u32 x_pitch) {
                       require_linear_blocks();
                       require_threads(threads);
                       const U token = value(block_id().x), thread = value(thread_id().x);
                       const auto at = [&](const auto& i) {
                           return value(cast<f32>(x.load_if(i < columns, token * x_pitch + i, X(0.0f))));
                       };
-                      const Powers powers = [&]() -> Powers {
-                          if (std::is_same_v<X, half>) return {value(f32(1.0f)), value(f32(1.0f))};  // exact as it is
-                          f32 largest = 0;
-                          for (auto i : range(thread, columns, threads)) largest = max(largest, abs(at(i)));
-                          return powers_for(value(block_max(largest)));
-                      }();
+                      f32 largest = 0;
+                      for (auto i : range(thread, columns, threads)) largest = max(largest, abs(at(i)));
+                      const Powers powers = powers_for(value(block_max(largest)));
                       scales.store_if(thread == 0u, token, powers.down);
                       launch_next();
                       for (auto begin : range(0u, arranged.extent(1), threads)) {  // whole slices: all threads have one
                           const U i = value(begin + thread);
-                          const U place = value(i % 32u);
-                          const U from =
-                              value(i - place % 16u + place / 2u % 4u * 4u + place / 8u % 2u * 2u + place % 2u);
+                          const U place = value(i % 16u);
+                          const U from = value(i - place + place / 2u % 4u * 4u + place / 8u + place % 2u * 2u);
                           const auto rounded = value(cast<f16>(at(from) * powers.up));
                           arranged[token, i] = rounded;
+                          if (is.sums == 0) continue;
                           f32 sum = cast<f32>(rounded);
-                          for (int distance : {8, 4, 2, 1}) sum += shuffle_xor(sum, distance);
-                          sums.store_if(thread % 16u == 0u, token, i / 16u, sum);
+                          for (std::uint32_t distance = 256 / is.sums; distance != 0; distance /= 2)
+                              sum += shuffle_xor(sum, int(distance));
+                          store_sum(*sums, is.sums, token, i, value(sum));
                       }
                   })
         .launch_bounds(threads)
@@ -99,7 +114,9 @@ KernelHandle TensorProductKernel::make() const {
 }
 const KernelHandle& TensorProductKernel::handle() const { return Kernels<TensorProductKernel>::of(*this); }
 
-std::string ArrangeKernel::name() const { return fmt::format("arrange_tokens_{}", ir::info(x).name); }
+std::string ArrangeKernel::name() const {
+    return fmt::format("arrange_tokens_{}{}", ir::info(x).name, sums == 0 ? "" : fmt::format("_sums_{}", sums));
+}
 KernelHandle ArrangeKernel::make() const {
     switch (x) {
         case ir::Type::F16: return arrange<half>(*this);

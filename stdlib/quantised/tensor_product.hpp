@@ -1,30 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of quantised_gemm() on tensor cores, for more than eight tokens. Weights are operands of mma as integers,
-// in f16, which is exact; the sums of a unit of 32, or of 16 where a scale is of so many, are multiplied with the scale
-// in f32, and added up:
+// The kernels of quantised_gemm() on tensor cores, for more than eight tokens. Weights are operands of mma as integers
+// in f16, which is exact, and scales are applied to sums of products in f32. Where each group of 16 or 32 has a small
+// integer as its scale, the operands are the integers times that, exact too, and only the scale of the block of 256 is
+// applied to a sum. Minima are one more product, of the integers that they are with the sums of each group of X:
 //
 //     arrange     X ──▶ f16, times a power of two for each token     ┐
-//                   └─▶ sums of 16, for minima                       ├▶ product ──▶ Y
+//                   └─▶ sums of groups, as two f16                   ├▶ product ──▶ Y
 //     blocks of W ──▶ shared memory ──▶ integers in registers ──────┘
 //
 // A lane's operands of a row are elements 2 q, 2 q + 1, 2 q + 8 and 2 q + 9 of 16, q = lane % 4. In a word of a block
-// are neighbours. So each 32 elements of X are stored such that lane q finds 4 q ... 4 q + 3, and 16 further, where mma
-// expects its own: a sum does not ask for the order.
+// are neighbours. So each 16 elements of X are stored such that mma expects there what lane q has: 4 q and 4 q + 2, and
+// then 4 q + 1 and 4 q + 3. A sum does not ask for the order.
 #pragma once
 #include <compare>
 #include <cstdint>
 #include <functional>
 #include <string>
 
+#include "dsl/kernel/optional.hpp"
 #include "dsl/record/capture.hpp"
 #include "stdlib/quantised/units.hpp"
 
 namespace ikat::stdlib {
 
+/// 256 weights of a row: in shared memory as a row of pieces of 16 bytes, an odd number, so that neighbouring rows are
+/// in other banks.
+struct SliceShape {
+    std::uint32_t bytes;
+    bool rows_are_aligned;  // they begin at multiples of 16 bytes
+
+    /// Where each slice then begins at such a multiple.
+    constexpr bool is_aligned() const { return rows_are_aligned && bytes % 16 == 0; }
+    constexpr std::uint32_t pieces() const { return (bytes + (is_aligned() ? 0 : 30)) / 16; }
+    constexpr std::uint32_t row_bytes() const { return (pieces() | 1) * 16; }
+    /// Of such rows, and a word after the last that may be read.
+    constexpr std::uint32_t shared_bytes(std::uint32_t rows) const { return rows * row_bytes() + 16; }
+};
+
+/// How many f16 are the sums of activations that 256 weights with minima need: two for each group of 16 or 32; else 0.
+std::uint32_t sums_of_slice(runtime::Quantised format);
+
 /// Which of the kernels. Its parameters:
 ///
 ///     w                  bytes, from a multiple of 16 on
-///     x, sums            of ArrangedTokens: tokens x padded_columns, tokens x padded_columns / 16
+///     x                  of ArrangeKernel: tokens x padded_columns
+///     sums               the same, if the format has minima: tokens x padded_columns / 256 * sums_of_slice()
 ///     scales             of the tokens, by which results are multiplied
 ///     y                  f32, f16, bf16
 ///     rows, units        of the weights
@@ -35,15 +55,16 @@ struct TensorProductKernel {
     runtime::Quantised format = runtime::Quantised::Q4_0;
     std::uint32_t tokens = 64;  // of a block: 16, 32 or 64
     ir::Type y = ir::Type::F32;
-    bool w_is_aligned = true;  // all rows begin at multiples of 16 bytes, and so do their slices
+    bool w_is_aligned = true;  // all rows begin at multiples of 16 bytes
 
     static constexpr std::uint32_t rows = 128, threads = 128, stages = 4;  // of a block
-    /// A slice is 256 weights.
-    std::uint32_t bytes_of_slice() const { return bytes_of() * 256 / weights_of(); }
-    /// Shared memory: pieces of 16 bytes that have a row's slice, an odd number, so that rows are in other banks.
-    std::uint32_t pieces() const { return (bytes_of_slice() + (w_is_aligned ? 0 : 30)) / 16; }
-    std::uint32_t row_bytes() const { return (pieces() | 1) * 16; }
-    std::uint32_t shared_bytes() const { return 2 * (rows * row_bytes() + 16) + stages * tokens * (128 + 16); }
+    SliceShape slice() const {
+        const auto* info = runtime::find_info(format);
+        return {info->bytes * 256 / info->weights, w_is_aligned};
+    }
+    std::uint32_t shared_bytes() const {
+        return 2 * slice().shared_bytes(rows) + stages * tokens * 128 + 2 * tokens * sums_of_slice(format) * 2;
+    }
 
     /// "gemm_q4_k_f16_tokens_64_tensor_core".
     std::string name() const;
@@ -52,20 +73,20 @@ struct TensorProductKernel {
     /// The same object for the same kernel; thread-safe.
     const KernelHandle& handle() const;
     auto operator<=>(const TensorProductKernel&) const = default;
-
-private:
-    std::uint32_t bytes_of() const { return runtime::find_info(format)->bytes; }
-    std::uint32_t weights_of() const { return runtime::find_info(format)->weights; }
 };
 
 /// Columns up to a whole slice.
 constexpr std::uint64_t padded_columns(std::uint64_t columns) { return (columns + 255) / 256 * 256; }
 
-/// A kernel for the activations: parameters x, arranged, sums, scales, columns, x_pitch. A block for each token.
+/// A kernel for the activations: parameters x, arranged, sums if there are any, scales, columns, x_pitch. A block for
+/// each token. A slice's sums, times 2^-5, are the nearest f16, and then those of what is left; of 32 each group in
+/// order, of 16 groups 4 q and 4 q + 1 of q = 0, 1, 2, 3, and then 4 q + 2 and 4 q + 3 likewise.
 struct ArrangeKernel {
     ir::Type x = ir::Type::F32;
+    std::uint32_t sums = 0;  // of a slice, see sums_of_slice()
     static constexpr std::uint32_t threads = 256;
-    /// "arrange_tokens_f32".
+    static constexpr float scale_of_sums = 0x1p-5f;
+    /// "arrange_tokens_f32", "arrange_tokens_f32_sums_16".
     std::string name() const;
     /// A new one, not yet captured.
     KernelHandle make() const;
@@ -80,7 +101,7 @@ struct TensorProductArguments {
 
     const In<std::uint8_t>& w;
     const In<half, 2>& x;
-    const In<float, 2>& sums;
+    const Optional<In<half, 2>>& sums;
     const In<float>& scales;
     const u32 &rows, &units, &w_begin, &w_pitch, &w_bytes;
     /// y[token, row] = sum, where the condition is true.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
-#include <optional>
+#include <algorithm>
 #include <vector>
 
+#include "stdlib/quantised/tensor_formats.hpp"
 #include "stdlib/quantised/tensor_product.hpp"
 #include "stdlib/tile/pipeline.hpp"
 #include "stdlib/tile/tile_source.hpp"
@@ -11,80 +11,130 @@
 namespace ikat::stdlib {
 namespace {
 
-using blocks::F, blocks::U;
+using blocks::F, blocks::H2, blocks::LaneRow, blocks::Memory, blocks::Operands, blocks::TensorUnits, blocks::U;
 using M = Mma<16, 8, 16, half, float>;
-using Memory = Indexable<std::uint32_t, Direction::ReadWrite>;
 constexpr std::uint32_t tile_rows = TensorProductKernel::rows, threads = TensorProductKernel::threads;
 
 /// The slices of a block's rows in shared memory: one is multiplied, one is on its way. A row begins as many bytes
 /// after a multiple of 16 as in global memory.
-template <std::uint32_t row_bytes>
+template <SliceShape slice>
 class Slices {
-public:
-    static constexpr std::uint32_t all = tile_rows * row_bytes + 16;  // words() may read one after the last row
+    static constexpr std::uint32_t all = slice.shared_bytes(tile_rows), row_bytes = slice.row_bytes();
 
+public:
     Slices() {
         for (std::uint32_t i = 0; i < 2; ++i)
             memory_.vec<4>(value(u32((i * all + tile_rows * row_bytes) / 16))) = Regs<u32, 4>(0u).lanes();
     }
     const Memory& memory() const { return memory_; }
-    static U place(const U& slice, const U& row) { return value(slice % 2u * all + row * row_bytes); }
+    static U place(const U& number, const U& row) { return value(number % 2u * all + row * row_bytes); }
 
 private:
     Memory memory_ = Shared<std::uint32_t, 2 * all / 4>().flat();
 };
 
-/// A stage, see blocks.hpp, of what a lane has of 32 integers: word q in place of the first four words, and word q + 4
-/// in place of the others, q = lane % 4.
-struct LaneStage {
-    const Memory& memory;
-    const U& q;
-    bool is_aligned;
+/// Copies of rows into slices: two threads have a row, and every second piece of it.
+template <SliceShape slice>
+class RowCopies {
+    static constexpr std::uint32_t pieces = slice.pieces(), rows_at_once = threads / 2;
 
-    template <int N, std::uint32_t alignment = 2>
-    std::array<U, N> words(const U& at, std::uint32_t skip = 0) const {
-        const auto read = [&]<std::size_t... k>(auto&& word, std::index_sequence<k...>) {
-            return std::array<U, sizeof...(k)>{U(value(word(std::uint32_t(k))))...};
-        };
-        constexpr std::make_index_sequence<N> all{};
-        const U first = value(at / 4u);
-        const auto word = [&](std::uint32_t k) { return U(value(memory[first + (skip + k)])); };
-        if (is_aligned && alignment % 4 == 0) return read(word, all);
-        const auto w = read(word, std::make_index_sequence<N + 1>{});
-        const U shift = value(at % 4u * 8u);
-        return read([&](std::uint32_t k) { return funnel_right(w[k], w[k + 1], shift); }, all);
+public:
+    RowCopies(const TensorProductArguments& of, const U& first_row) : of_(of), first_row_(first_row) {}
+
+    /// The byte of w where a row's slice begins.
+    U begin_of(const U& row, const U& number) const {
+        const U begin = slice.rows_are_aligned ? U(value(u32(0u))) : U(value(of_.w_begin));
+        return value(begin + (first_row_ + row) * of_.w_pitch + number * slice.bytes);
     }
-    template <int N, std::uint32_t alignment = 2>
-    std::array<U, N> integers(const U& at, std::uint32_t skip = 0) const {
-        const U mine = value(at + q * 4u);
-        const auto word = [&](std::uint32_t k) { return words<1, alignment>(mine, skip + k)[0]; };
-        if constexpr (N == 8) {
-            const U low = word(0), high = word(4);
-            return {low, low, low, low, high, high, high, high};
-        } else if constexpr (N == 4) {
-            const U all = word(0);
-            return {all, all, all, all};
-        } else {  // a word of fifth bits, and four of the others
-            const U bits = value(words<1, alignment>(at, skip)[0] >> (q * 4u)), all = word(1);
-            return {bits, all, all, all, all};
+    void load(const Slices<slice>& to, const U& number) const {
+        const auto bytes = to.memory().template as<std::uint8_t>();
+        const U side = value(thread_id().x % 2u * 16u);
+        for (std::uint32_t pass = 0; pass < tile_rows / rows_at_once; ++pass) {
+            const U row = value(thread_id().x / 2u + pass * rows_at_once), last = value(of_.rows - 1u - first_row_);
+            const U from = value(begin_of(value(min(row, last)), number) / 16u * 16u), place = to.place(number, row);
+            if_(from + pieces * 16u <= of_.w_bytes, [&] {
+                for (std::uint32_t piece = 0; piece + 1 < pieces; piece += 2)
+                    copy_async<16>(bytes[place + side + piece * 16u], of_.w[from + side + piece * 16u]);
+                if (pieces % 2 == 1)
+                    if_(side == 0u,
+                        [&] { copy_async<16>(bytes[place + (pieces - 1) * 16u], of_.w[from + (pieces - 1) * 16u]); });
+            }).else_([&] {  // where the array ends
+                for (auto e : range(value(side / 16u), pieces * 16, 2u))
+                    bytes[place + e] = of_.w.load_if(from + e < of_.w_bytes, from + e, std::uint8_t{});
+            });
         }
     }
+
+private:
+    const TensorProductArguments& of_;
+    const U& first_row_;
 };
 
-/// Bytes 2 h and 2 h + 1 of a word, less `offset`, as f16: 0x6400 + byte are the bits of 1024 + byte.
-Leaf<half2> integers_of(const U& word, std::uint32_t h, std::uint32_t offset) {
-    const U both = value(byte_permute(word, 0x64646464u, h == 0 ? 0x4140u : 0x4342u));
-    const f32 less(1024.0f + float(offset));
-    return value(bit_cast<f16x2>(both) - pack<f16x2>(less, less));
-}
+/// What is subtracted from the sums of a slice: products of minima with sums of activations.
+template <class Format, std::uint32_t tokens>
+class Minima {
+    static constexpr std::uint32_t columns = 512 / TensorUnits<Format>::group_of_minima;
+    using Sums = SharedTile<half, 2, tokens, columns>;
+
+public:
+    Minima(const In<half, 2>& sums, const U& first_token) : from_(sums), first_token_(first_token) {}
+
+    void load(const U& number) const {
+        const TileSource<Sums, threads, Along::Columns> source(from_, first_token_, {.bytes = 16});
+        source.load(sums_[Word(value(number % 2u))], number);
+    }
+    /// From the totals of 16 rows, in the place of two that a lane has; of units from `end` on, nothing.
+    void subtract_from(auto& totals, std::uint32_t t, const LaneRow* rows, const U& number, const U& end) const {
+        const RightOperand<M, Sums, Major::K> right(sums_, 0);  // here, for its registers are not needed elsewhere
+        std::vector<typename M::A> operands(columns / 16);
+        std::vector<F> factors;
+        for (std::uint32_t r = 0; r < 2; ++r) {
+            const LaneRow& row = rows[2 * t + r];
+            const std::vector<H2> minima = TensorUnits<Format>::minima(row);
+            for (std::size_t k = 0; k < minima.size(); ++k)
+                for (std::uint32_t half = 0; half < 2; ++half)
+                    operands[k][int(r + 2 * half)] = those_before(end, minima[k], row.q());
+            factors.push_back(F(value(TensorUnits<Format>::factor_of_minima(row) / -ArrangeKernel::scale_of_sums)));
+        }
+        for (std::uint32_t j = 0; j < tokens / 8; j += 2) {
+            typename M::B of_x[columns / 16][2];
+            for (std::uint32_t k = 0; k < columns / 16; ++k)
+                right.fragments(sums_[Word(value(number % 2u))], j / 2, k, of_x[k], 2);
+            for (std::uint32_t c = 0; c < 2; ++c) {
+                typename M::C sum(0.0f);
+                for (std::uint32_t k = 0; k < columns / 16; ++k) sum = mma(operands[k], of_x[k][c], sum);
+                for (int e = 0; e < 4; ++e)
+                    totals(t, j + c)[e] = fma(factors[std::size_t(e) / 2], sum[e], totals(t, j + c)[e]);
+            }
+        }
+    }
+
+private:
+    /// Units end in a slice where blocks are of 32 weights: what is further is not of the row.
+    static H2 those_before(const U& end, const H2& minima, const U& q) {
+        if (Format::weights != 32) return minima;
+        const auto bits = [&](std::uint32_t unit, std::uint32_t mask) {
+            return U(value(select(q * 2u + unit < end, mask, 0u)));
+        };
+        return value(bit_cast<f16x2>(bit_cast<u32>(minima) & (bits(0, 0xffffu) | bits(1, 0xffff0000u))));
+    }
+
+    const In<half, 2>& from_;
+    const U& first_token_;
+    Sums sums_;
+};
+struct NoMinima {
+    NoMinima(const auto&...) {}
+    void load(const U&) const {}
+};
 
 template <class Format, std::uint32_t tokens, bool is_aligned>
 class TensorProduct {
+    using Units = TensorUnits<Format>;
     static constexpr std::uint32_t stages = TensorProductKernel::stages;
-    static constexpr std::uint32_t slice_bytes = Format::bytes * 256 / Format::weights;
-    static constexpr std::uint32_t pieces = (slice_bytes + (is_aligned ? 0 : 30)) / 16, row_bytes = (pieces | 1) * 16;
+    static constexpr SliceShape slice{Format::bytes * 256 / Format::weights, is_aligned};
+    static constexpr bool has_minima = Units::group_of_minima != 0;
     using X = SharedTile<half, stages, tokens, 64>;
-    using Sums = SharedTile<float, stages, tokens, 4>;
     using Totals = WarpTiles<M, 32, tokens>;
 
 public:
@@ -92,125 +142,145 @@ public:
         : of_(of),
           down_(value((of.rows + (tile_rows - 1)) / tile_rows)),
           first_row_(value(block_id().x % down_ * tile_rows)),
-          first_token_(value(block_id().x / down_ * tokens)) {}
+          first_token_(value(block_id().x / down_ * tokens)),
+          minima_([&] {
+              if constexpr (has_minima)
+                  return Less(*of.sums, first_token_);
+              else
+                  return Less();
+          }()) {}
 
     void run() {
         const TileSource<X, threads, Along::Columns> from_x(of_.x, first_token_, {.bytes = 16});
-        const TileSource<Sums, threads, Along::Columns> from_sums(of_.sums, first_token_, {.bytes = 16});
         const U slices = value((of_.units + 7u) / 8u);
         u32 slice_of_w = 0;
         pipeline<stages>(
             value(slices * 4u),
-            [&](const auto& stage, const auto& slice) {
-                from_x.load(x_[stage], slice);
-                from_sums.load(sums_[stage], slice);
-                if_(slice % 4u == 0u, [&] { load_weights(value(slice / 4u), slices); });
+            [&](const auto& stage, const auto& number) {
+                from_x.load(x_[stage], number);
+                const U of_w = value(number / 4u);
+                if_((number % 4u == 0u) & (of_w < slices), [&] {
+                    copies_.load(weights_, of_w);
+                    minima_.load(of_w);
+                });
             },
             [&](const auto& stage) {
-                for (std::uint32_t u = 0; u < 2; ++u) multiply(stage, value(slice_of_w), u);
+                work_on(U(value(word(stage))), x_[stage], value(slice_of_w));
                 if_(stage == 3u, [&] { slice_of_w = slice_of_w + 1u; });
             });
         store();
     }
 
 private:
-    /// The byte where a row's slice begins.
-    U begin_of(const U& row, const U& slice) const {
-        const U last = value(of_.rows - 1u);
-        return value((is_aligned ? U(value(u32(0u))) : U(value(of_.w_begin))) + min(row, last) * of_.w_pitch +
-                     slice * slice_bytes);
-    }
-    /// Whole pieces of 16 bytes, as far as there are any.
-    void load_weights(const U& slice, const U& slices) const {
-        const auto bytes = weights_.memory().template as<std::uint8_t>();
-        for (auto i : range(thread_id().x, value(select(slice < slices, tile_rows * pieces, 0u)), threads)) {
-            const U row = value(i / pieces), piece = value(i % pieces * 16u);
-            const U from = value(begin_of(value(first_row_ + row), slice) / 16u * 16u + piece);
-            const U to = value(weights_.place(slice, row) + piece);
-            if_(from + 16u <= of_.w_bytes, [&] { copy_async<16>(bytes[to], of_.w[from]); }).else_([&] {
-                for (std::uint32_t e = 0; e < 16; ++e)
-                    bytes[to + e] = of_.w.load_if(from + e < of_.w_bytes, from + e, std::uint8_t{});
-            });
-        }
-    }
+    using Less = std::conditional_t<has_minima, Minima<Format, tokens>, NoMinima>;
 
-    /// Unit `u` of 32 weights of a row, and 0 where the row has ended.
-    blocks::Unit unit_of_row(const U& slice, const U& unit, std::uint32_t further) const {
-        const U row = value(row_ + further);
-        const U shift = is_aligned ? U(value(u32(0u))) : U(value(begin_of(value(first_row_ + row), slice) % 16u));
-        const U at = value(weights_.place(slice, row) + shift + bytes_before<Format>(unit));
-        blocks::Unit out =
-            Format::unit(LaneStage{weights_.memory(), q_, is_aligned}, at, value(unit % units_of<Format>));
-        const auto is_there = value(slice * 8u + unit < of_.units);
-        const auto limit = [&](std::optional<F>& factor) {
-            if (factor) factor.emplace(value(select(is_there, *factor, 0.0f)));
-        };
-        limit(out.scale_of_second_half), limit(out.minimum), limit(out.minimum_of_second_half);
-        std::optional<F> scale(out.scale);
-        limit(scale);
-        return {.q = out.q,
-                .offset = out.offset,
-                .scale = *scale,
-                .scale_of_second_half = out.scale_of_second_half,
-                .minimum = out.minimum,
-                .minimum_of_second_half = out.minimum_of_second_half};
-    }
-    /// Unit number `u` of a stage, of two, with all tokens.
-    void multiply(const auto& stage, const U& slice, std::uint32_t u) {
-        const U unit = value(stage * 2u + u);
-        std::vector<blocks::Unit> of_rows;
-        for (std::uint32_t r = 0; r < 4; ++r) of_rows.push_back(unit_of_row(slice, unit, 8 * r));
-        typename M::A operands[2][2];  // of 16 rows, and of 16 further: the first half of the unit, and the second
-        for (std::uint32_t r = 0; r < 4; ++r)
-            for (std::uint32_t half = 0; half < 2; ++half)
-                for (std::uint32_t h = 0; h < 2; ++h)
-                    operands[r / 2][half][int(r % 2 + 2 * h)] =
-                        integers_of(of_rows[r].q[half * 4], h, of_rows[r].offset);
-        for (std::uint32_t j = 0; j < tokens / 8; j += 2) {
-            typename M::B of_x[2][2];
-            for (std::uint32_t half = 0; half < 2; ++half)
-                right_.fragments(x_[stage], j / 2, u * 2 + half, of_x[half], 2);
-            for (std::uint32_t c = 0; c < 2; ++c)
-                for (std::uint32_t t = 0; t < 2; ++t) {
-                    auto& total = totals_(t, j + c);
-                    const auto add = [&](const typename M::C& sum, bool of_second) {
-                        for (int e = 0; e < 4; ++e) {
-                            const blocks::Unit& of = of_rows[t * 2 + std::uint32_t(e) / 2];
-                            total[e] = fma(of_second ? *of.scale_of_second_half : of.scale, sum[e], total[e]);
-                        }
-                    };
-                    typename M::C sum(0.0f);
-                    sum = mma(operands[t][0], of_x[0][c], sum);
-                    if (of_rows[0].scale_of_second_half) {
-                        add(sum, false);
-                        typename M::C second(0.0f);
-                        second = mma(operands[t][1], of_x[1][c], second);
-                        add(second, true);
-                    } else {
-                        sum = mma(operands[t][1], of_x[1][c], sum);
-                        add(sum, false);
-                    }
-                }
+    /// The lane's four rows, eight apart. Each begins some bytes after a multiple of 16: as many, or eight more if the
+    /// pitch is odd.
+    std::vector<LaneRow> rows_of(const U& number) const {
+        const U none = value(u32(0u)), first = weights_.place(number, row_);
+        const U further = slice.is_aligned()       ? none
+                          : slice.rows_are_aligned ? U(value(number * slice.bytes % 16u))
+                                                   : U(value(copies_.begin_of(row_, number) % 16u));
+        const U shift = slice.is_aligned() ? none : U(value(further % 4u * 8u));
+        std::vector<LaneRow> out;
+        for (std::uint32_t r = 0; r < 4; ++r) {
+            const U begin =
+                slice.rows_are_aligned || r % 2 == 0 ? further : U(value((further + of_.w_pitch * 8u) % 16u));
+            const U word = value((first + begin) / 4u + r * 8 * slice.row_bytes() / 4);
+            out.emplace_back(weights_.memory(), word, shift, q_, slice.is_aligned());
         }
-        if (of_rows[0].minimum) subtract_minima(stage, u, of_rows);
+        return out;
     }
-    void subtract_minima(const auto& stage, std::uint32_t u, const std::vector<blocks::Unit>& of_rows) {
-        for (std::uint32_t j = 0; j < tokens / 8; ++j)
-            for (std::uint32_t e = 0; e < 2; ++e) {
-                const U token = value(8 * j + q_ * 2u + e);
-                const F first = value(sums_[stage][token, 2 * u]), second = value(sums_[stage][token, 2 * u + 1]);
-                const F both = value(first + second);
-                for (std::uint32_t r = 0; r < 4; ++r) {
-                    auto& total = totals_(r / 2, j)[int(r % 2 * 2 + e)];
-                    const blocks::Unit& of = of_rows[r];
-                    if (of.minimum_of_second_half) {
-                        total = fma(-*of.minimum, first, total);
-                        total = fma(-*of.minimum_of_second_half, second, total);
-                    } else {
-                        total = fma(-*of.minimum, both, total);
-                    }
+    /// Two units of a slice.
+    void work_on(const U& stage, const auto& x, const U& number) {
+        const std::vector<LaneRow> rows = rows_of(number);
+        if constexpr (Units::is_grouped)
+            if_(stage == 0u, [&] {
+                for (std::uint32_t r = 0; r < 4; ++r) scales_[r] = Units::scales(rows[r]);
+            });
+        std::vector<typename Units::Words> words;
+        std::vector<U> scales;
+        for (std::uint32_t r = 0; r < 4; ++r) {
+            words.push_back(Units::words(rows[r], stage));
+            if constexpr (Units::is_grouped)
+                scales.push_back(U(value(shuffle_idx(scales_[r], (lane_id() & ~3u) | stage))));
+        }
+        for (std::uint32_t u = 0; u < 2; ++u) {
+            typename M::A operands[2][2];  // of 16 rows, and of 16 further: the first half of the unit, and the second
+            std::vector<std::vector<F>> scales_of_rows;
+            for (std::uint32_t r = 0; r < 4; ++r) {
+                const auto set = [&](const Operands& of_row) {
+                    for (std::uint32_t i = 0; i < 4; ++i) operands[r / 2][i / 2][int(r % 2 + 2 * (i % 2))] = of_row[i];
+                };
+                if constexpr (Units::is_grouped) {
+                    set(Units::operands(words[r], u, scales_of_halves(scales[r], u)));
+                } else {
+                    const blocks::ScaledUnit unit = Units::unit(words[r], rows[r], stage, u);
+                    set(unit.operands);
+                    scales_of_rows.push_back(limited(unit.scales, stage, u, number));
                 }
             }
+            multiply(x, u, [&](std::uint32_t t, std::uint32_t j, const auto& of_x) {
+                if constexpr (Units::is_grouped)
+                    for (std::uint32_t half = 0; half < 2; ++half)
+                        parts_(t, j) = mma(operands[t][half], of_x[half], parts_(t, j));
+                else
+                    add_scaled(totals_(t, j), operands[t], of_x, &scales_of_rows[2 * t]);
+            });
+        }
+        if constexpr (Units::is_grouped || has_minima) if_(stage == 3u, [&] { end_slice(rows, number); });
+    }
+    /// work(t, j, operands of the halves) for 16 t rows and 8 j tokens on.
+    void multiply(const auto& x, std::uint32_t u, auto&& work) {
+        for (std::uint32_t j = 0; j < tokens / 8; j += 2) {
+            typename M::B of_x[2][2];
+            for (std::uint32_t half = 0; half < 2; ++half) right_.fragments(x, j / 2, u * 2 + half, of_x[half], 2);
+            for (std::uint32_t c = 0; c < 2; ++c)
+                for (std::uint32_t t = 0; t < 2; ++t) {
+                    const typename M::B of_both[2] = {of_x[0][c], of_x[1][c]};
+                    work(t, j + c, of_both);
+                }
+        }
+    }
+    static std::array<blocks::GroupScale, 2> scales_of_halves(const U& bytes, std::uint32_t u) {
+        const auto of = [&](std::uint32_t half) {
+            return blocks::GroupScale(bytes, Units::group == 16 ? u * 2 + half : u, Units::offset_of_scales);
+        };
+        return {of(0), of(1)};
+    }
+    /// 0 where the row has ended: what is there is not of it.
+    std::vector<F> limited(const std::vector<F>& scales, const U& stage, std::uint32_t u, const U& number) const {
+        if (Format::weights != 32) return scales;
+        std::vector<F> out;
+        const auto is_there = value(number * 8u + stage * 2u + u < of_.units);
+        for (const F& scale : scales) out.push_back(F(value(select(is_there, scale, 0.0f))));
+        return out;
+    }
+    /// To the totals of two rows, the products of a unit with their scales, of one or of each half.
+    static void add_scaled(auto& totals, const typename M::A (&operands)[2], const typename M::B (&of_x)[2],
+                           const std::vector<F>* scales) {
+        const bool are_two = scales[0].size() == 2;
+        typename M::C sum(0.0f);
+        for (std::uint32_t half = 0; half < 2; ++half) {
+            sum = mma(operands[half], of_x[half], sum);
+            if (half == 0 && !are_two) continue;
+            for (int e = 0; e < 4; ++e) totals[e] = fma(scales[e / 2][are_two ? half : 0], sum[e], totals[e]);
+            if (half == 0) sum = typename M::C(0.0f);
+        }
+    }
+    void end_slice(const std::vector<LaneRow>& rows, const U& number) {
+        for (std::uint32_t t = 0; t < 2; ++t) {
+            if constexpr (Units::is_grouped) {
+                const F factors[2] = {Units::factor(rows[2 * t]), Units::factor(rows[2 * t + 1])};
+                for (std::uint32_t j = 0; j < tokens / 8; ++j)
+                    for (int e = 0; e < 4; ++e) {
+                        totals_(t, j)[e] = fma(factors[e / 2], parts_(t, j)[e], totals_(t, j)[e]);
+                        parts_(t, j)[e] = 0.0f;
+                    }
+            }
+            if constexpr (has_minima)
+                minima_.subtract_from(totals_, t, rows.data(), number, value(of_.units - number * 8u));
+        }
     }
     void store() {
         for (std::uint32_t j = 0; j < tokens / 8; ++j)
@@ -230,10 +300,13 @@ private:
     U down_, first_row_, first_token_;
     U q_ = value(lane_id() % 4u), row_ = value(warp_id() * 32u + lane_id() / 4u);  // and 8, 16 and 24 rows further
     X x_;
-    Sums sums_;
-    Slices<row_bytes> weights_;
+    Slices<slice> weights_;
+    RowCopies<slice> copies_{of_, first_row_};
+    Less minima_;
     RightOperand<M, X, Major::K> right_{x_, 0};
     Totals totals_{0.0f};
+    std::conditional_t<Units::is_grouped, Totals, WarpTiles<M, 16, 8>> parts_{0.0f};  // of the slice
+    Regs<u32, 4> scales_{0u};                                                         // see TensorUnits::scales()
 };
 
 template <class Format, std::uint32_t tokens>
@@ -261,6 +334,19 @@ void record_tensor_product(const TensorProductKernel& is, const TensorProductArg
         IKAT_QUANTISED_FORMATS(IKAT_ROW)
 #undef IKAT_ROW
     }
+}
+
+std::uint32_t sums_of_slice(runtime::Quantised format) {
+    switch (format) {
+#define IKAT_ROW(format, name, weights, bytes)                                        \
+    case runtime::Quantised::format: {                                                \
+        constexpr std::uint32_t group = TensorUnits<blocks::format>::group_of_minima; \
+        return group == 0 ? 0 : 512 / std::max(group, 1u);                            \
+    }
+        IKAT_QUANTISED_FORMATS(IKAT_ROW)
+#undef IKAT_ROW
+    }
+    return 0;
 }
 
 }  // namespace ikat::stdlib
