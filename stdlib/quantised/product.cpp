@@ -6,6 +6,7 @@
 
 #include "codegen/pipeline/compile.hpp"
 #include "stdlib/quantised/call.hpp"
+#include "stdlib/quantised/packed_tensor_product.hpp"
 #include "stdlib/quantised/product_kernels.hpp"
 #include "stdlib/quantised/tensor_product.hpp"
 #include "stdlib/spec/kernel_arguments.hpp"
@@ -71,7 +72,7 @@ public:
 
     void run() const {
         if (is_empty()) return;
-        if (is_on_tensor_cores()) return run_on_tensor_cores();
+        if (is_on_tensor_cores() && !is_packed()) return run_on_tensor_cores();
         if (!is_packed() || columns() == 0) return run_of(X_);
         Workspace workspace(queue_, "gemm", options_.workspace, this->workspace());
         const auto words = workspace.take<std::uint32_t>(tokens() * pitch_of_blocks());
@@ -79,7 +80,7 @@ public:
         const std::uint64_t pitch = pitch_of_blocks();
         const TensorView blocks(ir::Type::U32, words.part(), extents, {&pitch, 1}, where_);
         quantise_q8_1(queue_, X_, MutableTensorView(blocks));
-        run_of(blocks);
+        is_on_tensor_cores() ? multiply_packed(blocks) : run_of(blocks);
     }
 
 private:
@@ -117,23 +118,23 @@ private:
 
     /// The choice by size.
     bool is_on_tensor_cores() const {
-        const runtime::DeviceProperties& device = queue_.device().properties();
-        return !is_packed() && columns() != 0 && tokens() > ProductKernel::max_tokens &&
-               kernel_of(64, false).shared_bytes() <= device.shared_bytes_optin && has_products();
+        const std::uint32_t shared = is_packed() ? packed_kernel_of(64).shared_bytes() : kernel_of(64).shared_bytes();
+        return columns() != 0 && tokens() > ProductKernel::max_tokens && has_products() &&
+               shared <= queue_.device().properties().shared_bytes_optin;
     }
-    /// Products of f16 by mma.m16n8k16.
+    /// Products of f16 by mma.m16n8k16, and of bytes by mma.m16n8k32.
     bool has_products() const {
         const std::string_view target = queue_.device().compile_options().target;
         return target != "sm_75";
     }
-    TensorProductKernel kernel_of(std::uint64_t count, bool is_aligned) const {
-        return {.format = *W_.format,
-                .tokens = count <= 16   ? 16u
-                          : count <= 32 ? 32u
-                                        : 64u,
-                .y = Y_.type,
-                .w_is_aligned = is_aligned};
+    /// For rows that may begin anywhere.
+    TensorProductKernel kernel_of(std::uint64_t count) const {
+        return {.format = *W_.format, .tokens = tokens_of_block(count), .y = Y_.type, .w_is_aligned = false};
     }
+    PackedTensorKernel packed_kernel_of(std::uint64_t count) const {
+        return {.format = *W_.format, .tokens = tokens_of_block(count), .y = Y_.type, .w_is_aligned = false};
+    }
+    static std::uint32_t tokens_of_block(std::uint64_t count) { return count <= 16 ? 16 : count <= 32 ? 32 : 64; }
     /// As many as numbers of 32 bits reach the elements of, also as f16 in slices.
     std::uint64_t tokens_arranged_at_once() const {
         const std::uint64_t largest = std::max({X_.strides[0], Y_.strides[0], padded_columns(columns())});
@@ -157,20 +158,47 @@ private:
         arguments.launch(queue_, count, ArrangeKernel::threads);
     }
     void multiply(const ArrangedTokens& arranged, std::uint64_t first, std::uint64_t count) const {
+        launch_tiles(kernel_of(count), count, [&](KernelArguments& arguments, const WeightsOfLaunch& weights) {
+            arranged.add_to(arguments, count);
+            arguments.add_array(part_from(Y_, first * Y_.strides[0] + weights.first_row));
+            arguments.add_numbers(weights.rows, std::uint32_t(columns() / 32), weights.begin, weights.pitch,
+                                  weights.end);
+        });
+    }
+    /// Blocks of Q8_1 on tensor cores.
+    void multiply_packed(const TensorView& blocks) const {
+        const std::uint64_t pitch = blocks.strides[0], largest = std::max(4 * pitch, Y_.strides[0]);
+        const std::uint64_t most = std::clamp<std::uint64_t>((std::uint64_t{1} << 31) / largest, 1, tokens());
+        for (std::uint64_t first = 0; first < tokens(); first += most) {
+            const std::uint64_t count = std::min(most, tokens() - first);
+            const auto add = [&](KernelArguments& arguments, const WeightsOfLaunch& weights) {
+                arguments.add_array(part_from(blocks, first * pitch));
+                arguments.add_array(part_from(Y_, first * Y_.strides[0] + weights.first_row));
+                arguments.add_numbers(weights.rows, std::uint32_t(count), std::uint32_t(columns() / 32), weights.begin,
+                                      weights.pitch, weights.end, std::uint32_t(pitch),
+                                      std::uint32_t((count - 1) * pitch + blocks.extents[1]));
+            };
+            launch_tiles(packed_kernel_of(count), count, add);
+        }
+    }
+    struct WeightsOfLaunch {
+        std::uint64_t first_row;
+        std::uint32_t rows, begin, pitch, end;
+    };
+    /// A kernel for `count` tokens and all rows: add(arguments, weights) adds the arguments between w and y_pitch.
+    template <class Kernel>
+    void launch_tiles(Kernel is, std::uint64_t count, auto&& add) const {
         ArrayRows of_y{1, {}};
         of_y.add(rows(), 1);
         RowPairs(call_.rows_of_weights(W_), of_y, columns(), true).each_launch([&](const RowPairs::Launch& launch) {
             const auto [bytes, begin, w_pitch, end] = weights_of_launch(W_, launch);
-            TensorProductKernel is = kernel_of(count, true);
             is.w_is_aligned = begin == 0 && w_pitch % 16 == 0;
             KernelArguments arguments(is.handle(), where_);
             arguments.add_array(bytes);
-            arranged.add_to(arguments, count);
-            arguments.add_array(part_from(Y_, first * Y_.strides[0] + launch.first[1]));
-            arguments.add_numbers(std::uint32_t(launch.rows), std::uint32_t(columns() / 32), begin, w_pitch, end,
-                                  std::uint32_t(count == 1 ? 0 : Y_.strides[0]));
-            const std::uint64_t down = (launch.rows - 1) / is.rows + 1, across = (count - 1) / is.tokens + 1;
-            arguments.launch(queue_, down * across, TensorProductKernel::threads);
+            add(arguments, WeightsOfLaunch{launch.first[1], std::uint32_t(launch.rows), begin, w_pitch, end});
+            arguments.add_numbers(std::uint32_t(count == 1 ? 0 : Y_.strides[0]));
+            const std::uint64_t down = (launch.rows - 1) / TensorProductKernel::rows + 1;
+            arguments.launch(queue_, down * ((count - 1) / is.tokens + 1), TensorProductKernel::threads);
         });
     }
 

@@ -24,8 +24,12 @@
 // where a sum before it is divided by that power is beyond f32, which takes weights of 2^100. A device without room for
 // the tiles (TensorProductKernel::shared_bytes()), or for sm_75, takes tokens eight by eight.
 //
-// With Q8_1, X becomes what quantise_q8_1() makes of it, and an element is what gemv() makes of that. A NaN in X counts
-// as 0 then, and an infinity makes its row of Y NaN.
+// With Q8_1, X becomes what quantise_q8_1() makes of it, and of up to eight tokens an element is what gemv() makes of
+// that. More tokens: on tensor cores, see packed_tensor_product.hpp. Either is at most
+//
+//     (3 + columns / 8) 2^-24 sum (|scale q| + |minimum|) |x|
+//
+// from the exact sum of these x. A NaN in X counts as 0 then, and an infinity makes its row of Y NaN.
 #pragma once
 #include "runtime/tensor_view.hpp"
 #include "stdlib/spec/recipe.hpp"

@@ -5,38 +5,40 @@
 
 namespace ikat::stdlib::blocks {
 
-/// Units 2 stage and 2 stage + 1 of a slice, as Format::unit() decodes them: a word of each half.
-template <class Format>
-class DecodedUnits {
-    /// A stage, see blocks.hpp, that gives of 16 bytes of integers what a lane has: word q in place of each.
-    struct LaneStage {
-        const LaneRow& row;
+/// A stage, see blocks.hpp, that gives of 32 integers what a lane has: word q in place of the first four words, and
+/// word q + 4 in place of the others.
+struct LaneStage {
+    const LaneRow& row;
 
-        template <int N, std::uint32_t alignment = 2>
-        std::array<U, N> words(const U& at, std::uint32_t skip = 0) const {
-            const LaneRow from = row.after(at, alignment % 4 == 0);
-            return read<N>([&](std::uint32_t k) { return from.word((skip + k) * 4); });
+    template <int N, std::uint32_t alignment = 2>
+    std::array<U, N> words(const U& at, std::uint32_t skip = 0) const {
+        const LaneRow from = row.after(at, alignment % 4 == 0);
+        return [&]<std::size_t... k>(std::index_sequence<k...>) {
+            return std::array<U, N>{from.word((skip + std::uint32_t(k)) * 4)...};
         }
-        template <int N, std::uint32_t alignment = 2>
-        std::array<U, N> integers(const U& at, std::uint32_t skip = 0) const {
-            const LaneRow from = row.after(at, alignment % 4 == 0);
-            const U none = value(u32(0u));
-            const auto mine = [&](std::uint32_t k) { return from.mine(none, (skip + k) * 4); };
-            static_assert(N == 4, "the lower four bits of 16 bytes, and then the upper ones");
+        (std::make_index_sequence<N>{});
+    }
+    template <int N, std::uint32_t alignment = 2>
+    std::array<U, N> integers(const U& at, std::uint32_t skip = 0) const {
+        const LaneRow from = row.after(at, alignment % 4 == 0);
+        const U none = value(u32(0u));
+        const auto mine = [&](std::uint32_t k) { return from.mine(none, (skip + k) * 4); };
+        if constexpr (N == 5) {  // a word of fifth bits, and four of the others
+            const U bits = value(from.word(skip * 4) >> (row.q() * 4u)), all = mine(1);
+            return {bits, all, all, all, all};
+        } else if constexpr (N == 4) {
             const U all = mine(0);
             return {all, all, all, all};
+        } else {
+            const U low = mine(0), high = mine(4);
+            return {low, low, low, low, high, high, high, high};
         }
+    }
+};
 
-    private:
-        template <int N>
-        static std::array<U, N> read(auto&& word) {
-            return [&]<std::size_t... k>(std::index_sequence<k...>) {
-                return std::array<U, N>{U(value(word(std::uint32_t(k))))...};
-            }
-            (std::make_index_sequence<N>{});
-        }
-    };
-
+/// Units 2 stage and 2 stage + 1 of a slice, as Format::unit() decodes them.
+template <class Format>
+class DecodedUnits {
 public:
     static constexpr bool is_grouped = false;
     struct Words {};

@@ -3,10 +3,9 @@
 #include <vector>
 
 #include "stdlib/quantised/tensor_formats.hpp"
-#include "stdlib/quantised/tensor_product.hpp"
+#include "stdlib/quantised/tensor_slices.hpp"
 #include "stdlib/tile/pipeline.hpp"
 #include "stdlib/tile/tile_source.hpp"
-#include "stdlib/tile/warp_tiles.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -14,61 +13,6 @@ namespace {
 using blocks::F, blocks::H2, blocks::LaneRow, blocks::Memory, blocks::Operands, blocks::TensorUnits, blocks::U;
 using M = Mma<16, 8, 16, half, float>;
 constexpr std::uint32_t tile_rows = TensorProductKernel::rows, threads = TensorProductKernel::threads;
-
-/// The slices of a block's rows in shared memory: one is multiplied, one is on its way. A row begins as many bytes
-/// after a multiple of 16 as in global memory.
-template <SliceShape slice>
-class Slices {
-    static constexpr std::uint32_t all = slice.shared_bytes(tile_rows), row_bytes = slice.row_bytes();
-
-public:
-    Slices() {
-        for (std::uint32_t i = 0; i < 2; ++i)
-            memory_.vec<4>(value(u32((i * all + tile_rows * row_bytes) / 16))) = Regs<u32, 4>(0u).lanes();
-    }
-    const Memory& memory() const { return memory_; }
-    static U place(const U& number, const U& row) { return value(number % 2u * all + row * row_bytes); }
-
-private:
-    Memory memory_ = Shared<std::uint32_t, 2 * all / 4>().flat();
-};
-
-/// Copies of rows into slices: two threads have a row, and every second piece of it.
-template <SliceShape slice>
-class RowCopies {
-    static constexpr std::uint32_t pieces = slice.pieces(), rows_at_once = threads / 2;
-
-public:
-    RowCopies(const TensorProductArguments& of, const U& first_row) : of_(of), first_row_(first_row) {}
-
-    /// The byte of w where a row's slice begins.
-    U begin_of(const U& row, const U& number) const {
-        const U begin = slice.rows_are_aligned ? U(value(u32(0u))) : U(value(of_.w_begin));
-        return value(begin + (first_row_ + row) * of_.w_pitch + number * slice.bytes);
-    }
-    void load(const Slices<slice>& to, const U& number) const {
-        const auto bytes = to.memory().template as<std::uint8_t>();
-        const U side = value(thread_id().x % 2u * 16u);
-        for (std::uint32_t pass = 0; pass < tile_rows / rows_at_once; ++pass) {
-            const U row = value(thread_id().x / 2u + pass * rows_at_once), last = value(of_.rows - 1u - first_row_);
-            const U from = value(begin_of(value(min(row, last)), number) / 16u * 16u), place = to.place(number, row);
-            if_(from + pieces * 16u <= of_.w_bytes, [&] {
-                for (std::uint32_t piece = 0; piece + 1 < pieces; piece += 2)
-                    copy_async<16>(bytes[place + side + piece * 16u], of_.w[from + side + piece * 16u]);
-                if (pieces % 2 == 1)
-                    if_(side == 0u,
-                        [&] { copy_async<16>(bytes[place + (pieces - 1) * 16u], of_.w[from + (pieces - 1) * 16u]); });
-            }).else_([&] {  // where the array ends
-                for (auto e : range(value(side / 16u), pieces * 16, 2u))
-                    bytes[place + e] = of_.w.load_if(from + e < of_.w_bytes, from + e, std::uint8_t{});
-            });
-        }
-    }
-
-private:
-    const TensorProductArguments& of_;
-    const U& first_row_;
-};
 
 /// What is subtracted from the sums of a slice: products of minima with sums of activations.
 template <class Format, std::uint32_t tokens>
@@ -140,18 +84,18 @@ class TensorProduct {
 public:
     explicit TensorProduct(const TensorProductArguments& of)
         : of_(of),
-          down_(value((of.rows + (tile_rows - 1)) / tile_rows)),
-          first_row_(value(block_id().x % down_ * tile_rows)),
-          first_token_(value(block_id().x / down_ * tokens)),
+          tile_(value(of.rows)),
+          copies_({of.w.as<std::uint8_t>(), is_aligned ? U(value(u32(0u))) : U(value(of.w_begin)), value(of.w_pitch),
+                   value(of.w_bytes), value(of.rows), tile_.first_row}),
           minima_([&] {
               if constexpr (has_minima)
-                  return Less(*of.sums, first_token_);
+                  return Less(*of.sums, tile_.first_token);
               else
                   return Less();
           }()) {}
 
     void run() {
-        const TileSource<X, threads, Along::Columns> from_x(of_.x, first_token_, {.bytes = 16});
+        const TileSource<X, threads, Along::Columns> from_x(of_.x, tile_.first_token, {.bytes = 16});
         const U slices = value((of_.units + 7u) / 8u);
         u32 slice_of_w = 0;
         pipeline<stages>(
@@ -168,32 +112,20 @@ public:
                 work_on(U(value(word(stage))), x_[stage], value(slice_of_w));
                 if_(stage == 3u, [&] { slice_of_w = slice_of_w + 1u; });
             });
-        store();
+        tile_.store(totals_, value(of_.rows), value(of_.x.extent(0)), [&](const Leaf<bool>& is_there, const U& token) {
+            const F scale = value(of_.scales.load_if(is_there, token, 0.0f));
+            return [this, token, scale](const Leaf<bool>& condition, const U& row, const F& total) {
+                of_.store(condition, token, row, value(total * scale));
+            };
+        });
     }
 
 private:
     using Less = std::conditional_t<has_minima, Minima<Format, tokens>, NoMinima>;
 
-    /// The lane's four rows, eight apart. Each begins some bytes after a multiple of 16: as many, or eight more if the
-    /// pitch is odd.
-    std::vector<LaneRow> rows_of(const U& number) const {
-        const U none = value(u32(0u)), first = weights_.place(number, row_);
-        const U further = slice.is_aligned()       ? none
-                          : slice.rows_are_aligned ? U(value(number * slice.bytes % 16u))
-                                                   : U(value(copies_.begin_of(row_, number) % 16u));
-        const U shift = slice.is_aligned() ? none : U(value(further % 4u * 8u));
-        std::vector<LaneRow> out;
-        for (std::uint32_t r = 0; r < 4; ++r) {
-            const U begin =
-                slice.rows_are_aligned || r % 2 == 0 ? further : U(value((further + of_.w_pitch * 8u) % 16u));
-            const U word = value((first + begin) / 4u + r * 8 * slice.row_bytes() / 4);
-            out.emplace_back(weights_.memory(), word, shift, q_, slice.is_aligned());
-        }
-        return out;
-    }
     /// Two units of a slice.
     void work_on(const U& stage, const auto& x, const U& number) {
-        const std::vector<LaneRow> rows = rows_of(number);
+        const std::vector<LaneRow> rows = tile_.rows_of(weights_, copies_, value(of_.w_pitch), number);
         if constexpr (Units::is_grouped)
             if_(stage == 0u, [&] {
                 for (std::uint32_t r = 0; r < 4; ++r) scales_[r] = Units::scales(rows[r]);
@@ -282,26 +214,12 @@ private:
                 minima_.subtract_from(totals_, t, rows.data(), number, value(of_.units - number * 8u));
         }
     }
-    void store() {
-        for (std::uint32_t j = 0; j < tokens / 8; ++j)
-            for (std::uint32_t e = 0; e < 2; ++e) {
-                const U token = value(first_token_ + 8 * j + q_ * 2u + e);
-                const auto is_there = value(token < of_.x.extent(0));
-                const F scale = value(of_.scales.load_if(is_there, token, 0.0f));
-                for (std::uint32_t r = 0; r < 4; ++r) {
-                    const U row = value(first_row_ + row_ + 8 * r);
-                    of_.store(value(is_there & (row < of_.rows)), token, row,
-                              value(totals_(r / 2, j)[int(r % 2 * 2 + e)] * scale));
-                }
-            }
-    }
 
     const TensorProductArguments& of_;
-    U down_, first_row_, first_token_;
-    U q_ = value(lane_id() % 4u), row_ = value(warp_id() * 32u + lane_id() / 4u);  // and 8, 16 and 24 rows further
+    ProductTile<slice, tokens> tile_;
     X x_;
-    Slices<slice> weights_;
-    RowCopies<slice> copies_{of_, first_row_};
+    Slices<slice, tile_rows> weights_;
+    RowCopies<slice, tile_rows> copies_;
     Less minima_;
     RightOperand<M, X, Major::K> right_{x_, 0};
     Totals totals_{0.0f};

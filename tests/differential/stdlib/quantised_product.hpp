@@ -88,24 +88,56 @@ private:
     mutable std::optional<runtime::Buffer<std::uint8_t>> buffer_;
 };
 
-/// The product of 32 weights with a block of Q8_1, in the order of the kernels.
+/// Of 32 weights and a block of Q8_1: sums of integers, of the first and the second 16; what the format has.
+struct PackedSums {
+    bool has_two, has_minimum;
+    int products[2] = {}, sums[2] = {};
+    float d;
+
+    PackedSums(Quantised format, std::span<const stdlib::reference::QuantisedWeight> w,
+               std::span<const std::uint32_t> block)
+        : d(float(half::from_bits(std::uint16_t(block[0])))) {
+        using enum Quantised;
+        has_two = format == Q2_K || format == Q3_K || format == Q6_K;
+        has_minimum = format == Q2_K || format == Q4_1 || format == Q5_1 || format == Q4_K || format == Q5_K;
+        for (std::size_t i = 0; i < 32; ++i) {
+            const int u = std::int8_t(block[1 + i / 4] >> (i % 4 * 8));
+            products[i / 16] += w[i].q * u, sums[i / 16] += u;
+        }
+    }
+};
+
+/// The product of 32 weights with a block of Q8_1, in the order of the kernels for up to eight tokens.
 inline float packed_unit(Quantised format, std::span<const stdlib::reference::QuantisedWeight> w,
                          std::span<const std::uint32_t> block) {
-    using enum Quantised;
-    const bool has_two = format == Q2_K || format == Q3_K || format == Q6_K;
-    const bool has_minimum = format == Q2_K || format == Q4_1 || format == Q5_1 || format == Q4_K || format == Q5_K;
-    int products[2] = {}, sums[2] = {};  // of the first and the second 16
-    for (std::size_t i = 0; i < 32; ++i) {
-        const int u = std::int8_t(block[1 + i / 4] >> (i % 4 * 8));
-        products[i / 16] += w[i].q * u, sums[i / 16] += u;
-    }
+    const auto [has_two, has_minimum, products, sums, d] = PackedSums(format, w, block);
     float out = has_two ? w[0].scale * float(products[0]) + w[16].scale * float(products[1])
                         : w[0].scale * float(products[0] + products[1]);
     if (has_minimum && has_two)
         out = out - w[0].minimum * float(sums[0]) - w[16].minimum * float(sums[1]);
     else if (has_minimum)
         out = out - w[0].minimum * float(sums[0] + sums[1]);
-    return out * float(half::from_bits(std::uint16_t(block[0])));
+    return out * d;
+}
+
+/// A row of weights times a token in Q8_1, in the order of the kernels on tensor cores.
+inline float packed_tensor_product(Quantised format, std::span<const std::uint8_t> row,
+                                   std::span<const std::uint32_t> token) {
+    const auto weights = stdlib::reference::quantised_weights(format, row);
+    float total = 0;
+    for (std::size_t unit = 0; unit < weights.size() / 32; ++unit) {
+        const auto w = std::span(weights).subspan(unit * 32, 32);
+        const auto [has_two, has_minimum, products, sums, d] = PackedSums(format, w, token.subspan(unit * 9, 9));
+        if (!has_two) {
+            total = std::fma(w[0].scale * d, float(products[0] + products[1]), total);
+            if (has_minimum) total = std::fma(-w[0].minimum, d * float(sums[0] + sums[1]), total);
+            continue;
+        }
+        for (std::size_t i = 0; i < 2; ++i) total = std::fma(w[16 * i].scale * d, float(products[i]), total);
+        for (std::size_t i = 0; i < 2 && has_minimum; ++i)
+            total = std::fma(-w[16 * i].minimum, d * float(sums[i]), total);
+    }
+    return total;
 }
 
 /// A row of weights times a token in Q8_1, in the order of the kernels: lane i of a warp has units i, i + 32, ...
@@ -129,8 +161,9 @@ inline std::vector<float> wanted_product(const runtime::Device& device, const Pr
                                           x.begin() + std::ptrdiff_t((token + 1) * columns));
         if (activations == stdlib::Activations::q8_1) {
             const auto words = stdlib::reference::quantise_q8_1(of_token);
+            const auto& product = x.size() / columns > 8 ? packed_tensor_product : packed_product;
             for (std::uint64_t row = 0; row < weights.rows(); ++row)
-                out.push_back(packed_product(weights.format(), weights.row(row), words));
+                out.push_back(product(weights.format(), weights.row(row), words));
             continue;
         }
         auto y = device.buffer<float>(weights.rows(), "wanted");

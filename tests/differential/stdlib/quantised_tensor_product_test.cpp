@@ -89,6 +89,28 @@ TEST_CASE("quantised products on tensor cores of all types") {
     }
 }
 
+TEST_CASE("quantised products on tensor cores of activations in Q8_1 are those of the model") {
+    const runtime::Device device = open_device();
+    constexpr auto q8_1 = stdlib::Activations::q8_1;
+    for (const Quantised format : quantised_formats()) {
+        const Extents columns = columns_of(format);
+        check_product<float, float>(device, ProductWeights(device, format, 9, columns[2], 0, 0), 9, q8_1,
+                                    Place::packed);
+        const std::uint32_t first = format == Quantised::MXFP4 ? 17 : 18;
+        check_product<half, half>(device, ProductWeights(device, format, 5, columns[1], 1, first), 17, q8_1,
+                                  Place::odd);
+    }
+    for (const Quantised format : {Quantised::Q4_0, Quantised::Q6_K, Quantised::Q5_K}) {
+        const Extents columns = columns_of(format);
+        for (const std::uint32_t tokens : {16u, 31u, 33u, 64u, 65u})
+            check_product<bfloat16, float>(device, ProductWeights(device, format, 5, columns[0], 0, 0), tokens, q8_1,
+                                           Place::aligned);
+        for (const std::uint32_t rows : {1u, 127u, 129u})
+            check_product<half, bfloat16>(device, ProductWeights(device, format, rows, columns[1], 1, 0), 10, q8_1,
+                                          Place::packed);
+    }
+}
+
 TEST_CASE("quantised products on tensor cores of activations of any size") {
     const runtime::Device device = open_device();
     const std::uint64_t tokens = 9, columns = 64;

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of quantised blocks on their way to tensor cores: slices of them in shared memory, and a block's tile of Y.
+#pragma once
+#include <vector>
+
+#include "stdlib/quantised/tensor_product.hpp"
+#include "stdlib/quantised/tensor_units.hpp"
+#include "stdlib/tile/warp_tiles.hpp"
+
+namespace ikat::stdlib {
+
+/// The slices of `rows` rows in shared memory: one is multiplied, one is on its way. A row begins as many bytes after a
+/// multiple of 16 as in global memory.
+template <SliceShape slice, std::uint32_t rows>
+class Slices {
+    using U = blocks::U;
+    static constexpr std::uint32_t all = slice.shared_bytes(rows), row_bytes = slice.row_bytes();
+
+public:
+    Slices() {
+        for (std::uint32_t i = 0; i < 2; ++i)
+            memory_.vec<4>(value(u32((i * all + rows * row_bytes) / 16))) = Regs<u32, 4>(0u).lanes();
+    }
+    const blocks::Memory& memory() const { return memory_; }
+    static U place(const U& number, const U& row) { return value(number % 2u * all + row * row_bytes); }
+
+private:
+    blocks::Memory memory_ = Shared<std::uint32_t, 2 * all / 4>().flat();
+};
+
+/// Rows in global memory, from `first` on: byte `begin` is that of row 0, and `pitch` bytes are from a row to the next.
+struct RowsOfBlocks {
+    Indexable<std::uint8_t, Direction::Read> array;
+    blocks::U begin, pitch, bytes, rows, first;
+};
+
+/// Copies of rows into slices: two threads have a row, and every second piece of it.
+template <SliceShape slice, std::uint32_t rows>
+class RowCopies {
+    using U = blocks::U;
+    static constexpr std::uint32_t pieces = slice.pieces(), at_once = TensorProductKernel::threads / 2;
+
+public:
+    explicit RowCopies(const RowsOfBlocks& of) : of_(of) {}
+
+    /// The byte of the array where a row's slice begins.
+    U begin_of(const U& row, const U& number) const {
+        return value(of_.begin + (of_.first + row) * of_.pitch + number * slice.bytes);
+    }
+    /// Whole pieces of 16 bytes, as far as there are any. Rows after the last are copies of it.
+    void load(const Slices<slice, rows>& to, const U& number) const {
+        const auto bytes = to.memory().template as<std::uint8_t>();
+        const U side = value(thread_id().x % 2u * 16u), last = value(of_.rows - 1u - of_.first);
+        const auto load_row = [&](const U& row) {
+            const U from = value(begin_of(value(min(row, last)), number) / 16u * 16u), place = to.place(number, row);
+            if_(from + pieces * 16u <= of_.bytes, [&] {
+                for (std::uint32_t piece = 0; piece + 1 < pieces; piece += 2)
+                    copy_async<16>(bytes[place + side + piece * 16u], of_.array[from + side + piece * 16u]);
+                if (pieces % 2 == 1)
+                    if_(side == 0u, [&] {
+                        copy_async<16>(bytes[place + (pieces - 1) * 16u], of_.array[from + (pieces - 1) * 16u]);
+                    });
+            }).else_([&] {  // where the array ends
+                for (auto e : range(value(side / 16u), pieces * 16, 2u))
+                    bytes[place + e] = of_.array.load_if(from + e < of_.bytes, from + e, std::uint8_t{});
+            });
+        };
+        for (std::uint32_t first = 0; first < rows; first += at_once) {
+            const U row = value(thread_id().x / 2u + first);
+            if (first + at_once <= rows)
+                load_row(row);
+            else
+                if_(row < rows, [&] { load_row(row); });
+        }
+    }
+
+private:
+    RowsOfBlocks of_;
+};
+
+/// A block's tile of Y: 128 rows of weights, of which a warp has 32, and `tokens` tokens.
+template <SliceShape slice, std::uint32_t tokens>
+class ProductTile {
+    using U = blocks::U;
+    using F = blocks::F;
+    static constexpr std::uint32_t rows = TensorProductKernel::rows;
+
+public:
+    explicit ProductTile(const U& rows_of_w)
+        : down_(value((rows_of_w + (rows - 1)) / rows)),
+          first_row(value(block_id().x % down_ * rows)),
+          first_token(value(block_id().x / down_ * tokens)) {}
+
+    /// The lane's four rows in a slice, eight apart. Each begins some bytes after a multiple of 16: as many, or eight
+    /// more if the pitch is odd.
+    std::vector<blocks::LaneRow> rows_of(const Slices<slice, rows>& in, const RowCopies<slice, rows>& copies,
+                                         const U& pitch, const U& number) const {
+        const U none = value(u32(0u)), first = in.place(number, row_);
+        const U further = slice.is_aligned()       ? none
+                          : slice.rows_are_aligned ? U(value(number * slice.bytes % 16u))
+                                                   : U(value(copies.begin_of(row_, number) % 16u));
+        const U shift = slice.is_aligned() ? none : U(value(further % 4u * 8u));
+        std::vector<blocks::LaneRow> out;
+        for (std::uint32_t r = 0; r < 4; ++r) {
+            const U begin = slice.rows_are_aligned || r % 2 == 0 ? further : U(value((further + pitch * 8u) % 16u));
+            const U word = value((first + begin) / 4u + r * 8 * slice.row_bytes() / 4);
+            out.emplace_back(in.memory(), word, shift, q, slice.is_aligned());
+        }
+        return out;
+    }
+    /// store(condition, token, row, total of it, number of the token among those that the lane has).
+    void store(auto& totals, const U& all_rows, const U& all_tokens, auto&& store) const {
+        for (std::uint32_t j = 0; j < tokens / 8; ++j)
+            for (std::uint32_t e = 0; e < 2; ++e) {
+                const U token = value(first_token + 8 * j + q * 2u + e);
+                const auto is_there = value(token < all_tokens);
+                const auto finish = store(value(is_there), token);
+                for (std::uint32_t r = 0; r < 4; ++r) {
+                    const U row = value(first_row + row_ + 8 * r);
+                    finish(value(is_there & (row < all_rows)), row, F(value(totals(r / 2, j)[int(r % 2 * 2 + e)])));
+                }
+            }
+    }
+
+private:
+    U down_;
+    U row_ = value(warp_id() * 32u + lane_id() / 4u);
+
+public:
+    const U first_row, first_token, q = value(lane_id() % 4u);
+};
+
+}  // namespace ikat::stdlib
