@@ -24,8 +24,8 @@ inline bool is_for_seed(std::size_t number, std::size_t which, std::size_t count
 }
 
 /// Counts the cases of a test that has more than the default run has time for: next() is true for each `every`th of
-/// them, or for all if IKAT_ALL_CASES is set. An `every` without factors in common with the lists that a case is made of
-/// takes each value of each list.
+/// them, or for all if IKAT_ALL_CASES is set. An `every` without factors in common with the lists that a case is made
+/// of takes each value of each list.
 class Sample {
 public:
     explicit Sample(std::size_t every) : every_(std::getenv("IKAT_ALL_CASES") ? 1 : every) {}
