@@ -12,6 +12,9 @@
 
 namespace ikat::test {
 
+inline constexpr Place packed = Place::packed, aligned = Place::aligned, odd = Place::odd;
+inline constexpr stdlib::Activations both[] = {stdlib::Activations::exact, stdlib::Activations::q8_1};
+
 /// By how much half a step of T may change a number, relative to it.
 template <class T>
 constexpr double rounding_of = std::is_same_v<T, float>  ? 0x1p-24

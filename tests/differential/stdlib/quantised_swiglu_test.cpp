@@ -14,8 +14,6 @@ namespace ikat::test {
 namespace {
 
 using stdlib::Activations, stdlib::gate_up_swiglu;
-constexpr Place packed = Place::packed, odd = Place::odd;
-constexpr Activations both[] = {Activations::exact, Activations::q8_1};
 
 /// silu(gate) up by the library, in f32.
 std::vector<float> wanted_swiglu(const runtime::Device& device, const std::vector<float>& gate,
@@ -85,7 +83,7 @@ TEST_CASE("gate_up_swiglu of all formats") {
         for (const Activations activations : both) {
             check_swiglu<float, float>(device, Pair(device, gate, gate, 5, 1024 + columns), 2, activations, packed);
             check_swiglu<float, half>(device, Pair(device, gate, up, 4, 3 * columns, 1, 2), 1, activations, odd);
-            check_swiglu<half, float>(device, Pair(device, up, gate, 3, columns), 8, activations, Place::aligned);
+            check_swiglu<half, float>(device, Pair(device, up, gate, 3, columns), 8, activations, aligned);
         }
     }
 }
@@ -99,7 +97,7 @@ TEST_CASE("gate_up_swiglu of all numbers of tokens and rows, types and places") 
         for (const std::uint32_t rows : {1u, 3u, 4u, 5u, 8u, 9u})
             check_swiglu<float, float>(device, Pair(device, Quantised::Q8_0, Quantised::Q5_1, rows, 96), 3, activations,
                                        odd);
-        for (const Place place : {packed, Place::aligned, odd}) {
+        for (const Place place : {packed, aligned, odd}) {
             check_swiglu<bfloat16, bfloat16>(device, weights, 2, activations, place);
             check_swiglu<half, half>(device, weights, 1, activations, place);
             check_swiglu<bfloat16, float>(device, weights, 1, activations, place);
