@@ -108,6 +108,8 @@ private:
 
 // ---- X W' of several W
 
+constexpr const char* names_of_weights[PartsKernel::max_parts] = {"w0", "w1", "w2", "w3"};
+
 /// The parameters of a part.
 struct PartArguments {
     In<std::uint8_t> w;
@@ -252,7 +254,7 @@ KernelHandle PartsKernel::make() const {
     add_array<In>(more, "x", x);
     add_numbers(more, {"columns", "x_pitch"});
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        const std::string w = fmt::format("w{}", i), y = fmt::format("y{}", i);
+        const std::string w = names_of_weights[i], y = fmt::format("y{}", i);
         more.add<In<std::uint8_t>>(w);
         add_array<Out>(more, y, parts[i].y);
         add_numbers(more, {fmt::format("rows{}", i), w + "_begin", w + "_pitch", w + "_bytes", y + "_pitch"});
@@ -269,7 +271,7 @@ KernelHandle PartsKernel::make() const {
                            .require(multiple_of<32>("columns"))
                            .launch_bounds(WarpGroup::block, product().min_blocks())
                            .handle();
-    for (std::size_t i = 0; i < parts.size(); ++i) out.require(aligned<16>(fmt::format("w{}", i).c_str()));
+    for (std::size_t i = 0; i < parts.size(); ++i) out.require(aligned<16>(names_of_weights[i]));
     return out;
 }
 
