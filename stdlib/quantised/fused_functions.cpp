@@ -63,8 +63,8 @@ constexpr NamedFunction::Family norm_family{
     .summary = "y = W rmsnorm(x), W of quantised weights",
     .document =
         "W is rows x columns quantised weights, x is tokens x columns, and y tokens x rows; gamma has an element\n"
-        "for each column. x, gamma and y are f32, f16 or bf16, of one type. The norm stays in the kernel, in f32.\n"
-        "A launch is for up to eight tokens. The formats are those of gemm_*.",
+        "for each column. x and y are f32, f16 or bf16, of one type, gamma of any of these. The norm stays in the\n"
+        "kernel, in f32. A launch is for up to eight tokens. The formats are those of gemm_*.",
     .settings = norm_settings,
     .sizes = fused_sizes};
 
@@ -72,7 +72,9 @@ NamedFunction norm_function(Quantised format) {
     NamedFunction out{.name = fmt::format("rmsnorm_gemv_{}", format_name(format)), .family = &norm_family};
     out.formula = fmt::format("y = W (x / sqrt(mean of x^2 + epsilon) gamma), W of {} weights", format_name(format));
     out.call = "rmsnorm_gemv(queue, W, x, gamma, y, epsilon)";
-    out.arrays = {weights("W", "rows columns", format), input("x", "tokens columns"), input("gamma", "columns"),
+    NamedFunction::Array gamma = input("gamma", "columns");
+    gamma.is_of_any_type = true;
+    out.arrays = {weights("W", "rows columns", format), input("x", "tokens columns"), gamma,
                   output("y", "tokens rows")};
     out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
         rmsnorm_gemv(queue, arrays[0], arrays[1], arrays[2], arrays[3], settings.required("epsilon"));

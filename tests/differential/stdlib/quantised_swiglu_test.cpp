@@ -219,6 +219,31 @@ TEST_CASE("gate_up_swiglu is one launch for a few tokens and needs the workspace
     check(17, Activations::exact, 3 * 352 + of_gemm, with({"fused_swiglu", "cast_f32_f16_pitched"}), half());
 }
 
+TEST_CASE("gate_up_swiglu takes many tokens in groups of whole tiles") {
+    const runtime::Device device = runtime::Device::open({.device = "emulator", .is_plan = true});
+    const std::uint64_t rows = 100000, columns = 64, tokens = 150;
+    const auto w = device.buffer<std::uint8_t>(rows * columns / 32 * 18, "w");
+    const auto x = device.buffer<half>(tokens * columns, "x");
+    auto y = device.buffer<half>(tokens * rows, "y");
+    const TensorView W = stdlib::quantised_view(w, Quantised::Q4_0, {rows, columns});
+    const auto X = x.view(tokens, columns);
+    const auto Y = y.view(tokens, rows);
+    // Three buffers of 64 tokens, and what gemm() needs for these.
+    CHECK(stdlib::gate_up_swiglu_workspace(device, W, W, X, Y) ==
+          3 * 64 * rows * 4 + 64 * 256 * 2 + 64 * 16 * 4 + 64 * 4);
+    const runtime::Recorder recorder(device, runtime::Recorder::Runs::No);
+    gate_up_swiglu(recorder, W, W, X, Y);
+    std::vector<std::uint64_t> of_x, of_y;
+    for (const auto& launch : recorder.launches()) {
+        const std::string_view name = launch.kernel->name();
+        if (name.starts_with("arrange")) of_x.push_back(launch.arguments[0].part.offset);
+        if (name.starts_with("cast")) of_y.push_back(launch.arguments[1].part.offset);
+    }
+    const std::uint64_t of_group = 64 * columns * 2, of_result = 64 * rows * 2;
+    CHECK(of_x == std::vector<std::uint64_t>{0, 0, of_group, of_group, 2 * of_group, 2 * of_group});
+    CHECK(of_y == std::vector<std::uint64_t>{0, of_result, 2 * of_result});
+}
+
 TEST_CASE("gate_up_swiglu of operands that do not fit") {
     const runtime::Device device = open_device();
     const Pair weights(device, Quantised::Q4_0, Quantised::Q4_0, 4, 64);
