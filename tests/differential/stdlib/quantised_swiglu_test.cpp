@@ -26,9 +26,10 @@ std::vector<float> wanted_swiglu(const runtime::Device& device, const std::vecto
 /// A pair of matrices, which have other numbers.
 struct Pair {
     ProductWeights gate, up;
+    /// Rows of the gate begin at byte `first`, and have gaps.
     Pair(const runtime::Device& device, Quantised of_gate, Quantised of_up, std::uint64_t rows, std::uint64_t columns,
-         std::uint32_t gap = 0, std::uint32_t first = 0)
-        : gate(device, of_gate, rows, columns, gap, first, 7), up(device, of_up, rows, columns, 0, 2 * first, 8) {}
+         std::uint32_t gap = 0, std::uint32_t first = 0, std::uint32_t first_of_up = 0)
+        : gate(device, of_gate, rows, columns, gap, first, 7), up(device, of_up, rows, columns, 0, first_of_up, 8) {}
 };
 
 template <class X, class Y>
@@ -82,8 +83,8 @@ TEST_CASE("gate_up_swiglu of all formats") {
         const std::uint64_t columns = std::max(columns_of(gate)[0], columns_of(up)[0]);
         for (const Activations activations : both) {
             check_swiglu<float, float>(device, Pair(device, gate, gate, 5, 1024 + columns), 2, activations, packed);
-            check_swiglu<float, half>(device, Pair(device, gate, up, 4, 3 * columns, 1, 2), 1, activations, odd);
-            check_swiglu<half, float>(device, Pair(device, up, gate, 3, columns), 8, activations, aligned);
+            check_swiglu<float, half>(device, Pair(device, gate, up, 4, 3 * columns, 1, 2, 4), 1, activations, odd);
+            check_swiglu<half, float>(device, Pair(device, up, gate, 3, columns, 0, 0, 6), 8, activations, aligned);
         }
     }
 }
