@@ -324,7 +324,7 @@ void rmsnorm_gemv(const Queue& queue, const TensorView& W, const TensorView& x, 
             arguments.add_numbers(std::uint32_t(count), std::uint32_t(columns));
             add_weights(arguments, weights);
             arguments.add_numbers(group.pitch, group.pitch_of(Y), epsilon);
-            arguments.launch(queue, (count - 1) / is.product().rows_of_block() + 1, WarpGroup::block);
+            arguments.launch(queue, (count - 1) / NormProductKernel::rows_of_block + 1, WarpGroup::block);
         }
     });
 }

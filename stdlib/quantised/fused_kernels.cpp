@@ -37,6 +37,11 @@ Tokens tokens_of(std::uint32_t count, ir::Type type, const LoadFour& x, const u3
             [&x, &pitch](const U& token, const U& quad, const U& there) { return x(token, quad, pitch, there); }};
 }
 
+/// See ProductKernel; a warp has two rows of weights, also for a single token.
+std::uint32_t min_blocks_of_two_rows(std::uint32_t tokens, ir::Type x) {
+    return ProductKernel{.tokens = std::max(tokens, 2u), .x = x}.min_blocks();
+}
+
 // ---- silu(X Wg') (X Wu')
 
 void store_swiglu(const BlockProduct& product, const Tokens& x, const U& row, const u32& rows, const StoreElement& y,
@@ -56,53 +61,63 @@ class Norms {
     static constexpr std::uint32_t max_tokens = ProductKernel::max_tokens;
 
 public:
-    /// All threads of a block come here. Of each token a thread has every 128th four of elements.
-    Norms(const Tokens& x, const f32& epsilon) {
-        const std::uint32_t padded = std::bit_ceil(x.count);
-        const F sum = divided_sum(sums_of_squares(x, padded));
-        const std::uint32_t lanes = 16 / padded;
-        sums_.store_if(value(lane_id() % lanes == 0u), value(warp_id() * (2 * max_tokens) + lane_id() / lanes), sum);
-        sync_block();
-        const U token = value(thread_id().x);
-        if_(token < x.count, [&] { find(token, padded, x.columns, epsilon); });
-        sync_block();
+    /// All threads of a block come here. Where squares overflow, those of x 2^-100 are added.
+    Norms(const Tokens& x, const f32& epsilon) : count_(x.count) {
+        find(x, 1.0f, epsilon);
+        pred overflow = false;
+        for (std::uint32_t token = 0; token < count_; ++token) overflow = overflow | !is_finite(value(u32(token)));
+        if_(overflow, [&] { find(x, 0x1p-100f, epsilon); });
     }
     F apply(const U& token, const U& word, const U& gamma) const {
         return value(bit_cast<f32>(word) * scales_[token] * factors_[token] * bit_cast<f32>(gamma));
     }
 
 private:
-    /// For each token the sum of squares, and then for each the same of x 2^-100, for where squares overflow.
-    static std::vector<F> sums_of_squares(const Tokens& x, std::uint32_t padded) {
+    Leaf<bool> is_finite(const U& token) const { return value(means_[token] <= std::numeric_limits<float>::max()); }
+    /// For all tokens, or at a smaller scale for those whose mean is not finite.
+    void find(const Tokens& x, float scale, const f32& epsilon) const {
+        const std::uint32_t padded = std::bit_ceil(count_), lanes = 32 / padded;
+        const F sum = divided_sum(sums_of_squares(x, padded, scale));
+        const U lane = value(lane_id()), token = value(thread_id().x);
+        sums_.store_if(value(lane % lanes == 0u), value(warp_id() * max_tokens + lane / lanes), sum);
+        sync_block();
+        if_(token < count_, [&] {
+            const auto of_warp = [&](std::uint32_t warp) { return sums_[token + warp * max_tokens]; };
+            static_assert(warps == 4);
+            const F mean = value(((of_warp(0) + of_warp(1)) + (of_warp(2) + of_warp(3))) / cast<f32>(x.columns));
+            const auto store = [&] {
+                scales_[token] = scale;
+                factors_[token] = rcp(sqrt(mean + epsilon * scale * scale));
+            };
+            if (scale == 1) {
+                means_[token] = mean;
+                store();
+            } else {
+                if_(!is_finite(token), store);
+            }
+        });
+        sync_block();
+    }
+    /// For each token. A thread has every 128th four of elements.
+    static std::vector<F> sums_of_squares(const Tokens& x, std::uint32_t padded, float scale) {
         std::deque<f32> sums;
-        for (std::uint32_t i = 0; i < 2 * padded; ++i) sums.emplace_back(0.0f);
+        for (std::uint32_t i = 0; i < padded; ++i) sums.emplace_back(0.0f);
         const U quads = value(x.columns / 4u), all = value(u32(4u));
         for (auto quad : range(value(thread_id().x), quads, threads))
             for (std::uint32_t token = 0; token < x.count; ++token)
                 for (const U& word : x.load(value(u32(token)), value(quad), all)) {
-                    const F element = value(bit_cast<f32>(word)), small = value(element * 0x1p-100f);
+                    const F element = value(bit_cast<f32>(word) * scale);
                     sums[token] = fma(element, element, sums[token]);
-                    sums[padded + token] = fma(small, small, sums[padded + token]);
                 }
         std::vector<F> out;
         for (const f32& sum : sums) out.push_back(value(sum));
         return out;
     }
-    void find(const U& token, std::uint32_t padded, const u32& columns, const f32& epsilon) const {
-        const auto mean = [&](std::uint32_t first) {
-            const auto of_warp = [&](std::uint32_t warp) { return sums_[token + (warp * (2 * max_tokens) + first)]; };
-            return F(value(((of_warp(0) + of_warp(1)) + (of_warp(2) + of_warp(3))) / cast<f32>(columns)));
-        };
-        static_assert(warps == 4);
-        const F plain = mean(0), small = mean(padded);
-        const auto is_plain = value(plain <= std::numeric_limits<float>::max());
-        const F scale = value(select(is_plain, 1.0f, 0x1p-100f));
-        scales_[token] = scale;
-        factors_[token] = rcp(sqrt(select(is_plain, plain, small) + epsilon * scale * scale));
-    }
 
     using Floats = Indexable<float, Direction::ReadWrite>;
-    Floats sums_ = Shared<float, warps * 2 * max_tokens>().flat();
+    std::uint32_t count_;
+    Floats sums_ = Shared<float, warps * max_tokens>().flat();
+    Floats means_ = Shared<float, max_tokens>().flat();
     Floats scales_ = Shared<float, max_tokens>().flat(), factors_ = Shared<float, max_tokens>().flat();
 };
 
@@ -166,7 +181,6 @@ KernelHandle SwigluKernel::make() const {
     add_array<Out>(more, "y", y);
     add_numbers(more, {"rows", "columns", "x_pitch", "y_pitch", "gate_begin", "gate_pitch", "gate_bytes", "up_begin",
                        "up_pitch", "up_bytes"});
-    const ProductKernel of_two_rows{.tokens = std::max(tokens, 2u), .x = x};
     return kernel(name().c_str(), params(more),
                   [is = *this](More rest) {
                       begin(is.x == ir::Type::U32);
@@ -189,7 +203,7 @@ KernelHandle SwigluKernel::make() const {
                       store_swiglu(product, x, row, rows, y, y_pitch);
                   })
         .require(multiple_of<32>("columns"), aligned<16>("gate"), aligned<16>("up"))
-        .launch_bounds(WarpGroup::block, of_two_rows.min_blocks())
+        .launch_bounds(WarpGroup::block, min_blocks_of_two_rows(tokens, x))
         .handle();
 }
 
@@ -234,12 +248,11 @@ KernelHandle NormProductKernel::make() const {
                           .store = [&](const Leaf<bool>& condition, const U& token, const U& row, const F& sum) {
                               y(condition, token, y_pitch, row, sum);
                           }};
-                      const std::uint32_t of_warp = is.product().rows_of_warp();
-                      record_rows(product, of_warp, ProductMemory(normed, of_warp, {&is.format, 1}),
-                                  [&] { return U(value(WarpGroup::row() * of_warp)); });
+                      record_rows(product, rows_of_warp, ProductMemory(normed, rows_of_warp, {&is.format, 1}),
+                                  [&] { return U(value(WarpGroup::row() * rows_of_warp)); });
                   })
         .require(multiple_of<32>("columns"), aligned<16>("w"))
-        .launch_bounds(WarpGroup::block, product().min_blocks())
+        .launch_bounds(WarpGroup::block, min_blocks_of_two_rows(tokens, x))
         .handle();
 }
 

@@ -46,7 +46,8 @@ struct NormProductKernel {
     ir::Type x = ir::Type::F32, gamma = ir::Type::F32, y = ir::Type::F32;
     bool w_is_aligned = true, x_is_aligned = true, gamma_is_aligned = true;
 
-    ProductKernel product() const { return {format, tokens, x, y, w_is_aligned, x_is_aligned}; }
+    /// Also for a single token: then half as many blocks find its norm.
+    static constexpr std::uint32_t rows_of_warp = 2, rows_of_block = WarpGroup::rows_of_block * rows_of_warp;
 
     /// "rmsnorm_gemv_q4_k_f32_f32_f16_tokens_2": of x, gamma and y.
     std::string name() const;
