@@ -37,8 +37,8 @@ std::uint64_t gate_up_swiglu_workspace(const Queue& queue, const TensorView& Wg,
 /// y = W n, where n = x / sqrt(mean of x^2 + epsilon) gamma, as of rmsnorm(), stays in f32 and in the kernel. x is a
 /// row of `columns` elements, or tokens x columns, y of `rows`, or tokens x rows; gamma has an element for each column,
 /// of f32, f16 or bf16. Each block computes the norm by itself, in an order that depends on `columns` alone: the bits
-/// of a token's y are those of a call with it alone. They are right for all finite x: where squares overflow, those of
-/// x 2^-100 are added. An element of y is at most
+/// of a token's y are those of a call with it alone. With an epsilon of 2^-100 or more they are right for all finite x:
+/// where squares overflow, those of x 2^-100 are added. An element of y is at most
 ///
 ///     e / (1 - e) sum |w n|, e = (22 + 5 columns / 1024 rounded up) 2^-24
 ///
