@@ -14,6 +14,7 @@
 #include "stdlib/layout/layout.hpp"
 #include "stdlib/math/math.hpp"
 #include "stdlib/norm/norm.hpp"
+#include "stdlib/quantised/fused.hpp"
 #include "stdlib/quantised/product.hpp"
 #include "stdlib/quantised/quantised.hpp"
 #include "stdlib/reduce/reduce.hpp"

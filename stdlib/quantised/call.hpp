@@ -52,15 +52,15 @@ public:
             .where = queue_.where(), .message = fmt::format("{}: {}", function_, message), .hint = std::string(hint)});
     }
 
-    void check_weights(const TensorView& W) const {
+    void check_weights(const TensorView& W, std::string_view name = "W") const {
         if (!W.format)
-            fail(fmt::format("W has elements of {}", W.type_name()),
+            fail(fmt::format("{} has elements of {}", name, W.type_name()),
                  "it has quantised weights: quantised_view(buffer, Quantised::Q4_K, {rows, columns})");
         if (last_extent(W) > 1 && W.strides[W.rank - 1] != 1)
-            fail(fmt::format("the weights of a row of W are {} apart", W.strides[W.rank - 1]),
+            fail(fmt::format("the weights of a row of {} are {} apart", name, W.strides[W.rank - 1]),
                  "those of the last dimension follow each other");
         if (W.part.bytes != 0 && W.part.address() % 2 != 0 && bytes_of(*W.format) % 2 == 0)
-            fail(fmt::format("W begins at byte {} of its buffer", W.part.offset), "blocks begin at even bytes");
+            fail(fmt::format("{} begins at byte {} of its buffer", name, W.part.offset), "blocks begin at even bytes");
     }
     void check_type(std::string_view name, const TensorView& view, ir::Type type) const {
         if (view.format || view.type != type)
@@ -76,17 +76,17 @@ public:
             fail(fmt::format("the elements of a row of '{}' are {} apart", name, view.strides[view.rank - 1]),
                  "those of the last dimension follow each other");
     }
-    void check_roles(std::initializer_list<OperandRole> roles) const {
+    void check_roles(const std::vector<OperandRole>& roles) const {
         stdlib::check_roles(function_, queue_.where(), roles);
     }
 
     /// The rows of W, in bytes.
-    ArrayRows rows_of_weights(const TensorView& W) const {
+    ArrayRows rows_of_weights(const TensorView& W, std::string_view name = "W") const {
         const std::uint32_t weights = weights_of(*W.format), bytes = bytes_of(*W.format);
         ArrayRows out = rows_of(W, last_extent(W) / weights * bytes, 1);
         for (std::uint64_t& stride : out.strides) {
             if (stride % weights != 0)
-                fail(fmt::format("rows of W are {} weights apart", stride),
+                fail(fmt::format("rows of {} are {} weights apart", name, stride),
                      fmt::format("they are whole blocks of {} weights apart", weights));
             stride = stride / weights * bytes;
         }

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "codegen/pipeline/compile.hpp"
-#include "stdlib/quantised/call.hpp"
 #include "stdlib/quantised/packed_tensor_product.hpp"
+#include "stdlib/quantised/product_call.hpp"
 #include "stdlib/quantised/product_kernels.hpp"
 #include "stdlib/quantised/tensor_product.hpp"
 #include "stdlib/spec/kernel_arguments.hpp"
@@ -54,10 +53,7 @@ public:
                 const QuantisedGemmOptions& options)
         : queue_(queue), where_(queue.where()), W_(W), X_(X), Y_(Y), options_(options), call_("gemm", queue) {
         call_.check().enumerator("activations", std::size_t(options.activations), 2);
-        call_.check_weights(W);
-        call_.check_real("X", X);
-        call_.check_real("Y", Y);
-        check_shapes();
+        check_product(call_, {"W", W}, {"X", X}, {"Y", Y});
         call_.check_roles({{"W", W.part, Role::Read},
                            {"X", X.part, Role::Read},
                            {"Y", Y.part, Role::Written},
@@ -66,7 +62,7 @@ public:
 
     std::uint64_t workspace() const {
         if (is_empty()) return 0;
-        if (is_packed()) return tokens() * pitch_of_blocks() * 4;
+        if (is_packed()) return quantised_bytes(X_);
         return is_on_tensor_cores() ? ArrangedTokens::bytes(*W_.format, tokens_arranged_at_once(), columns()) : 0;
     }
 
@@ -75,11 +71,7 @@ public:
         if (is_on_tensor_cores() && !is_packed()) return run_on_tensor_cores();
         if (!is_packed() || columns() == 0) return run_of(X_);
         Workspace workspace(queue_, "gemm", options_.workspace, this->workspace());
-        const auto words = workspace.take<std::uint32_t>(tokens() * pitch_of_blocks());
-        const std::array<std::uint64_t, 2> extents{tokens(), columns() / 32 * 9};
-        const std::uint64_t pitch = pitch_of_blocks();
-        const TensorView blocks(ir::Type::U32, words.part(), extents, {&pitch, 1}, where_);
-        quantise_q8_1(queue_, X_, MutableTensorView(blocks));
+        const TensorView blocks = quantised_tokens(queue_, workspace, X_);
         is_on_tensor_cores() ? multiply_packed(blocks) : run_of(blocks);
     }
 
@@ -89,44 +81,8 @@ private:
     std::uint64_t columns() const { return X_.extents[1]; }
     bool is_empty() const { return tokens() == 0 || rows() == 0; }
     bool is_packed() const { return options_.activations == Activations::q8_1; }
-    /// Of a token's blocks of Q8_1, in words: whole quads.
-    std::uint64_t pitch_of_blocks() const { return (columns() / 32 * 9 + 3) / 4 * 4; }
-
-    void check_shapes() const {
-        const auto matrix = [&](std::string_view name, const TensorView& view, const char* hint) {
-            if (view.rank != 2) call_.fail(fmt::format("'{}' is {}", name, extents_text(view)), hint);
-        };
-        matrix("W", W_, "it is a matrix, rows x columns");
-        matrix("X", X_, "it is a matrix, tokens x columns");
-        matrix("Y", Y_, "it is a matrix, tokens x rows");
-        const auto equal = [&](std::string_view what, std::string_view a, const TensorView& of_a, std::size_t d,
-                               std::string_view b, const TensorView& of_b, std::size_t e) {
-            if (of_a.extents[d] != of_b.extents[e])
-                call_.fail(fmt::format("'{}' is {}, and '{}' is {}: the {} differ", a, extents_text(of_a), b,
-                                       extents_text(of_b), what),
-                           "W is rows x columns, X is tokens x columns, and Y is tokens x rows");
-        };
-        equal("columns", "W", W_, 1, "X", X_, 1);
-        equal("rows", "W", W_, 0, "Y", Y_, 1);
-        equal("tokens", "X", X_, 0, "Y", Y_, 0);
-        call_.check_row("X", X_);
-        call_.check_row("Y", Y_);
-        if (columns() >= 1u << 30)
-            call_.fail(fmt::format("'W' has {} columns", columns()),
-                       "there are fewer than 2^30: multiply parts of the rows, and add what they give");
-    }
-
     /// The choice by size.
-    bool is_on_tensor_cores() const {
-        const std::uint32_t shared = is_packed() ? packed_kernel_of(64).shared_bytes() : kernel_of(64).shared_bytes();
-        return columns() != 0 && tokens() > ProductKernel::max_tokens && has_products() &&
-               shared <= queue_.device().properties().shared_bytes_optin;
-    }
-    /// Products of f16 by mma.m16n8k16, and of bytes by mma.m16n8k32.
-    bool has_products() const {
-        const std::string_view target = queue_.device().compile_options().target;
-        return target != "sm_75";
-    }
+    bool is_on_tensor_cores() const { return stdlib::is_on_tensor_cores(queue_, W_, tokens(), options_.activations); }
     /// For rows that may begin anywhere.
     TensorProductKernel kernel_of(std::uint64_t count) const {
         return {.format = *W_.format, .tokens = tokens_of_block(count), .y = Y_.type, .w_is_aligned = false};
@@ -208,12 +164,6 @@ private:
         for (std::uint64_t first = 0; first < tokens(); first += most)
             run_group(X, first, std::uint32_t(std::min(most, tokens() - first)));
     }
-    /// As many as numbers of 32 bits reach the elements of.
-    static std::uint64_t tokens_at_once(const TensorView& of) {
-        const std::uint64_t reached = ~std::uint32_t{0} - of.extents[1];
-        return std::clamp<std::uint64_t>(reached / std::max<std::uint64_t>(of.strides[0], 1) + 1, 1,
-                                         ProductKernel::max_tokens);
-    }
     /// The first row alone.
     static TensorView row_of(TensorView matrix) {
         matrix.part.bytes = matrix.extents[1] * info(matrix.type).bytes;
@@ -222,26 +172,24 @@ private:
         return matrix;
     }
     void run_group(const TensorView& X, std::uint64_t first, std::uint32_t count) const {
-        const TensorView x = part_from(X, first * X.strides[0]), y = part_from(Y_, first * Y_.strides[0]);
+        const TokenGroup x(X, first, count);
+        const TensorView y = x.rows_of(Y_);
         const bool is_gemv = count == 1 && Y_.type == ir::Type::F32 && (X.type == Y_.type || X.type == ir::Type::U32);
-        if (is_gemv) return quantised_gemv(queue_, W_, row_of(x), MutableTensorView(row_of(y)));
+        if (is_gemv) return quantised_gemv(queue_, W_, row_of(x.x), MutableTensorView(row_of(y)));
         ArrayRows of_y{1, {}};
         of_y.add(rows(), 1);
-        const std::uint64_t pitch = count == 1 ? 0 : X.strides[0];
-        ProductKernel is{.format = *W_.format, .tokens = count, .x = X.type, .y = Y_.type};
-        is.x_is_aligned = unit_of(x, pitch) == 4 && X.extents[1] % 4 == 0;
+        ProductKernel is{
+            .format = *W_.format, .tokens = count, .x = X.type, .y = Y_.type, .x_is_aligned = x.is_aligned};
         RowPairs(call_.rows_of_weights(W_), of_y, columns(), true).each_launch([&](const RowPairs::Launch& launch) {
             const auto [bytes, begin, w_pitch, end] = weights_of_launch(W_, launch);
             is.w_is_aligned = begin == 0;
             KernelArguments arguments(is.handle(), where_);
             arguments.add_array(bytes);
-            arguments.add_array(x);
+            arguments.add_array(x.x);
             arguments.add_array(part_from(y, launch.first[1]));
-            arguments.add_numbers(std::uint32_t(launch.rows), std::uint32_t(columns()), begin, w_pitch, end,
-                                  std::uint32_t(is.x_is_aligned ? pitch / 4 : pitch),
-                                  std::uint32_t(count == 1 ? 0 : Y_.strides[0]));
-            const std::uint64_t of_block = WarpGroup::rows_of_block * is.rows_of_warp();
-            arguments.launch(queue_, (launch.rows + of_block - 1) / of_block, WarpGroup::block);
+            arguments.add_numbers(std::uint32_t(launch.rows), std::uint32_t(columns()), begin, w_pitch, end, x.pitch,
+                                  x.pitch_of(Y_));
+            arguments.launch(queue_, (launch.rows - 1) / is.rows_of_block() + 1, WarpGroup::block);
         });
     }
 

@@ -2,18 +2,12 @@
 // quantised_gemm() and quantise() by the names of formats.
 #include <fmt/format.h>
 
-#include "stdlib/quantised/product.hpp"
+#include "stdlib/quantised/product_settings.hpp"
 #include "stdlib/quantised/quantised.hpp"
-#include "stdlib/spec/functions.hpp"
 
 namespace ikat::stdlib {
 namespace {
 
-constexpr std::string_view activations[] = {"exact", "q8_1"};
-
-constexpr NamedFunction::Setting product_settings[] = {
-    {"activations", "exact, or q8_1, rounded to 8 bits; exact if it is not set"},
-};
 constexpr NamedFunction::Size product_sizes[] = {{"tokens", 8}, {"rows", 4096}, {"columns", 4096}};
 
 #define IKAT_ROW(format, name, weights, bytes) "|" #name
@@ -56,8 +50,7 @@ NamedFunction product_function(runtime::Quantised format) {
         {.name = "X", .type = ir::Type::Void, .shape = "tokens columns"},
         {.name = "Y", .type = ir::Type::Void, .shape = "tokens rows", .access = Access::Out}};
     out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
-        quantised_gemm(queue, arrays[0], arrays[1], arrays[2],
-                       {.activations = Activations(settings.one_of("activations", activations))});
+        quantised_gemm(queue, arrays[0], arrays[1], arrays[2], product_options(settings));
     };
     out.other_names = other_names(format);
     return out;

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of quantised_gemm() for up to eight tokens. A warp has some rows of weights, and its block one piece of
-// all tokens at a time:
-//
-//     columns    0 ... 31   32 ... 63   ...   992 ... 1023        a piece; then the next 1024
-//     lane           0          1       ...        31             decodes a unit of each of its rows
-//
-// A lane multiplies its units with all tokens, and at the end the lanes' sums are added.
+// The kernels of quantised_gemm() for up to eight tokens.
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -13,7 +7,8 @@
 #include <string>
 
 #include "dsl/record/capture.hpp"
-#include "stdlib/quantised/units.hpp"
+#include "stdlib/quantised/block_product.hpp"
+#include "stdlib/tile/rows.hpp"
 
 namespace ikat::stdlib {
 
@@ -35,10 +30,11 @@ struct ProductKernel {
     bool w_is_aligned = true;  // w_begin is 0
     bool x_is_aligned = true;  // rows begin at multiples of four elements, and are whole fours
 
-    static constexpr std::uint32_t max_tokens = 8, piece = 32;  // units
+    static constexpr std::uint32_t max_tokens = 8;
     bool is_packed() const { return x == ir::Type::U32; }
     /// How many rows of weights a warp has.
     std::uint32_t rows_of_warp() const { return tokens == 1 ? 1 : 2; }
+    std::uint32_t rows_of_block() const { return WarpGroup::rows_of_block * rows_of_warp(); }
 
     /// How many blocks a multiprocessor shall have room for: with fewer registers, ptxas spills some.
     std::uint32_t min_blocks() const;
@@ -56,14 +52,15 @@ struct ProductKernel {
 struct ProductArguments {
     using U = blocks::U;
 
-    const In<std::uint8_t>& w;
-    const u32 &rows, &columns, &w_begin, &w_pitch, &w_bytes;
-    /// Words 4 quad ... 4 quad + 3 of a token, floats or Q8_1, of which `count` are there; the others are 0.
-    std::function<std::array<U, 4>(const U& token, const U& quad, const U& count)> load;
+    WeightRows w;
+    Tokens x;
     /// y[token, row] = sum, where the condition is true.
     std::function<void(const Leaf<bool>& condition, const U& token, const U& row, const blocks::F& sum)> store;
 };
 
+/// Records the product of the rows that warps of a block have, each from its first_row() on.
+void record_rows(const ProductArguments& of, std::uint32_t rows_of_warp, const ProductMemory& memory,
+                 const std::function<blocks::U()>& first_row);
 /// Records the body of a kernel.
 void record_product(const ProductKernel& is, const ProductArguments& of);
 

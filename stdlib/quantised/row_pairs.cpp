@@ -5,8 +5,6 @@
 
 namespace ikat::stdlib {
 
-constexpr std::uint64_t farthest = 0xffffffff - 16;  // what begins up to 15 bytes earlier is reached, too
-
 void ArrayRows::add(std::uint64_t extent, std::uint64_t stride) {
     if (extent == 1) return;
     extents.push_back(extent);
@@ -63,6 +61,16 @@ RowPairs::RowPairs(const ArrayRows& a, const ArrayRows& b, std::uint64_t columns
             }
         }
     }
+}
+
+RowPairs::Launch RowPairs::rows_of(const ArrayRows& a, std::uint64_t first, std::uint64_t rows) {
+    const std::uint64_t stride = a.strides.empty() ? 0 : a.strides[0], pitch = rows == 1 ? 0 : stride;
+    return {{first * stride, first}, {pitch, 1}, {(rows - 1) * pitch + a.length, rows}, rows};
+}
+
+std::uint64_t RowPairs::max_rows(const ArrayRows& a) {
+    const std::uint64_t stride = a.strides.empty() ? 0 : a.strides[0];
+    return (farthest - std::min(a.length, farthest)) / std::max<std::uint64_t>(stride, 1) + 1;
 }
 
 void RowPairs::launch_from(std::size_t dimension, Launch launch, const std::function<void(const Launch&)>& f) const {

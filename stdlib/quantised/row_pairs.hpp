@@ -25,6 +25,8 @@ struct ArrayRows {
 
 class RowPairs {
 public:
+    /// A launch reaches no farther: what begins up to 15 bytes earlier is reached, too.
+    static constexpr std::uint64_t farthest = 0xffffffff - 16;
     /// Whether rows of both correspond: the dimensions are the same, or one of them is flat and has as many rows.
     static bool fit(const ArrayRows& a, const ArrayRows& b);
     /// Of arrays that fit. If rows do not matter, those that follow each other in both are one, where its length is
@@ -38,6 +40,10 @@ public:
     };
     /// Of a row.
     std::uint64_t columns;
+    /// Of the first array alone, which has at most one dimension: that many rows from `first` on. max_rows() of them
+    /// are not too many for a launch.
+    static Launch rows_of(const ArrayRows& a, std::uint64_t first, std::uint64_t rows);
+    static std::uint64_t max_rows(const ArrayRows& a);
     /// Calls f with launches, in order, which together are all rows: each reaches less than 2^32 in both arrays, or is
     /// a single row.
     void each_launch(const std::function<void(const Launch&)>& f) const;

@@ -39,8 +39,13 @@ protected:
     static constexpr std::uint32_t size = quads * (line ? line + 16 : 16) / (line ? line : 16) * 4;
 
 public:
-    StageMemory()
-        : memory_(Shared<std::uint32_t, Group::rows_of_block * size>().flat().slice(Group::number() * size)) {}
+    /// Of all groups.
+    static constexpr std::uint32_t words_of_block = Group::rows_of_block * size;
+
+    StageMemory() : StageMemory(Shared<std::uint32_t, words_of_block>().flat()) {}
+    /// In memory that a block has already, for stages of which it uses one at a time: words_of_block words, or more.
+    explicit StageMemory(const Indexable<std::uint32_t, Direction::ReadWrite>& of_block)
+        : memory_(of_block.slice(Group::number() * size)) {}
 
     /// N words, from word number `skip` after that place on. `alignment` is the place's: where it is less than 4, each
     /// word is made of two.
@@ -89,6 +94,8 @@ class Stage : public StageMemory<Group, StageSize<Group, max_bytes, line>::all, 
     static_assert(line == 0 || threads * 16 % line == 0, "a group's loads are whole lines");
 
 public:
+    using Memory::Memory;
+
     /// Loads bytes first ... first + count - 1 of an array that has `bytes` bytes; nothing where count is 0.
     template <class E>
     void load(const In<E>& from, const auto& first, const auto& count, const auto& bytes) {

@@ -208,3 +208,25 @@ TEST_CASE("chains: activations of several tokens are quantised, and multiplied")
     check_chain(device, y, chain);
     CHECK(said_by(device, chain) == "launches quantise_q8_1, waits gemm_q4_0_q8_1_f32_tokens_3");
 }
+
+TEST_CASE("chains: activations are quantised for fused products") {
+    const Device device = overlapping();
+    const std::uint32_t tokens = 3, rows = 20, columns = 512;
+    const auto x = device.upload(numbers(tokens * columns), "x");
+    const auto weights = device.upload(stored::quantise(Quantised::Q4_0, numbers(2 * rows * columns), columns), "W");
+    auto y = device.buffer<float>(tokens * rows, "y"), z = device.buffer<float>(tokens * rows, "z");
+    const auto Wg = quantised_view(weights, Quantised::Q4_0, {rows, columns});
+    const auto Wu = quantised_view(weights.slice(rows * columns / 32 * 18, rows * columns / 32 * 18), Quantised::Q4_0,
+                                   {rows, columns});
+    const auto X = x.view(tokens, columns);
+    const auto Y = y.view(tokens, rows), Z = z.view(tokens, rows);
+    QuantisedGemmOptions options{.activations = Activations::q8_1};
+    auto space = device.buffer<std::uint8_t>(gemm_workspace(device, Wg, X, Y, options), "workspace");
+    options.workspace = space;
+    const Chain gated = [&](const Queue& queue) { gate_up_swiglu(queue, Wg, Wu, X, Y, options); };
+    check_chain(device, y, gated);
+    CHECK(said_by(device, gated) == "launches quantise_q8_1, waits gate_up_swiglu_q4_0_q8_1_f32_tokens_3");
+    const Chain parts = [&](const Queue& queue) { gemm_parts(queue, X, {{Wg, Z}, {Wu, Y}}, options); };
+    check_chain(device, y, parts);
+    CHECK(said_by(device, parts) == "launches quantise_q8_1, waits gemm_parts_q8_1_tokens_3_q4_0_f32_q4_0_f32");
+}

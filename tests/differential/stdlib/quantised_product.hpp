@@ -33,14 +33,14 @@ inline Extents columns_of(Quantised format) {
 class ProductWeights {
 public:
     ProductWeights(const runtime::Device& device, Quantised format, std::uint64_t rows, std::uint64_t columns,
-                   std::uint32_t gap, std::uint32_t first)
+                   std::uint32_t gap, std::uint32_t first, std::uint32_t seed = 7)
         : format_(format),
           rows_(rows),
           columns_(columns),
           row_bytes_(columns / stdlib::weights_of(format) * stdlib::bytes_of(format)),
           pitch_bytes_(row_bytes_ + gap * stdlib::bytes_of(format)),
           first_(first),
-          blocks_(random_blocks(format, rows * columns / stdlib::weights_of(format), 7)) {
+          blocks_(random_blocks(format, rows * columns / stdlib::weights_of(format), seed)) {
         buffer_.emplace(device.buffer<std::uint8_t>(first + rows * pitch_bytes_ + 3, "W"));
         upload();
     }

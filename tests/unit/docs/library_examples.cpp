@@ -155,6 +155,27 @@ gemm(device, W, X.view(tokens, columns), Y.view(tokens, rows), {.activations = A
     CHECK(std::abs(float(Y.download()[5]) - columns * 0.5f) < 1);
 }
 
+TEST_CASE("docs/library.md: fused products of quantised weights") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t rows = 4, kv_rows = 2, hidden = 4, columns = 512, tokens = 3;
+    const auto w = device.upload(stored::quantise(Quantised::Q4_K, std::vector<float>(rows * columns, 0.25f)));
+    const auto W = quantised_view(w, Quantised::Q4_K, {rows, columns}), Wg = W, Wu = W, Wq = W;
+    const auto Wk = quantised_view(w, Quantised::Q4_K, {kv_rows, columns}), Wv = Wk;
+    const auto X = device.upload(std::vector<half>(tokens * columns, half(0.0625f))), gamma = device.upload(std::vector<half>(columns, half(2)));
+    auto G = device.buffer<half>(tokens * hidden, "G"), Y = device.buffer<half>(tokens * rows, "Y"), Q = device.buffer<half>(tokens * rows, "Q");
+    auto K = device.buffer<half>(tokens * kv_rows, "K"), V = device.buffer<half>(tokens * kv_rows, "V");
+gate_up_swiglu(device, Wg, Wu, X.view(tokens, columns), G.view(tokens, hidden));              // G = silu(X Wg') (X Wu')
+rmsnorm_gemv(device, W, X.view(tokens, columns), gamma, Y.view(tokens, rows), 1e-5f);         // Y = rmsnorm(X) W'
+gemm_parts(device, X.view(tokens, columns), {{Wq, Q.view(tokens, rows)},                      // Q = X Wq', K = X Wk', V = X Wv'
+                                             {Wk, K.view(tokens, kv_rows)},
+                                             {Wv, V.view(tokens, kv_rows)}},
+           {.activations = Activations::q8_1});
+    CHECK(std::abs(float(G.download()[11]) - 64) < 1);
+    CHECK(std::abs(float(Y.download()[11]) - 256) < 1);
+    CHECK(std::abs(float(Q.download()[11]) - 8) < 0.1f);
+    CHECK(std::abs(float(V.download()[5]) - 8) < 0.1f);
+}
+
 TEST_CASE("docs/library.md: floats that the device quantises") {
     const Device device = Device::open({.device = "emulator"});
     const std::uint32_t rows = 2, columns = 64;
