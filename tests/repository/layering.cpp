@@ -69,7 +69,7 @@ constexpr Layer layers[] = {
     {"gemm", "stdlib/gemm/", {"quantised"}},
     {"layout", "stdlib/layout/", {"tile"}},
     {"norm", "stdlib/norm/", {"tile"}},
-    {"quantised", "stdlib/quantised/", {"tile"}},
+    {"quantised", "stdlib/quantised/", {"elementwise"}},
     {"reduction", "stdlib/reduction/", {"tile"}},
     {"softmax", "stdlib/softmax/", {"tile"}},
     {"reference", "stdlib/reference/", {"conv", "elementwise", "quantised"}},
