@@ -201,8 +201,9 @@ public:
         if (is_empty()) return;
         if (are_products()) {
             Workspace workspace(queue_, "gemm_parts", options_.workspace, this->workspace());
-            const QuantisedGemmOptions options{.workspace =
-                                                   WorkspaceSlice(workspace.take<std::uint8_t>(this->workspace()))};
+            const QuantisedGemmOptions options{
+                .activations = options_.activations,
+                .workspace = WorkspaceSlice(workspace.take<std::uint8_t>(this->workspace()))};
             for (const ProductPart& part : parts_) quantised_gemm(queue_, part.W, X_, part.Y, options);
             return;
         }

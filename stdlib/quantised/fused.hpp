@@ -8,7 +8,7 @@
 //                                                  {Wv, V.view(tokens, kv_heads * head_dim)}});
 //
 // Matrices are those of gemm() (product.hpp): each W has any format and pitch, X and Y are f32, f16 or bf16, each as it
-// likes, with rows at any pitches. Up to eight tokens are one launch, more with Q8_1 one for every eight. All have any
+// likes, with rows at any pitches. Up to eight tokens are one launch, more are products on tensor cores. All have any
 // sizes, or 0. They throw Error for types and shapes that do not fit, and where what is written overlaps another
 // operand.
 #pragma once

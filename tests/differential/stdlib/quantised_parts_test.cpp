@@ -186,9 +186,9 @@ TEST_CASE("products of parts: launches and workspace") {
     check(2, 5, Activations::exact, 0,
           {"gemm_parts_f32_tokens_2_q4_0_f32_q4_0_f32_q5_0_f32_q8_0_f32", "gemm_parts_f32_tokens_2_q8_0_f32"});
     check(10, 2, Activations::q8_1, 10 * 28 * 4,
-          {"quantise_q8_1_pitched", "gemm_parts_q8_1_tokens_8_q4_0_f32_q4_0_f32",
-           "gemm_parts_q8_1_tokens_2_q4_0_f32_q4_0_f32"});
-    check(17, 2, Activations::exact, 17 * 256 * 2 + 17 * 16 * 4 + 80,
+          {"quantise_q8_1_pitched", "gemm_q4_0_q8_1_f32_tokens_16_tensor_core", "quantise_q8_1_pitched",
+           "gemm_q4_0_q8_1_f32_tokens_16_tensor_core"});
+    check(17, 2, Activations::exact, 17 * 256 * 2 + 80,
           {"arrange_tokens_f32", "gemm_q4_0_f32_tokens_32_tensor_core", "arrange_tokens_f32",
            "gemm_q4_0_f32_tokens_32_tensor_core"});
 }
