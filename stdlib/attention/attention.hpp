@@ -27,6 +27,11 @@ requires(rank == 3 || rank == 4) auto heads_in_rows(const runtime::BufferView<T,
         return MutableTensorView(heads);
 }
 
+/// The same of quantised rows, which quantised_view() gives.
+inline TensorView heads_in_rows(const TensorView& rows) {
+    return rows.rank == 4 ? rows.permuted({0, 2, 1, 3}) : rows.permuted({1, 0, 2});
+}
+
 /// By which products: on any device from sm_80 on, or, on sm_90a, by warpgroups whose operands TMA copies.
 enum class AttentionPath : std::uint8_t { chosen, mma_sync, wgmma };
 

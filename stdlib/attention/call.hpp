@@ -10,6 +10,7 @@
 
 #include "runtime/launch/roles.hpp"
 #include "stdlib/attention/attention.hpp"
+#include "stdlib/attention/encoding.hpp"
 #include "stdlib/attention/own_attention.hpp"
 #include "stdlib/spec/kernel_arguments.hpp"
 
@@ -71,6 +72,7 @@ protected:
     OwnAttention own_{};
 
 private:
+    void check_encoded() const;
     struct OwnArgument {
         std::string what;
         ScoreArgument argument;

@@ -148,5 +148,6 @@ std::vector<NamedFunction> attention_functions();
 std::vector<NamedFunction> incremental_functions();
 std::vector<NamedFunction> product_functions();
 std::vector<NamedFunction> quantiser_functions();
+std::vector<NamedFunction> cache_functions();
 
 }  // namespace ikat::stdlib

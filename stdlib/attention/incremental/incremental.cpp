@@ -119,6 +119,7 @@ void Incremental::choose() {
     kernel_.is_causal = options_.causal && queries() > 1;
     kernel_.has_before = options_.window_left.has_value();
     kernel_.has_cap = numbers_.has_cap, kernel_.has_wide_cap = numbers_.has_wide_cap;
+    kernel_.encoding = encoding_of(K_);
     kernel_.q_access = access_of(Q_), kernel_.k_access = access_of(K_), kernel_.v_access = access_of(V_);
     kernel_.has_sinks = options_.sinks.has_value();
     kernel_.own = own_;
@@ -161,7 +162,7 @@ void Incremental::run() const {
         statistics = memory->take<float>(rows() * parts_ * 2);
     }
     KernelArguments first(kernel_.handle(), where_);
-    for (const TensorView* x : {&Q_, &K_, &V_}) first.add_view(*x, 4);
+    for (const TensorView& x : {Q_, as_bytes(K_), as_bytes(V_)}) first.add_view(x, 4);
     if (sums)
         first.add_array(*sums), first.add_array(*statistics);
     else

@@ -164,6 +164,23 @@ quantise(device, cache.view(rows, columns), MutableTensorView(quantised_view(blo
     CHECK(blocks.download() == stored::quantise(Quantised::Q8_0, std::vector<float>(rows * columns, 2)));
 }
 
+TEST_CASE("docs/library.md: a quantised cache of keys and values") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t cache_rows = 16, heads = 2, dim = 64, tokens = 3;
+    const auto k = device.upload(std::vector<half>(tokens * heads * dim, half(1))),
+               v = device.upload(std::vector<half>(tokens * heads * dim, half(0.5f))),
+               q = device.upload(std::vector<half>(heads * dim, half(1)));
+    const auto positions = device.upload(std::vector<std::uint32_t>{0, 1, 2}), slots = device.upload(std::vector<std::uint32_t>{0, 1, 2});
+    const auto length = device.upload(std::vector<std::uint32_t>{3});
+    auto k_blocks = device.buffer<std::uint8_t>(cache_rows * heads * dim / 32 * 34), v_blocks = device.buffer<std::uint8_t>(cache_rows * heads * dim / 32 * 34);
+    auto o = device.buffer<half>(heads * dim);
+const auto K = quantised_view(k_blocks, Quantised::Q8_0, {cache_rows, heads, dim}), V = quantised_view(v_blocks, Quantised::Q8_0, {cache_rows, heads, dim});
+rope_scatter(device, Rope::Neox, k.view(tokens, heads, dim), positions, slots, MutableTensorView(K), dim, 10000.0f);
+kv_scatter(device, v.view(tokens, heads, dim), slots, MutableTensorView(V));
+incremental_attention(device, q.view(heads, 1, dim), heads_in_rows(K), heads_in_rows(V), o.view(heads, 1, dim), {.lengths = length});
+    CHECK(std::abs(float(o.download()[5]) - 0.5f) < 0.01f);
+}
+
 TEST_CASE("docs/library.md: floats that the host quantises") {
     const Device device = Device::open({.device = "emulator"});
     const std::uint32_t rows = 2, columns = 512;

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of Q8_0 or e4m3 that become a tile of f32, f16 or bf16: their bytes are copied to shared memory as they are,
+// some time ahead, and decoded from there, both by the same threads.
+//
+//     EncodedRows<Tile, 2, 32> rows(CacheEncoding::q8_0, 8, lane_id());
+//     rows.load(stage, {bytes, first, pitch}, count);     from byte `first` on; of Tile::rows rows `count` are there
+//     copy_commit();
+//     copy_wait<0>(), sync_warp();
+//     rows.decode(stage, tile[0]);                        then sync_warp() again
+#pragma once
+#include <optional>
+
+#include "stdlib/attention/encoding.hpp"
+#include "stdlib/quantised/blocks.hpp"
+#include "stdlib/quantised/e4m3.hpp"
+#include "stdlib/tile/warp_rows.hpp"
+
+namespace ikat::stdlib {
+
+/// Rows in global memory: from byte `first` on, `pitch` bytes apart.
+struct RowsOfBytes {
+    Indexable<std::uint8_t, Direction::Read> bytes;
+    Leaf<std::uint64_t> first;
+    Leaf<std::uint32_t> pitch;
+};
+
+namespace detail {
+
+/// What all EncodedRows of an element type have in common.
+template <class T>
+class EncodedCopies {
+    using U32 = Leaf<std::uint32_t>;
+
+protected:
+    EncodedCopies(const TileShape& tile, const SharedBytes& memory, std::uint32_t threads, CacheEncoding encoding,
+                  std::uint32_t access, const U32& thread)
+        : tile_(tile), memory_(memory), threads_(threads), encoding_(encoding), access_(access), thread_(thread) {}
+
+    /// To byte `to` of the memory.
+    void load(const U32& to, const RowsOfBytes& from, const U32& count, const std::optional<U32>& begin) const {
+        const std::uint32_t bytes = access_ ? access_ : element(), of_row = row_bytes() / bytes;
+        const std::uint32_t all = tile_.rows * of_row;
+        const auto take = [&](const U32& at) {
+            const auto row = value(at / of_row), byte = value(at % of_row * bytes);
+            pred is_there = row < count;
+            if (begin) is_there = is_there & (row >= *begin);
+            const auto source = value(from.first + mul_wide(row, from.pitch) + cast<u64>(byte));
+            const auto place = value(to + row * pitch() + byte);
+            copy_unit_if(access_, is_there, memory_[place], from.bytes[source]);
+            if (access_ == 0 && element() == 2)
+                memory_.template as<std::uint16_t>()[place / 2u] =
+                    from.bytes.slice(source).template as<std::uint16_t>().load_if(is_there, 0u, std::uint16_t{0});
+            if (access_ == 0 && element() == 1)
+                memory_[place] = from.bytes.slice(source).load_if(is_there, 0u, std::uint8_t{0});
+        };
+        if (access_ == 0)
+            for (auto at : range(thread_, all, threads_)) take(value(at));
+        else
+            each_of(all, take);
+    }
+
+    /// From byte `from` of the memory.
+    void decode(const U32& from, const StageBytes& to) const {
+        const std::uint32_t of_row = tile_.columns() / 4, four = 4 * tile_.element_bytes;
+        const auto [first_row, first_unit] = tile_.unit_of_row(thread_, four, tile_.rows);
+        const bool is_regular = threads_ % of_row == 0;  // a thread's fours are below each other
+        std::uint32_t down = 0;
+        each_of(tile_.rows * of_row, [&](const U32& at) {
+            const UnitOfRow of =
+                is_regular ? UnitOfRow{value(first_row + down), first_unit} : tile_.unit_of_row(at, four, tile_.rows);
+            down += is_regular ? threads_ / of_row : 0;
+            put(to, of, encoding_ == CacheEncoding::q8_0 ? q8_0(from, of) : e4m3(from, of));
+        });
+    }
+
+private:
+    /// Bytes that rows begin at multiples of, whatever their pitch.
+    std::uint32_t element() const { return encoding_ == CacheEncoding::q8_0 ? 2 : 1; }
+    std::uint32_t row_bytes() const { return encoded_bytes(encoding_, tile_.columns()); }
+    std::uint32_t pitch() const { return (row_bytes() + 3) / 4 * 4; }
+
+    /// f(i) for those of 0 ... all - 1 that are the thread's.
+    void each_of(std::uint32_t all, auto&& f) const {
+        for (std::uint32_t begin = 0; begin < all; begin += threads_) {
+            const U32 at = value(begin + thread_);
+            if (all - begin < threads_)
+                if_(at < all, [&] { f(at); });
+            else
+                f(at);
+        }
+    }
+
+    /// Four neighbours, as floats or in pairs.
+    struct Four {
+        std::vector<Leaf<float>> floats;
+        std::vector<U32> halves;  // pairs of f16, if it has no floats
+    };
+    /// d q, each rounded to f32, which it is exactly.
+    Four q8_0(const U32& from, const UnitOfRow& of) const {
+        const auto halves = memory_.template as<std::uint16_t>();
+        const U32 block = value((from + of.row * pitch()) / 2u + of.unit / 8u * 17u);
+        const U32 first = value(block + 1u + of.unit % 8u * 2u);
+        const U32 low = value(cast<u32>(halves[first])), high = value(cast<u32>(halves[first + 1u]));
+        const U32 bytes = value((low | high << 16) ^ blocks::four(128));
+        const Leaf<float> scale = blocks::lower_half(value(cast<u32>(halves[block])));
+        Four out;
+        for (std::uint32_t e = 0; e < 4; ++e) out.floats.push_back(value(scale * blocks::byte_of(bytes, e, 128)));
+        return out;
+    }
+    /// Exactly, also in f16.
+    Four e4m3(const U32& from, const UnitOfRow& of) const {
+        const U32 word = value(memory_.template as<std::uint32_t>()[(from + of.row * pitch()) / 4u + of.unit]);
+        Four out;
+        for (const U32& pair : {e4m3_pair(word, 0), e4m3_pair(word, 2)}) {
+            if constexpr (std::is_same_v<T, half>) {
+                out.halves.push_back(pair);
+            } else {
+                out.floats.push_back(blocks::lower_half(pair));
+                out.floats.push_back(blocks::upper_half(pair));
+            }
+        }
+        return out;
+    }
+
+    void put(const StageBytes& to, const UnitOfRow& of, const Four& four) const {
+        const U32 place = value(to.first + tile_.place(of.row, value(of.unit * 4u)));
+        const auto& x = four.floats;
+        if constexpr (sizeof(T) == 4) {
+            to.bytes.template as<float>().template vec<4>(place / 16u) = Vec<float, 4>(x[0], x[1], x[2], x[3]);
+        } else {
+            const auto pair = [&](std::size_t n) -> U32 {
+                if (x.empty()) return four.halves[n];
+                return value(bit_cast<u32>(pack<Pair<T>>(x[2 * n], x[2 * n + 1])));
+            };
+            to.bytes.template as<std::uint32_t>().template vec<2>(place / 8u) = Vec<std::uint32_t, 2>(pair(0), pair(1));
+        }
+    }
+
+    TileShape tile_;
+    SharedBytes memory_;
+    std::uint32_t threads_;
+    CacheEncoding encoding_;
+    std::uint32_t access_;
+    U32 thread_;
+};
+
+}  // namespace detail
+
+/// Rows for tiles of the type `Tile`, in `stages` stages of shared memory, by groups of `threads` threads.
+template <class Tile, std::uint32_t stages, std::uint32_t threads>
+class EncodedRows : detail::EncodedCopies<typename Tile::element_type> {
+    using Base = detail::EncodedCopies<typename Tile::element_type>;
+    static constexpr std::uint32_t row_bytes = (Tile::columns + Tile::columns / 16 + 3) / 4 * 4;  // at most
+    static constexpr std::uint32_t stage_bytes = (Tile::rows * row_bytes + 15) / 16 * 16;
+
+public:
+    /// Rows, and what is loaded first, begin at multiples of `access` bytes, 16, 8 or 4, which are copied at once, and
+    /// are as long; 0: elements of 2 or 1 are loaded and stored.
+    EncodedRows(CacheEncoding encoding, std::uint32_t access, const Leaf<std::uint32_t>& thread)
+        : EncodedRows(Shared<std::uint8_t, std::size_t{stages} * stage_bytes>().flat(), encoding, access, thread) {}
+    /// The same in the stages of others.
+    EncodedRows(const EncodedRows& others, std::uint32_t access)
+        : EncodedRows(others.bytes_, others.encoding_, access, others.group_thread_) {}
+
+    /// Begins to copy the rows, of which those before `count` are there, or from `begin` to there; others are not read
+    /// and become zeros.
+    void load(const Word& stage, const RowsOfBytes& from, const Leaf<std::uint32_t>& count,
+              const std::optional<Leaf<std::uint32_t>>& begin = {}) const {
+        Base::load(value(word(stage) * stage_bytes), from, count, begin);
+    }
+    /// What load() has copied, which all threads of the group see, becomes a tile, which they see after they have met.
+    void decode(const Word& stage, const TileStage<Tile>& to) const {
+        Base::decode(value(word(stage) * stage_bytes), to);
+    }
+
+private:
+    EncodedRows(const SharedBytes& bytes, CacheEncoding encoding, std::uint32_t access,
+                const Leaf<std::uint32_t>& thread)
+        : Base(Tile::shape, bytes, threads, encoding, access, thread),
+          bytes_(bytes),
+          encoding_(encoding),
+          group_thread_(thread) {}
+
+    SharedBytes bytes_;
+    CacheEncoding encoding_;
+    Leaf<std::uint32_t> group_thread_;
+};
+
+}  // namespace ikat::stdlib
