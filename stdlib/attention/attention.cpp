@@ -155,6 +155,7 @@ std::string Attention::problem_of_wgmma() const {
     const std::string_view target = queue_.device().compile_options().target;
     if (target != "sm_90a") return fmt::format("the device is opened for {}, not sm_90a", target);
     if (Q_.type == ir::Type::F32) return "elements are f32";
+    if (encoding_of(K_) != CacheEncoding::none) return fmt::format("K and V have elements of {}", K_.type_name());
     for (const TensorView* x : {&Q_, &K_, &V_, &O_})
         if (access_of(*x) != 16) return "rows of Q, K, V or O do not begin at multiples of 16 bytes";
     const std::uint32_t n = options_.queries_of_block;
@@ -199,6 +200,7 @@ Kernel Attention::of_options() const {
 
 AttentionKernel Attention::chosen() const {
     auto out = of_options<AttentionKernel>();
+    out.encoding = encoding_of(K_);
     out.q_access = access_of(Q_), out.k_access = access_of(K_), out.v_access = access_of(V_);
     out.o_is_aligned = access_of(O_) == 16;
     out.queries = options_.queries_of_block;
@@ -246,7 +248,7 @@ void Attention::run() const {
     const std::uint64_t count = blocks(is.queries);
     if (count > 0x7fffffff) fail(fmt::format("{} blocks of queries", count), "a grid has at most 2147483647 blocks");
     Arguments arguments(is.handle(), where_);
-    for (const TensorView* x : {&Q_, &K_, &V_, &O_}) arguments.add_view(*x, 4);
+    for (const TensorView& x : {Q_, as_bytes(K_), as_bytes(V_), O_}) arguments.add_view(x, 4);
     add_scoring(arguments);
     arguments.launch(queue_, count, AttentionTile::threads);
 }

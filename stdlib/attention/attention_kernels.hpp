@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dsl/record/capture.hpp"
+#include "stdlib/attention/encoding.hpp"
 #include "stdlib/attention/own_attention.hpp"
 
 namespace ikat::stdlib {
@@ -21,7 +22,7 @@ struct AttentionTile {
 };
 /// Which of the kernels. Its parameters, of which those in brackets are there only where `has_` says so:
 ///
-///     Q, K, V, O                  views (sequences, heads, rows, elements)
+///     Q, K, V, O                  views (sequences, heads, rows, elements); encoded K and V bytes of elements
 ///     with                        numbers, a ScoreParameters:
 ///         group                   how many heads of Q share one of K and V
 ///         factor                  products are multiplied with it: log2(e) * scale; with a cap 2 log2(e) * scale /
@@ -42,6 +43,7 @@ struct AttentionTile {
 /// + sequences. f32 is multiplied without tensor cores.
 struct AttentionKernel {
     ir::Type type = ir::Type::F16;
+    CacheEncoding encoding = CacheEncoding::none;  // of K and V
     std::uint32_t head_dim = 64;
     std::uint32_t queries = 128;  // of a block, 128 or 64
     bool has_offsets = false;
@@ -52,7 +54,7 @@ struct AttentionKernel {
     bool o_is_aligned = true;                                   // to 16 bytes
     OwnAttention own{};
 
-    /// "flash_attention_bf16_d128_after".
+    /// "flash_attention_bf16_e4m3_d128_after".
     std::string name() const;
     /// A new one, not yet captured.
     KernelHandle make() const;

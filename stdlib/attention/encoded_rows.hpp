@@ -10,6 +10,7 @@
 #pragma once
 #include <optional>
 
+#include "dsl/kernel/kernel.hpp"
 #include "stdlib/attention/encoding.hpp"
 #include "stdlib/quantised/blocks.hpp"
 #include "stdlib/quantised/e4m3.hpp"
@@ -184,6 +185,28 @@ private:
     SharedBytes bytes_;
     CacheEncoding encoding_;
     Leaf<std::uint32_t> group_thread_;
+};
+
+/// Rows of a matrix of bytes, as many as a tile has at once, by all threads of a block: as a TileSource Along::Rows, but
+/// tiles have to be decoded.
+template <class Tile, std::uint32_t threads>
+class EncodedTiles {
+public:
+    EncodedTiles(const In<std::uint8_t, 2>& rows, CacheEncoding encoding, std::uint32_t access)
+        : rows_(rows), encoded_(encoding, access, value(thread_id().x)) {}
+
+    /// Begins to copy the bytes of a tile; beyond the last row are zeros. The stage is where decode() puts it.
+    void load(const TileStage<Tile>&, const Word& tile) const {
+        const auto first = value(word(tile) * Tile::rows), all = value(rows_.extent(0));
+        const RowsOfBytes from{rows_.row(0).slice(0), value(mul_wide(first, rows_.pitch())), rows_.pitch()};
+        encoded_.load(0, from, value(select(all > first, all - first, 0u)));
+    }
+    /// Of what has been copied, which the block sees.
+    void decode(const TileStage<Tile>& to) const { encoded_.decode(0, to); }
+
+private:
+    In<std::uint8_t, 2> rows_;
+    EncodedRows<Tile, 1, threads> encoded_;
 };
 
 }  // namespace ikat::stdlib
