@@ -37,7 +37,7 @@ QueriesPlace place_of_block(const AttentionKernel& is, const Scoring<T>& with) {
     return {with.queries, with.keys, first_query, head, sequence, with.first, with.last};
 }
 
-/// Of elements of T; K and V of E, which is T or, encoded, bytes.
+/// Of elements of T; K and V of E, which is T or, encoded or in pages, bytes.
 template <class T, class E, std::uint32_t d, std::uint32_t queries_>
 class AttentionBlock {
     static constexpr AttentionTile tile = {queries_};
@@ -47,25 +47,25 @@ class AttentionBlock {
     using M = ProductInF32<T>;
     using Queries = SharedTile<T, 1, queries, d>;
     using Keys = SharedTile<T, 1, keys, d>;
-    static constexpr bool is_encoded = !std::is_same_v<E, T>;
+    static constexpr bool is_bytes = !std::is_same_v<E, T>;
     using KeySource =
-        std::conditional_t<is_encoded, EncodedTiles<Keys, tile.threads>, TileSource<Keys, tile.threads, Along::Rows>>;
+        std::conditional_t<is_bytes, EncodedTiles<Keys, tile.threads>, TileSource<Keys, tile.threads, Along::Rows>>;
     using Scores = WarpTiles<M, rows, keys>;
     using Softmax = OnlineSoftmax<rows>;
     using U32 = Leaf<std::uint32_t>;
     using I32 = Leaf<std::int32_t>;
 
 public:
-    AttentionBlock(const AttentionKernel& is, const Scoring<T>& with) : is_(is), with_(with) {}
+    AttentionBlock(const AttentionKernel& is, const Scoring<T>& with, const std::optional<PageTable>& pages)
+        : is_(is), with_(with), pages_(pages) {}
 
     void run(const In<T, 4>& Q, const In<E, 4>& K, const In<E, 4>& V, const Out<T, 4>& O) {
         require_linear_blocks();
         require_threads(tile.threads);
         const auto kv_head = value(head_ / with_.group);
         const auto of_q = rows_of_head(Q, sequence_, head_, all_queries_, d, at_.query_row);
-        const std::uint32_t of_row = is_encoded ? encoded_bytes(is_.encoding, d) : d;
-        const auto of_k = rows_of_head(K, sequence_, kv_head, all_keys_, of_row, at_.key_row);
-        const auto of_v = rows_of_head(V, sequence_, kv_head, all_keys_, of_row, at_.key_row);
+        const auto of_k = keys_of(K, kv_head);
+        const auto of_v = keys_of(V, kv_head);
         const TileSource<Queries, tile.threads, Along::Columns> from_q(of_q, first_query_, {is_.q_access});
         const KeySource from_k = source(of_k, is_.k_access), from_v = source(of_v, is_.v_access);
         const LeftOperand<M, Queries, Major::K> left(q_, warp_row_);
@@ -115,18 +115,27 @@ public:
     }
 
 private:
-    KeySource source(const In<E, 2>& rows, std::uint32_t access) const {
-        if constexpr (is_encoded)
-            return {rows, is_.encoding, access};
+    /// Where the keys of a head are.
+    auto keys_of(const In<E, 4>& x, const U32& kv_head) const {
+        if constexpr (is_bytes)
+            return typename KeySource::Head{x,         sequence_,   kv_head,
+                                            all_keys_, at_.key_row, at_.number ? *at_.number : sequence_};
         else
-            return {rows, 0, {.bytes = access, .saves_registers = true}};
+            return rows_of_head(x, sequence_, kv_head, all_keys_, d, at_.key_row);
+    }
+    KeySource source(const auto& keys, std::uint32_t access) const {
+        if constexpr (is_bytes)
+            return {keys, pages_, is_.encoding, access};
+        else
+            return {keys, 0, {.bytes = access, .saves_registers = true}};
     }
     /// What has been copied of encoded keys becomes a tile; otherwise it is one.
     void decode(const KeySource& source, const TileStage<Keys>& to) const {
-        if constexpr (is_encoded) {
-            source.decode(to);
-            sync_block();
-        }
+        if constexpr (is_bytes)
+            if (is_.encoding != CacheEncoding::none) {
+                source.decode(to);
+                sync_block();
+            }
     }
 
     /// Which tiles of keys some query of the block sees: from, to.
@@ -182,6 +191,7 @@ private:
 
     const AttentionKernel& is_;
     const Scoring<T>& with_;
+    std::optional<PageTable> pages_;
     QueriesPlace at_ = place_of_block(is_, with_);
     std::optional<HeadScores> own_ = at_.own(with_);
     U32 all_queries_ = at_.queries, all_keys_ = at_.keys;
@@ -196,8 +206,8 @@ private:
 
 /// What a kernel records; the parameters of all are compiled once for each type.
 template <class T, class E>
-using Body =
-    std::function<void(const Scoring<T>&, const In<T, 4>& Q, const In<E, 4>& K, const In<E, 4>& V, const Out<T, 4>& O)>;
+using Body = std::function<void(const Scoring<T>&, const std::optional<PageTable>&, const In<T, 4>& Q,
+                                const In<E, 4>& K, const In<E, 4>& V, const Out<T, 4>& O)>;
 
 template <class T, class E>
 KernelHandle with_parameters(const AttentionKernel& is, const Body<T, E>& body) {
@@ -206,26 +216,31 @@ KernelHandle with_parameters(const AttentionKernel& is, const Body<T, E>& body) 
     return kernel(is.name().c_str(),
                   params("Q", "K", "V", "O", "with", only_if(is.has_bias, "bias"),
                          only_if(is.has_offsets, "query_offsets"), only_if(is.has_offsets, "key_offsets"),
-                         only_if(is.has_sinks, "sinks"), only_if(is.has_log_sum, "log_sum"), more),
+                         only_if(is.has_sinks, "sinks"), only_if(is.has_log_sum, "log_sum"),
+                         only_if(is.has_pages, "pages"), more),
                   [body, own = is.own](In<T, 4> Q, In<E, 4> K, In<E, 4> V, Out<T, 4> O, Struct<ScoreParameters> with,
                                        Optional<In<T, 4>> bias, Offsets query_offsets, Offsets key_offsets,
-                                       Optional<In<float>> sinks, Optional<Out<float, 3>> log_sum, More rest) {
+                                       Optional<In<float>> sinks, Optional<Out<float, 3>> log_sum,
+                                       Optional<In<std::uint32_t, 2>> pages, More rest) {
                       const BoundAttention functions(own, rest);
-                      const Scoring<T> scoring(Q.extent(2), K.extent(2), Q.extent(1), with, bias, query_offsets,
-                                               key_offsets, sinks, log_sum, own ? &functions : nullptr);
-                      body(scoring, Q, K, V, O);
+                      std::optional<PageTable> table;
+                      if (pages) table.emplace(PageTable{*pages, value(31u - leading_zeros(K.extent(2)))});
+                      const auto keys = pages ? value(pages->extent(1) << table->shift) : value(K.extent(2));
+                      const Scoring<T> scoring(Q.extent(2), keys, Q.extent(1), with, bias, query_offsets, key_offsets,
+                                               sinks, log_sum, own ? &functions : nullptr);
+                      body(scoring, table, Q, K, V, O);
                   })
-        // Of f32 ptxas would rather spill than have one block less.
-        .launch_bounds(AttentionTile::threads, sizeof(T) == 4 ? 1 : 0)
+        // Of f32, and of bytes, ptxas would rather spill than have one block less.
+        .launch_bounds(AttentionTile::threads, sizeof(T) == 4 || sizeof(E) == 1 ? 1 : 0)
         .handle();
 }
 
 template <class T, class E, std::uint32_t d, std::uint32_t queries>
 KernelHandle made(const AttentionKernel& is) {
-    return with_parameters<T, E>(
-        is, [is](const Scoring<T>& with, const In<T, 4>& Q, const In<E, 4>& K, const In<E, 4>& V, const Out<T, 4>& O) {
-            AttentionBlock<T, E, d, queries>(is, with).run(Q, K, V, O);
-        });
+    return with_parameters<T, E>(is, [is](const Scoring<T>& with, const std::optional<PageTable>& pages,
+                                          const In<T, 4>& Q, const In<E, 4>& K, const In<E, 4>& V, const Out<T, 4>& O) {
+        AttentionBlock<T, E, d, queries>(is, with, pages).run(Q, K, V, O);
+    });
 }
 
 /// Of f32, too, blocks of 128 queries: a lane has twice as many products with what it reads of K and V.

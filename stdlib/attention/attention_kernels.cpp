@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The kernels of flash_attention() by their keys, see attention_block.hpp.
 #include "stdlib/attention/attention_kernels.hpp"
 
 #include "stdlib/attention/attention_block.hpp"
@@ -13,6 +14,7 @@ std::string AttentionKernel::name() const {
     out += suffix_of(encoding);
     out += "_d" + std::to_string(head_dim);
     if (has_offsets) out += "_offsets";
+    if (has_pages) out += "_paged";
     if (has_before) out += "_before";
     if (has_after) out += "_after";
     if (has_cap) out += has_wide_cap ? "_wide_cap" : "_cap";
@@ -23,7 +25,7 @@ std::string AttentionKernel::name() const {
 }
 
 KernelHandle AttentionKernel::make() const {
-    if (encoding != CacheEncoding::none) return flash::of_encoded(*this);
+    if (encoding != CacheEncoding::none || has_pages) return flash::of_encoded(*this);
     switch (type) {
         case ir::Type::F16: return flash::of_type<half, half>(*this);
         case ir::Type::BF16: return flash::of_type<bfloat16, bfloat16>(*this);

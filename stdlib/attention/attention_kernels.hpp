@@ -22,7 +22,8 @@ struct AttentionTile {
 };
 /// Which of the kernels. Its parameters, of which those in brackets are there only where `has_` says so:
 ///
-///     Q, K, V, O                  views (sequences, heads, rows, elements); encoded K and V bytes of elements
+///     Q, K, V, O                  views (sequences, heads, rows, elements); encoded K and V, and those in pages, are
+///                                 bytes of elements; of pages (pages, heads, rows of a page, bytes)
 ///     with                        numbers, a ScoreParameters:
 ///         group                   how many heads of Q share one of K and V
 ///         factor                  products are multiplied with it: log2(e) * scale; with a cap 2 log2(e) * scale /
@@ -37,6 +38,7 @@ struct AttentionTile {
 ///                                 as many columns as a sequence has keys at most: keys after these have none
 ///     (sinks)                     for each head a score without a value
 ///     (log_sum)                   a view (sequences, heads, queries): the logarithm of the sum of exp(score)
+///     (pages)                     a view with a row for each sequence: the pages that its keys are in
 ///     (own)                       the arguments of scores() and of sees()
 ///
 /// A launch has a block for each `queries` of each head of each sequence; with offsets, for each head, rows / `queries`
@@ -46,7 +48,7 @@ struct AttentionKernel {
     CacheEncoding encoding = CacheEncoding::none;  // of K and V
     std::uint32_t head_dim = 64;
     std::uint32_t queries = 128;  // of a block, 128 or 64
-    bool has_offsets = false;
+    bool has_offsets = false, has_pages = false;
     bool has_before = false, has_after = false, has_cap = false, has_bias = false, has_sinks = false,
          has_log_sum = false;
     bool has_wide_cap = false;                                  // then has_cap, too, see soft_cap.hpp

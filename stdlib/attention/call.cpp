@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numbers>
 #include <span>
@@ -21,16 +22,15 @@ CacheEncoding encoding_of(const TensorView& x) {
 }
 
 TensorView as_bytes(const TensorView& x) {
-    const CacheEncoding encoding = encoding_of(x);
-    if (encoding == CacheEncoding::none) return x;
+    const std::uint64_t elements = x.format ? 32 : 1, bytes = x.format ? 34 : ir::info(x.type).bytes;
     TensorView out = x;
     out.format = {};
     out.type = ir::Type::U8;
-    if (encoding == CacheEncoding::e4m3) return out;
-    for (std::size_t d = 0; d + 1 < x.rank; ++d) out.strides[d] = x.strides[d] / 32 * 34;
-    out.extents[x.rank - 1] = x.extents[x.rank - 1] / 32 * 34;
+    for (std::size_t d = 0; d + 1 < x.rank; ++d) out.strides[d] = x.strides[d] / elements * bytes;
+    out.extents[x.rank - 1] = x.extents[x.rank - 1] / elements * bytes;
     return out;
 }
+TensorView bytes_if(bool are_bytes, const TensorView& x) { return are_bytes ? as_bytes(x) : x; }
 
 std::string_view suffix_of(CacheEncoding encoding) {
     constexpr std::string_view names[] = {"", "_q8_0", "_e4m3"};
@@ -42,7 +42,7 @@ std::uint32_t access_of(const TensorView& given) {
     std::uint64_t all = x.part.address();
     if (encoding_of(given) != CacheEncoding::none) all |= x.extents[3];
     for (std::size_t d = 0; d < 3; ++d)
-        if (x.extents[d] > 1) all |= x.strides[d] * ir::info(x.type).bytes;
+        if (x.extents[d] > 1) all |= x.strides[d];
     for (const std::uint32_t bytes : {16u, 8u, 4u})
         if (all % bytes == 0) return bytes;
     return 0;
@@ -143,6 +143,24 @@ void AttentionCall::check_sizes(std::uint64_t planes) const {
                     "log_sum is a view (heads, queries) or (sequences, heads, queries)");
 }
 
+void AttentionCall::take_pages(const std::optional<TensorView>& pages) {
+    if (pages) pages_ = heads_of_rows("pages", *pages);
+}
+void AttentionCall::check_page_types() const {
+    if (!pages_) return;
+    check_life(pages_->part);
+    check_type("pages", pages_->type, ir::Type::U32);
+}
+void AttentionCall::check_pages(std::uint64_t sequences) const {
+    if (!pages_) return;
+    const auto table = pages_->shape<4>();
+    if (table[0] * table[1] != 1 || table[2] != sequences)
+        fail(fmt::format("pages is {}, and there are {} sequences", extents_text(table), sequences),
+             "it is a view of two dimensions, with a row for each sequence");
+    if (const std::uint64_t of_page = K_.extents[2]; of_page < 16 || !std::has_single_bit(of_page))
+        fail(fmt::format("pages of {} rows", of_page), "a page has a power of two of rows, 16 or more");
+}
+
 void AttentionCall::take_sinks(const std::optional<TensorView>& sinks) {
     if (!sinks) return;
     check_life(sinks->part);
@@ -202,7 +220,7 @@ void AttentionCall::add_own(KernelArguments& to) const {
 }
 
 void AttentionCall::check_pitches(std::string_view what, const TensorView& given, std::string_view but) const {
-    const TensorView x = as_bytes(given);
+    const TensorView x = bytes_if(encoding_of(given) != CacheEncoding::none, given);
     for (std::size_t d = 0; d < 3; ++d)
         if (x.extents[d] > 1 && x.strides[d] >> 32)
             fail(fmt::format("a pitch of {} elements in {}", x.strides[d], what),

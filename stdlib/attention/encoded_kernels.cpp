@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Compiled by themselves, as those in attention_kernels.cpp are.
 #include "stdlib/attention/encoded_kernels.hpp"
 
 #include "stdlib/attention/attention_block.hpp"

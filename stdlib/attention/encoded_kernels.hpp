@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of flash_attention() to encoded caches.
+// The kernels of flash_attention() to encoded caches, and to pages.
 #pragma once
 #include "stdlib/attention/attention_kernels.hpp"
 

@@ -13,12 +13,14 @@ enum class CacheEncoding : std::uint8_t { none, q8_0, e4m3 };
 
 /// Of the elements of K or V; none also for types that no kernel takes.
 CacheEncoding encoding_of(const runtime::TensorView& x);
-/// The bytes of a row of this many elements.
+/// The bytes of a row of this many elements, of an encoded cache.
 constexpr std::uint32_t encoded_bytes(CacheEncoding encoding, std::uint32_t elements) {
     return encoding == CacheEncoding::q8_0 ? elements / 32 * 34 : elements;
 }
-/// The rows of an encoded K or V as rows of bytes: extents and strides of the last dimensions are in bytes.
+/// Rows as rows of bytes: the last extent, and all strides but the last, are in bytes.
 runtime::TensorView as_bytes(const runtime::TensorView& x);
+/// The same, or x.
+runtime::TensorView bytes_if(bool are_bytes, const runtime::TensorView& x);
 /// "_q8_0", or "".
 std::string_view suffix_of(CacheEncoding encoding);
 

@@ -146,8 +146,10 @@ public:
                 std::optional<U32> begin;
                 if (is_.has_before) begin.emplace(value(place_.first_seen() - min(key, place_.first_seen())));
                 if constexpr (is_encoded) {
-                    from_k.load(number_of(stage, 0), {elements_of(arrays_.k), k, arrays_.k.pitch(2)}, end, begin);
-                    from_v.load(number_of(stage, 1), {elements_of(arrays_.v), v, arrays_.v.pitch(2)}, end, begin);
+                    from_k.load(number_of(stage, 0), RowsOfBytes{elements_of(arrays_.k), k, arrays_.k.pitch(2)}, end,
+                                begin);
+                    from_v.load(number_of(stage, 1), RowsOfBytes{elements_of(arrays_.v), v, arrays_.v.pitch(2)}, end,
+                                begin);
                 } else {
                     from_k.load(slot(stage, 0), k, end, begin);
                     from_v.load(slot(stage, 1), v, end, begin);

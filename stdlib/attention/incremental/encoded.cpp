@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Compiled by themselves, as those in kernels.cpp are.
 #include "stdlib/attention/incremental/encoded.hpp"
 
 #include "stdlib/attention/incremental/block.hpp"

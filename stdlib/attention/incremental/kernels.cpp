@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The kernels of incremental_attention() by their keys, see block.hpp, and the one that makes O of the parts of keys.
 #include "stdlib/attention/incremental/kernels.hpp"
 
 #include "dsl/threads/grids.hpp"

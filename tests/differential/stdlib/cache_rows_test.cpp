@@ -10,6 +10,7 @@
 #include "stdlib/layout/layout.hpp"
 #include "stdlib/quantised/quantise.hpp"
 #include "stdlib/quantised/quantised.hpp"
+#include "stdlib/spec/functions.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
 #include "tests/differential/stdlib/placed.hpp"
@@ -159,7 +160,8 @@ TEMPLATE_TEST_CASE("rope_scatter has the bits of rope and kv_scatter", "", float
     for (const Place place : {Place::packed, Place::odd, Place::permuted})
         for (const std::uint32_t d : {64u, 30u, 128u}) {
             const runtime::Device& device = place == Place::odd && d == 64 ? races : fast;
-            const std::uint32_t heads = place == Place::packed ? 9 : 2;
+            const std::uint32_t heads = place == Place::packed ? 5 : 2;
+            if (place == Place::permuted && d == 128) continue;
             const Placed<TestType> x(device, place, {tokens, heads, d}, d);
             check_rope<TestType>(device, x, [&] {
                 auto made = std::make_shared<runtime::Buffer<TestType>>(
@@ -199,6 +201,39 @@ TEST_CASE("rope_scatter: heads of a cache that are rows apart, and Q, K and V in
     for (std::size_t row = 0; row < cache_rows; ++row)
         for (std::size_t head = 0; head < heads; ++head)
             CHECK(std::memcmp(&a[(head * cache_rows + row) * d], &b[(row * heads + head) * d], d * 2) == 0);
+}
+
+TEST_CASE("rope_scatter and kv_scatter by their names") {
+    const runtime::Device device = open_device();
+    const auto x = device.upload(random_elements<half>(tokens * 2 * 64, 3, -2, 2), "x");
+    const auto positions = device.upload(std::vector<std::uint32_t>{0, 7, 3, 9, 1, 65}),
+               of_slots = device.upload(slots);
+    const ByteCache is{.heads = 2, .of_head = 68};
+    const auto run = [&](const char* name, bool turns, const char* form) {
+        const stdlib::NamedFunction* const function = stdlib::find_function(name);
+        REQUIRE(function);
+        const auto cache = device.upload(is.empty(), "cache");
+        std::vector<MutableTensorView> arrays{MutableTensorView(TensorView(x.view(tokens, 2, 64)))};
+        if (turns) arrays.push_back(MutableTensorView(TensorView(positions)));
+        arrays.push_back(MutableTensorView(TensorView(of_slots)));
+        arrays.push_back(is.view(cache, true));
+        stdlib::FunctionSettings settings;
+        if (turns) settings.set("form", form), settings.set("base", "500"), settings.set("rotary", "32");
+        function->run(device, arrays, settings);
+        return cache.download();
+    };
+    const auto direct = [&](auto&& write) {
+        const auto cache = device.upload(is.empty(), "cache");
+        write(is.view(cache, true));
+        return cache.download();
+    };
+    const auto from = x.view(tokens, 2, 64);
+    CHECK(run("kv_scatter_q8_0", false, "") ==
+          direct([&](const auto& to) { stdlib::kv_scatter(device, from, of_slots, to); }));
+    for (const Rope form : {Rope::Interleaved, Rope::Neox})
+        CHECK(run("rope_scatter_q8_0", true, form == Rope::Neox ? "neox" : "interleaved") ==
+              direct(
+                  [&](const auto& to) { stdlib::rope_scatter(device, form, from, positions, of_slots, to, 32, 500); }));
 }
 
 TEST_CASE("rope_scatter and kv_scatter: what does not fit") {

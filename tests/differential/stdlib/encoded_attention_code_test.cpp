@@ -53,6 +53,9 @@ TEST_CASE("attention to encoded caches: kernels are assembled without spills") {
     for (const CacheEncoding encoding : {CacheEncoding::q8_0, CacheEncoding::e4m3})
         for (const ir::Type type : {ir::Type::F16, ir::Type::BF16, ir::Type::F32})
             for (const std::uint32_t d : {64u, 96u, 128u, 256u}) {
+                // Each encoding with some of the types; both with all where registers are fewest.
+                const bool is_tight = d == 256 || (d == 96 && type == ir::Type::F32);
+                if ((type == ir::Type::F16) != (encoding == CacheEncoding::e4m3) && !is_tight) continue;
                 const char* const target = type == ir::Type::BF16 ? "sm_90a" : "sm_80";
                 const std::uint32_t access = encoding == CacheEncoding::e4m3 ? 16 : d == 96 ? 0 : d == 64 ? 4 : 8;
                 DecodeKernel decode{.type = type, .encoding = encoding, .head_dim = d, .has_lengths = true};

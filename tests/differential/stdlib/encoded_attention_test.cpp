@@ -85,17 +85,19 @@ Devices devices_with_races(int seeds) {
 }  // namespace
 
 TEMPLATE_TEST_CASE("attention to encoded caches: lengths, and heads that share keys", "", half, bfloat16, float) {
-    const Devices devices = devices_with_races(3);
+    const Devices devices = devices_with_races(3), one = devices_of_seeds(1);
     const Extra causal{.options = {.causal = true}, .log_sum = true};
     for (const Encoding encoding : encodings)
         for (const std::uint32_t d : {64u, 128u}) {
-            for (const std::uint32_t keys : {1u, 31u, 33u, 127u, 129u})
-                EncodedProblem<TestType>({.queries = 9, .keys = keys, .heads = 2, .kv_heads = 1}, d, encoding, causal)
-                    .check(devices);
+            for (const std::uint32_t keys : {1u, 31u, 33u, 127u, 129u})  // all for each encoding
+                if (d == 64 || keys == 33 || keys == 129)
+                    EncodedProblem<TestType>({.queries = 9, .keys = keys, .heads = 2, .kv_heads = 1}, d, encoding,
+                                             causal)
+                        .check(devices);
             EncodedProblem<TestType>(
-                {.queries = 70, .keys = 200, .heads = 4, .kv_heads = 2, .batch = 2, .heads_in_rows = true}, d, encoding,
+                {.queries = 70, .keys = 150, .heads = 2, .kv_heads = 1, .batch = 2, .heads_in_rows = true}, d, encoding,
                 causal)
-                .check(devices);
+                .check(one);
         }
 }
 
@@ -121,7 +123,7 @@ TEMPLATE_TEST_CASE("attention to encoded caches: windows, biases, caps, sinks, a
 TEST_CASE("attention to encoded caches: rows that begin anywhere") {
     const Devices devices = devices_of_seeds(2);
     for (const Encoding encoding : encodings)
-        for (const std::uint32_t first : {0u, 2u, 4u, 8u, 1u})
+        for (const std::uint32_t first : {0u, 2u, 4u, 1u})
             for (const std::uint32_t gap : {0u, 1u, 4u}) {
                 if (first == 1 && encoding == Encoding::q8_0) continue;
                 EncodedProblem<half> problem({.queries = 5, .keys = 70}, gap == 1 ? 64 : 128, encoding);
