@@ -57,7 +57,11 @@ private:
     }
 
     /// Whether 128 queries leave enough registers for what else there is to do.
-    bool has_large_blocks() const { return head_dim() < 128 && !options_.bias; }
+    bool has_large_blocks() const {
+        return head_dim() < 128 && !options_.bias && (Q_.type != ir::Type::F32 || !are_bytes());
+    }
+    /// Whether the kernel takes K and V as bytes.
+    bool are_bytes() const { return pages_ || encoding_of(K_) != CacheEncoding::none; }
 
     std::uint64_t sequences_by_offsets() const { return options_.query_offsets->part.bytes / 4 - 1; }
     /// With offsets, on average.
@@ -179,7 +183,9 @@ void Attention::choose_path() {
     const std::uint32_t n = options_.queries_of_block;
     if (!is_by_wgmma_ && n != 0 && n != 64 && (n != 128 || !has_large_blocks()))
         fail(fmt::format("{} queries of a block", n),
-             "there are kernels for 64 and, of rows of less than 128 elements and without a bias, for 128");
+             "there are kernels for 64 and, of rows of less than 128 elements and without a bias, for 128; of f32 not "
+             "for "
+             "pages or encoded caches");
     constexpr std::string_view but = "; by wgmma, only those of log_sum and the bias";
     if (options_.log_sum) check_pitches("log_sum", *log_sum_, but);
     if (options_.bias) check_pitches("the bias", *bias_, but);
@@ -258,8 +264,7 @@ void Attention::run() const {
     const std::uint64_t count = blocks(is.queries);
     if (count > 0x7fffffff) fail(fmt::format("{} blocks of queries", count), "a grid has at most 2147483647 blocks");
     Arguments arguments(is.handle(), where_);
-    const bool are_bytes = is.encoding != CacheEncoding::none || is.has_pages;
-    for (const TensorView& x : {Q_, bytes_if(are_bytes, K_), bytes_if(are_bytes, V_), O_}) arguments.add_view(x, 4);
+    for (const TensorView& x : {Q_, bytes_if(are_bytes(), K_), bytes_if(are_bytes(), V_), O_}) arguments.add_view(x, 4);
     add_scoring(arguments);
     arguments.launch(queue_, count, AttentionTile::threads);
 }

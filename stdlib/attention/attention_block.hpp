@@ -243,10 +243,11 @@ KernelHandle made(const AttentionKernel& is) {
     });
 }
 
-/// Of f32, too, blocks of 128 queries: a lane has twice as many products with what it reads of K and V.
+/// Of f32, too, blocks of 128 queries: a lane has twice as many products with what it reads of K and V. With bytes it
+/// would not have enough registers.
 template <class T, class E, std::uint32_t d>
 KernelHandle of_queries(const AttentionKernel& is) {
-    if constexpr (d < 128)
+    if constexpr (d < 128 && (sizeof(T) == 2 || sizeof(E) == 4))
         if (is.queries == 128) return made<T, E, d, 128>(is);
     return made<T, E, d, 64>(is);
 }

@@ -71,7 +71,7 @@ TEST_CASE("attention to encoded caches: kernels are assembled without spills") {
                 check_assembled(flash, target);
                 flash.has_offsets = flash.has_before = flash.has_cap = flash.has_log_sum = true;
                 flash.v_access = 0;
-                if (d < 128) flash.queries = 128;
+                if (d < 128 && type != ir::Type::F32) flash.queries = 128;
                 check_assembled(flash, target);
             }
 }
