@@ -23,6 +23,7 @@ public:
               const MutableTensorView& O, const AttentionOptions& options)
         : AttentionCall("flash_attention", queue, Q, K, V, O, options.log_sum), options_(options) {
         if (options.bias) bias_ = heads_of_rows("the bias", *options.bias);
+        take_pages(options.pages);
         check_types();
         check_sizes();
         take_own(options.scores, options.sees, options.query_offsets ? sequences_by_offsets() : sequences(), keys());
@@ -56,10 +57,13 @@ private:
     }
 
     /// Whether 128 queries leave enough registers for what else there is to do.
-    bool has_large_blocks() const { return head_dim() < 128 && !options_.bias; }
+    bool has_large_blocks() const {
+        return head_dim() < 128 && !options_.bias && (Q_.type != ir::Type::F32 || !are_bytes());
+    }
+    /// Whether the kernel takes K and V as bytes.
+    bool are_bytes() const { return pages_ || encoding_of(K_) != CacheEncoding::none; }
 
     std::uint64_t sequences_by_offsets() const { return options_.query_offsets->part.bytes / 4 - 1; }
-    std::uint64_t keys() const { return K_.extents[2]; }
     /// With offsets, on average.
     std::uint64_t queries_of_sequence() const {
         return options_.query_offsets ? queries() / std::max<std::uint64_t>(sequences_by_offsets(), 1) : queries();
@@ -98,6 +102,7 @@ private:
 void Attention::check_types() const {
     AttentionCall::check_types();
     if (bias_) check_life(bias_->part), check_same_type("the bias", *bias_);
+    check_page_types();
     for (const auto& [what, offsets] :
          {std::pair("query_offsets", &options_.query_offsets), std::pair("key_offsets", &options_.key_offsets)}) {
         if (!*offsets) continue;
@@ -111,13 +116,14 @@ void Attention::check_types() const {
 void Attention::check_memory() const {
     std::vector<OperandRole> others;
     if (options_.bias) others.push_back({"bias", options_.bias->part});
+    if (options_.pages) others.push_back({"pages", options_.pages->part});
     if (options_.query_offsets) others.push_back({"query_offsets", options_.query_offsets->part});
     if (options_.key_offsets) others.push_back({"key_offsets", options_.key_offsets->part});
     AttentionCall::check_memory(std::move(others));
 }
 
 void Attention::check_sizes() const {
-    AttentionCall::check_sizes(sequences());
+    AttentionCall::check_sizes(pages_ ? K_.extents[0] : sequences());
     if (queries() >> 29 || keys() >> 29)
         fail(fmt::format("{} queries and {} keys", queries(), keys()), "there are fewer than 2^29 of each");
     if (options_.query_offsets.has_value() != options_.key_offsets.has_value())
@@ -133,6 +139,7 @@ void Attention::check_sizes() const {
             fail(fmt::format("Q is {}, with offsets", extents_text(Q_.shape<4>())),
                  "it is (heads, rows, elements) of all sequences");
     }
+    check_pages(options_.query_offsets ? sequences_by_offsets() : sequences());
     if (options_.bias) {
         const auto& extents = bias_->extents;
         const auto one_or = [](std::uint64_t given, std::uint64_t all) { return given == 1 ? given : all; };
@@ -155,6 +162,8 @@ std::string Attention::problem_of_wgmma() const {
     const std::string_view target = queue_.device().compile_options().target;
     if (target != "sm_90a") return fmt::format("the device is opened for {}, not sm_90a", target);
     if (Q_.type == ir::Type::F32) return "elements are f32";
+    if (encoding_of(K_) != CacheEncoding::none) return fmt::format("K and V have elements of {}", K_.type_name());
+    if (pages_) return "K and V are in pages";
     for (const TensorView* x : {&Q_, &K_, &V_, &O_})
         if (access_of(*x) != 16) return "rows of Q, K, V or O do not begin at multiples of 16 bytes";
     const std::uint32_t n = options_.queries_of_block;
@@ -174,11 +183,17 @@ void Attention::choose_path() {
     const std::uint32_t n = options_.queries_of_block;
     if (!is_by_wgmma_ && n != 0 && n != 64 && (n != 128 || !has_large_blocks()))
         fail(fmt::format("{} queries of a block", n),
-             "there are kernels for 64 and, of rows of less than 128 elements and without a bias, for 128");
+             "there are kernels for 64 and, of rows of less than 128 elements and without a bias, for 128; of f32 not "
+             "for "
+             "pages or encoded caches");
     constexpr std::string_view but = "; by wgmma, only those of log_sum and the bias";
     if (options_.log_sum) check_pitches("log_sum", *log_sum_, but);
     if (options_.bias) check_pitches("the bias", *bias_, but);
     if (is_by_wgmma_) return;
+    if (pages_)
+        for (const TensorView* x : {&K_, &V_})
+            check_pitches(x == &K_ ? "the bytes of K" : "the bytes of V", as_bytes(*x));
+    if (pages_) check_pitches("pages", *pages_);
     check_pitches("Q", Q_, but), check_pitches("K", K_, but), check_pitches("V", V_, but), check_pitches("O", O_, but);
 }
 
@@ -199,6 +214,8 @@ Kernel Attention::of_options() const {
 
 AttentionKernel Attention::chosen() const {
     auto out = of_options<AttentionKernel>();
+    out.encoding = encoding_of(K_);
+    out.has_pages = pages_.has_value();
     out.q_access = access_of(Q_), out.k_access = access_of(K_), out.v_access = access_of(V_);
     out.o_is_aligned = access_of(O_) == 16;
     out.queries = options_.queries_of_block;
@@ -235,6 +252,7 @@ void Attention::add_scoring(Arguments& to) const {
     if (options_.query_offsets) to.add_array(*options_.query_offsets), to.add_array(*options_.key_offsets);
     if (sinks_) to.add_array(*sinks_);
     if (options_.log_sum) to.add_view(*log_sum_, 3);
+    if (pages_) to.add_view(*pages_, 2);
     add_own(to);
 }
 
@@ -246,7 +264,7 @@ void Attention::run() const {
     const std::uint64_t count = blocks(is.queries);
     if (count > 0x7fffffff) fail(fmt::format("{} blocks of queries", count), "a grid has at most 2147483647 blocks");
     Arguments arguments(is.handle(), where_);
-    for (const TensorView* x : {&Q_, &K_, &V_, &O_}) arguments.add_view(*x, 4);
+    for (const TensorView& x : {Q_, bytes_if(are_bytes(), K_), bytes_if(are_bytes(), V_), O_}) arguments.add_view(x, 4);
     add_scoring(arguments);
     arguments.launch(queue_, count, AttentionTile::threads);
 }

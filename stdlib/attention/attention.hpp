@@ -27,6 +27,11 @@ requires(rank == 3 || rank == 4) auto heads_in_rows(const runtime::BufferView<T,
         return MutableTensorView(heads);
 }
 
+/// The same of quantised rows, which quantised_view() gives.
+inline TensorView heads_in_rows(const TensorView& rows) {
+    return rows.rank == 4 ? rows.permuted({0, 2, 1, 3}) : rows.permuted({1, 0, 2});
+}
+
 /// By which products: on any device from sm_80 on, or, on sm_90a, by warpgroups whose operands TMA copies.
 enum class AttentionPath : std::uint8_t { chosen, mma_sync, wgmma };
 
@@ -63,11 +68,17 @@ struct AttentionOptions {
     /// for the keys of its sequence; keys after the last column have none. O has the bits of calls for each sequence,
     /// by the same path with as many queries of a block.
     std::optional<TensorView> query_offsets{}, key_offsets{};
+    /// K and V are (pages, kv_heads, rows, head_dim), and key j of sequence s is row j % rows of page
+    /// pages(s, j / rows): std::uint32_t, sequences by the most pages that one has, as in IncrementalOptions. A
+    /// sequence has as many keys as its pages have room for, or, with offsets, key_offsets[s + 1] - key_offsets[s];
+    /// entries after these are not read. By mma.sync.
+    std::optional<TensorView> pages{};
     /// wgmma needs a device that is opened for sm_90a, elements of 16 bits, rows of Q, K, V and O that begin at
     /// multiples of 16 bytes; otherwise it is an error. Chosen where it can be, of more than 64 queries, on average of
     /// all sequences.
     AttentionPath path = AttentionPath::chosen;
-    /// The queries of a block: 64 or, of rows of less than 128 elements and without a bias, 128; by wgmma 64, 128 or,
+    /// The queries of a block: 64 or, of rows of less than 128 elements and without a bias, 128, of f32 only of K and V
+    /// that are neither encoded nor in pages; by wgmma 64, 128 or,
     /// of rows of 64 elements, 192. 0: chosen, as many as leave no multiprocessor without a block.
     std::uint32_t queries_of_block = 0;
 };
@@ -77,6 +88,9 @@ struct AttentionOptions {
 /// 256 elements. Q and O have the same extents, K and V, too; Q has as many heads as they, or a multiple: then several
 /// heads, one after the other, share one of K and V. Numbers of queries and keys, also 0, are free. O is 0 where a
 /// query sees no keys.
+///
+/// K and V may be encoded both, in e4m3 or in blocks of Q8_0, see quantised_view(): elements are decoded to the type of
+/// Q, each rounded once; rows of blocks begin at even bytes. By mma.sync, on sm_90a, too.
 ///
 /// What K has where a query does not see a key does not matter. V is multiplied with 0 there, which makes NaN of NaN
 /// and of infinities: so it is for all queries of a block where the block reads the key, that is, in whole tiles of

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dsl/record/capture.hpp"
+#include "stdlib/attention/encoding.hpp"
 #include "stdlib/attention/own_attention.hpp"
 
 namespace ikat::stdlib {
@@ -21,7 +22,8 @@ struct AttentionTile {
 };
 /// Which of the kernels. Its parameters, of which those in brackets are there only where `has_` says so:
 ///
-///     Q, K, V, O                  views (sequences, heads, rows, elements)
+///     Q, K, V, O                  views (sequences, heads, rows, elements); encoded K and V, and those in pages, are
+///                                 bytes of elements; of pages (pages, heads, rows of a page, bytes)
 ///     with                        numbers, a ScoreParameters:
 ///         group                   how many heads of Q share one of K and V
 ///         factor                  products are multiplied with it: log2(e) * scale; with a cap 2 log2(e) * scale /
@@ -36,15 +38,17 @@ struct AttentionTile {
 ///                                 as many columns as a sequence has keys at most: keys after these have none
 ///     (sinks)                     for each head a score without a value
 ///     (log_sum)                   a view (sequences, heads, queries): the logarithm of the sum of exp(score)
+///     (pages)                     a view with a row for each sequence: the pages that its keys are in
 ///     (own)                       the arguments of scores() and of sees()
 ///
 /// A launch has a block for each `queries` of each head of each sequence; with offsets, for each head, rows / `queries`
 /// + sequences. f32 is multiplied without tensor cores.
 struct AttentionKernel {
     ir::Type type = ir::Type::F16;
+    CacheEncoding encoding = CacheEncoding::none;  // of K and V
     std::uint32_t head_dim = 64;
     std::uint32_t queries = 128;  // of a block, 128 or 64
-    bool has_offsets = false;
+    bool has_offsets = false, has_pages = false;
     bool has_before = false, has_after = false, has_cap = false, has_bias = false, has_sinks = false,
          has_log_sum = false;
     bool has_wide_cap = false;                                  // then has_cap, too, see soft_cap.hpp
@@ -52,7 +56,7 @@ struct AttentionKernel {
     bool o_is_aligned = true;                                   // to 16 bytes
     OwnAttention own{};
 
-    /// "flash_attention_bf16_d128_after".
+    /// "flash_attention_bf16_e4m3_d128_after".
     std::string name() const;
     /// A new one, not yet captured.
     KernelHandle make() const;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numbers>
 #include <span>
@@ -15,10 +16,33 @@ std::string extents_text(const std::array<std::uint64_t, 4>& extents) {
     return fmt::format("{} x {} x {} x {}", extents[0], extents[1], extents[2], extents[3]);
 }
 
-std::uint32_t access_of(const TensorView& x) {
+CacheEncoding encoding_of(const TensorView& x) {
+    if (x.format == runtime::Quantised::Q8_0) return CacheEncoding::q8_0;
+    return x.type == ir::Type::E4M3 ? CacheEncoding::e4m3 : CacheEncoding::none;
+}
+
+TensorView as_bytes(const TensorView& x) {
+    const std::uint64_t elements = x.format ? 32 : 1, bytes = x.format ? 34 : ir::info(x.type).bytes;
+    TensorView out = x;
+    out.format = {};
+    out.type = ir::Type::U8;
+    for (std::size_t d = 0; d + 1 < x.rank; ++d) out.strides[d] = x.strides[d] / elements * bytes;
+    out.extents[x.rank - 1] = x.extents[x.rank - 1] / elements * bytes;
+    return out;
+}
+TensorView bytes_if(bool are_bytes, const TensorView& x) { return are_bytes ? as_bytes(x) : x; }
+
+std::string_view suffix_of(CacheEncoding encoding) {
+    constexpr std::string_view names[] = {"", "_q8_0", "_e4m3"};
+    return names[std::size_t(encoding)];
+}
+
+std::uint32_t access_of(const TensorView& given) {
+    const TensorView x = as_bytes(given);
     std::uint64_t all = x.part.address();
+    if (encoding_of(given) != CacheEncoding::none) all |= x.extents[3];
     for (std::size_t d = 0; d < 3; ++d)
-        if (x.extents[d] > 1) all |= x.strides[d] * ir::info(x.type).bytes;
+        if (x.extents[d] > 1) all |= x.strides[d];
     for (const std::uint32_t bytes : {16u, 8u, 4u})
         if (all % bytes == 0) return bytes;
     return 0;
@@ -64,7 +88,8 @@ void AttentionCall::check_type(std::string_view what, ir::Type type, ir::Type ri
 void AttentionCall::check_same_type(std::string_view what, const TensorView& x) const {
     if (x.type != Q_.type)
         fail(fmt::format("Q has elements of {}, {} of {}", Q_.type_name(), what, x.type_name()),
-             "they have the same type");
+             what == "O" ? "they have the same type"
+                         : "they have the same type, or K and V have e4m3, or blocks of q8_0");
 }
 
 void AttentionCall::check_shape(std::string_view what, const TensorView& x, const std::array<std::uint64_t, 4>& right,
@@ -78,8 +103,20 @@ void AttentionCall::check_types() const {
     if (log_sum_) check_life(log_sum_->part);
     if (Q_.type != ir::Type::F16 && Q_.type != ir::Type::BF16 && Q_.type != ir::Type::F32)
         fail(fmt::format("Q has elements of {}", Q_.type_name()), "it has f16, bf16 or f32");
-    check_same_type("K", K_), check_same_type("V", V_), check_same_type("O", O_);
+    check_same_type("O", O_);
+    if (encoding_of(K_) == CacheEncoding::none && encoding_of(V_) == CacheEncoding::none)
+        check_same_type("K", K_), check_same_type("V", V_);
+    else
+        check_encoded();
     if (log_sum_) check_type("log_sum", log_sum_->type, ir::Type::F32);
+}
+
+void AttentionCall::check_encoded() const {
+    if (encoding_of(K_) != encoding_of(V_))
+        fail(fmt::format("K has elements of {}, V of {}", K_.type_name(), V_.type_name()), "they have the same type");
+    for (const auto& [what, x] : {std::pair("K", &K_), std::pair("V", &V_)})
+        if (x->format && x->part.bytes != 0 && x->part.address() % 2 != 0)
+            fail(fmt::format("{} begins at byte {} of its buffer", what, x->part.offset), "blocks begin at even bytes");
 }
 
 void AttentionCall::check_memory(std::vector<OperandRole> others) const {
@@ -104,6 +141,24 @@ void AttentionCall::check_sizes(std::uint64_t planes) const {
     if (log_sum_)
         check_shape("log_sum", *log_sum_, {1, sequences(), heads(), queries()},
                     "log_sum is a view (heads, queries) or (sequences, heads, queries)");
+}
+
+void AttentionCall::take_pages(const std::optional<TensorView>& pages) {
+    if (pages) pages_ = heads_of_rows("pages", *pages);
+}
+void AttentionCall::check_page_types() const {
+    if (!pages_) return;
+    check_life(pages_->part);
+    check_type("pages", pages_->type, ir::Type::U32);
+}
+void AttentionCall::check_pages(std::uint64_t sequences) const {
+    if (!pages_) return;
+    const auto table = pages_->shape<4>();
+    if (table[0] * table[1] != 1 || table[2] != sequences)
+        fail(fmt::format("pages is {}, and there are {} sequences", extents_text(table), sequences),
+             "it is a view of two dimensions, with a row for each sequence");
+    if (const std::uint64_t of_page = K_.extents[2]; of_page < 16 || !std::has_single_bit(of_page))
+        fail(fmt::format("pages of {} rows", of_page), "a page has a power of two of rows, 16 or more");
 }
 
 void AttentionCall::take_sinks(const std::optional<TensorView>& sinks) {
@@ -164,7 +219,8 @@ void AttentionCall::add_own(KernelArguments& to) const {
             to.add_view(*own.argument.array, own.rank);
 }
 
-void AttentionCall::check_pitches(std::string_view what, const TensorView& x, std::string_view but) const {
+void AttentionCall::check_pitches(std::string_view what, const TensorView& given, std::string_view but) const {
+    const TensorView x = bytes_if(encoding_of(given) != CacheEncoding::none, given);
     for (std::size_t d = 0; d < 3; ++d)
         if (x.extents[d] > 1 && x.strides[d] >> 32)
             fail(fmt::format("a pitch of {} elements in {}", x.strides[d], what),

@@ -10,6 +10,7 @@
 
 #include "runtime/launch/roles.hpp"
 #include "stdlib/attention/attention.hpp"
+#include "stdlib/attention/encoding.hpp"
 #include "stdlib/attention/own_attention.hpp"
 #include "stdlib/spec/kernel_arguments.hpp"
 
@@ -50,6 +51,13 @@ protected:
     void check_types() const;
     /// That what is written, these or `others`, is no other operand's memory.
     void check_memory(std::vector<OperandRole> others) const;
+    /// The pages of sequences, if there are any; their type; and, with this many sequences, their shapes.
+    void take_pages(const std::optional<TensorView>& pages);
+    void check_page_types() const;
+    void check_pages(std::uint64_t sequences) const;
+    /// The most that a sequence may have.
+    std::uint64_t keys() const { return K_.extents[2] * (pages_ ? pages_->extents[3] : 1); }
+
     /// ... their shapes; K has this many planes of heads.
     void check_sizes(std::uint64_t planes) const;
     /// That they fit the kernels' 32 bits; `but` continues the hint.
@@ -67,10 +75,11 @@ protected:
     Location where_;
     std::string_view function_;
     const TensorView Q_, K_, V_, O_;
-    std::optional<TensorView> log_sum_{}, sinks_{};
+    std::optional<TensorView> log_sum_{}, sinks_{}, pages_{};
     OwnAttention own_{};
 
 private:
+    void check_encoded() const;
     struct OwnArgument {
         std::string what;
         ScoreArgument argument;

@@ -4,9 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numbers>
 
 #include "codegen/support/diagnostic.hpp"
+#include "stdlib/layout/cache_rows.hpp"
+#include "stdlib/layout/rope_angles.hpp"
 #include "stdlib/math/math.hpp"
 #include "stdlib/spec/families.hpp"
 #include "stdlib/spec/functions.hpp"
@@ -30,22 +31,15 @@ void turn(Rope form, const InOut<T>& x, const auto& first, const auto& pair, con
     if (form == Rope::Interleaved && is_aligned) {
         const auto i = value(first / 2u + pair);
         const auto v = load_lanes<2>(x, i);
-        store_lanes(x, i, Vec<float, 2>(value(v[0] * c - v[1] * s), value(v[0] * s + v[1] * c)));
+        store_lanes(x, i, Vec<float, 2>(value(first_turned(v[0], v[1], s, c)), value(second_turned(v[0], v[1], s, c))));
     } else {
         const bool are_neighbours = form == Rope::Interleaved;
         const auto i = are_neighbours ? value(first + pair * 2u) : value(first + pair),
                    j = are_neighbours ? value(i + 1u) : value(i + rotary / 2u);
         const F a = value(cast<f32>(x[i])), b = value(cast<f32>(x[j]));
-        x[i] = cast<T>(value(a * c - b * s));
-        x[j] = cast<T>(value(a * s + b * c));
+        x[i] = cast<T>(value(first_turned(a, b, s, c)));
+        x[j] = cast<T>(value(second_turned(a, b, s, c)));
     }
-}
-
-/// The angle between -pi and pi, rounded to f32.
-F reduced(const auto& angle) {
-    constexpr double turn = 2 * std::numbers::pi;
-    const auto turns = value(cast<f64>(cast<i32>(angle * (1 / turn), Rounding::Nearest)));
-    return value(cast<f32>(fma(-turns, turn, angle)));
 }
 
 /// The numbers of a launch.
@@ -65,9 +59,9 @@ void rotate(Rope form, const InOut<T>& x, const In<std::uint32_t>& positions, co
     const auto group = value(thread_id().x / width), groups = value(threads / width);
     return_if((token >= with.tokens) | (group >= groups));
     const auto position = value(cast<f64>(positions[token]) * cast<f64>(with.sign));
-    const auto rate = value(-2 * log(cast<f64>(with.base)) / cast<f64>(with.rotary));
+    const auto rate = rope_rate(with.base, with.rotary);
     for (auto pair : range(thread_id().x % width, pairs, width)) {
-        const F angle = reduced(value(position * exp(rate * cast<f64>(pair))));
+        const F angle = rope_angle(position, rate, pair);
         const F s = sin(angle), c = cos(angle);
         for (auto head : range(group, with.heads, groups))
             turn(form, x, value(first_of(token, head)), pair, with.rotary, s, c, is_aligned);
@@ -306,6 +300,7 @@ void rope(const Queue& queue, Rope form, const MutableTensorView& x, const Tenso
 }
 
 void kv_scatter(const Queue& queue, const TensorView& x, const TensorView& slots, const MutableTensorView& cache) {
+    if (CacheKernel::encodes(cache)) return scatter_encoded(queue, x, slots, cache);
     const TensorView from_rows = rows_of(queue, "x", x), to_rows = rows_of(queue, "cache", cache);
     const ViewCall call(queue, kv_scatter_recipe, {from_rows, slots, to_rows});
     const std::uint32_t tokens = call.extent("tokens"), width = call.extent("width"), rows = call.extent("cache_rows");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that move elements: transposition, rotary position embedding, writing rows to a cache. f32, f16 or bf16.
+// Kernels that move elements: transposition, rotary position embedding, writing rows to a cache. f32, f16 or bf16;
+// caches also of e4m3 and of Q8_0.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "stdlib/spec/recipe.hpp"
@@ -46,7 +47,16 @@ void transpose(const Queue& queue, const TensorView& x, const MutableTensorView&
 void rope(const Queue& queue, Rope form, const MutableTensorView& x, const TensorView& positions, std::uint32_t rotary,
           float base, bool backward = false);
 /// Row t of x to row slots[t] of the cache, where there is such a row; slots are std::uint32_t. Rows are the dimensions
-/// after the first one, as in tokens×heads×head_dim; their elements follow each other, rows are any distance apart.
+/// after the first one, as in tokens×heads×head_dim; their elements follow each other, rows are any distance apart. The
+/// cache has elements of x's type; or, quantised, blocks of Q8_0, quantised_view(bytes, Quantised::Q8_0, ...), with the
+/// bytes of quantise(), or e4m3: numbers are rounded to nearest, those beyond 448, and infinities, become 448 with
+/// their sign, and NaNs stay NaN.
 void kv_scatter(const Queue& queue, const TensorView& x, const TensorView& slots, const MutableTensorView& cache);
+/// What rope() and then kv_scatter() write to the cache, with its bits, in one launch that leaves x as it is: row t of
+/// x, turned by the angles of positions[t], goes to row slots[t] of the cache, where there is such a row. x is
+/// tokens×heads×head_dim, the cache cache_rows×heads×head_dim, of any type that kv_scatter() takes; tokens, rows and
+/// heads are any distance apart. rotary is up to 512.
+void rope_scatter(const Queue& queue, Rope form, const TensorView& x, const TensorView& positions,
+                  const TensorView& slots, const MutableTensorView& cache, std::uint32_t rotary, float base);
 
 }  // namespace ikat::stdlib

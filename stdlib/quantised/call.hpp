@@ -76,6 +76,7 @@ public:
             fail(fmt::format("the elements of a row of '{}' are {} apart", name, view.strides[view.rank - 1]),
                  "those of the last dimension follow each other");
     }
+    std::string_view function() const { return function_; }
     void check_roles(const std::vector<OperandRole>& roles) const {
         stdlib::check_roles(function_, queue_.where(), roles);
     }

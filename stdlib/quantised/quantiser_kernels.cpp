@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic is that of quantise.cpp, operation for operation, so that the bytes are the same.
+// The arithmetic is that of quantise.cpp, operation for operation, so that the bytes are the same; that of Q8_0 is in
+// made_block.hpp.
 #include "stdlib/quantised/quantiser_kernels.hpp"
 
 #include <fmt/format.h>
 
 #include "dsl/kernel/kernel.hpp"
+#include "stdlib/quantised/made_block.hpp"
 #include "stdlib/quantised/quantised.hpp"
 #include "stdlib/quantised/stored.hpp"
 #include "stdlib/spec/kernels.hpp"
@@ -16,55 +18,16 @@ namespace {
 using runtime::Quantised;
 using U = Leaf<std::uint32_t>;
 using F = Leaf<float>;
-using Four = std::array<F, 4>;
+using blocks::FourNumbers, blocks::Made, blocks::infinity, blocks::inverse_of, blocks::largest_bits, blocks::scale_bits,
+    blocks::word_of;
 
 constexpr std::uint32_t blocks_of_warp = 8;
-constexpr std::uint32_t infinity = 0x7f800000;
 
-/// What eight lanes make of a block: its first bytes, `head`, which all of them have, and then four bytes of each lane;
-/// of formats of four bits only those of the first four lanes count.
-struct Made {
-    U head, word;
-};
-
-/// The largest of the absolute values of a block, as bits: any that is not finite is the largest.
-U largest_bits(const Four& x) {
-    U out = value(u32(0u));
-    for (const F& each : x) out = value(max(out, bit_cast<u32>(each) & 0x7fffffffu));
-    return value(warp_reduce<8>(out, maximum));
-}
-/// 1 / d, or 0 for 0.
-F inverse_of(const F& d) { return value(select(d == 0.0f, 0.0f, 1.0f / d)); }
 /// Towards 0; 0 where that is no integer of 32 bits.
 auto whole(const F& x) { return value(cast<i32>(select(abs(x) < 0x1p31f, x, 0.0f))); }
-/// Bytes 0 ... 3 of a word.
-U word_of(auto&& byte) {
-    u32 out = 0;
-    for (std::uint32_t k = 0; k < 4; ++k) out |= value(byte(k)) << (8 * k);
-    return value(out);
-}
 /// Four bits of each byte of the lane, and of that four lanes further above them.
 U with_upper_half(const U& four_bits) { return value(four_bits | shuffle_xor(four_bits, 4) << 4); }
-/// f16 of a scale: NaN where something is not finite.
-U scale_bits(const F& d, const Leaf<bool>& is_finite) {
-    return value(select(is_finite, bit_cast<u32>(pack<f16x2>(d, f32(0.0f))), 0x7e00u));
-}
-
-Made made_q8_0(const Four& x, const U&) {
-    const U largest = largest_bits(x);
-    const auto is_finite = value(largest < infinity);
-    const F d = value(bit_cast<f32>(largest) / 127.0f), inverse = inverse_of(d);
-    const auto byte = [&](std::uint32_t k) {
-        const F scaled = value(x[k] * inverse), kept = value(select(abs(scaled) < 0x1p31f, scaled, 0.0f));
-        const auto towards_0 = value(cast<i32>(kept));
-        const F rest = value(kept - cast<f32>(towards_0));  // exact; halves go away from 0
-        const auto q = value(towards_0 + select(rest >= 0.5f, 1, select(rest <= -0.5f, -1, 0)));
-        return value(select(is_finite, cast<u32>(q) & 255u, 0u));
-    };
-    return {scale_bits(d, is_finite), word_of(byte)};
-}
-
-Made made_q4_0(const Four& x, const U& lane) {
+Made made_q4_0(const FourNumbers& x, const U& lane) {
     const U largest = largest_bits(x);
     const auto is_finite = value(largest < infinity);
     // The first number that is as far from 0: its place, and its sign.
@@ -94,7 +57,7 @@ U exponent_mxfp4(const U& largest) {
     return value(max((largest + steps) >> 23, 2u) - 2u);
 }
 
-Made made_mxfp4(const Four& x, const U&) {
+Made made_mxfp4(const FourNumbers& x, const U&) {
     const U largest = largest_bits(x);
     const auto is_finite = value(largest < infinity);
     const U e = exponent_mxfp4(largest);
@@ -117,11 +80,11 @@ Made made_mxfp4(const Four& x, const U&) {
     return {value(select(is_finite, e, 255u)), with_upper_half(word_of(four_bits))};
 }
 
-Made made_block(Quantised format, const Four& x, const U& lane) {
+Made made_block(Quantised format, const FourNumbers& x, const U& lane) {
     switch (format) {
         case Quantised::Q4_0: return made_q4_0(x, lane);
         case Quantised::MXFP4: return made_mxfp4(x, lane);
-        default: return made_q8_0(x, lane);
+        default: return blocks::made_q8_0(x);
     }
 }
 
@@ -176,7 +139,7 @@ void record_quantiser(const QuantiserKernel& is, const In<X>& x, const Out<std::
         const auto number = [&](std::uint32_t e) -> F {
             return value(cast<f32>(x.load_if(is_there, row * x_pitch + first * 32u + i * 4u + e, X(0.0f))));
         };
-        const Four four = [&]() -> Four {
+        const FourNumbers four = [&]() -> FourNumbers {
             if (!is.x_is_aligned) return {number(0), number(1), number(2), number(3)};
             const auto lanes =
                 value(cast<f32>(x.template load_if<4>(is_there, row * x_pitch + first * 8u + i, X(0.0f))));

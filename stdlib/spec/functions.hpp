@@ -149,5 +149,6 @@ std::vector<NamedFunction> incremental_functions();
 std::vector<NamedFunction> product_functions();
 std::vector<NamedFunction> quantiser_functions();
 std::vector<NamedFunction> fused_functions();
+std::vector<NamedFunction> cache_functions();
 
 }  // namespace ikat::stdlib

@@ -23,7 +23,7 @@ public:
     Incremental(const Queue& queue, const TensorView& Q, const TensorView& K, const TensorView& V,
                 const MutableTensorView& O, const IncrementalOptions& options)
         : AttentionCall(incremental, queue, Q, K, V, O, options.log_sum), options_(options) {
-        if (options.pages) pages_ = heads_of_rows("pages", *options.pages);
+        take_pages(options.pages);
         check_types();
         check_sizes();
         take_own(options.scores, options.sees, sequences(), keys());
@@ -49,8 +49,6 @@ private:
     void merge(const BufferSlice<float>& sums, const BufferSlice<float>& statistics) const;
 
     std::uint64_t group() const { return heads() / kv_heads(); }
-    /// The most that a sequence may have.
-    std::uint64_t keys() const { return K_.extents[2] * (pages_ ? pages_->extents[3] : 1); }
     std::uint64_t rows() const { return sequences() * heads() * queries(); }
     std::uint64_t sum_count() const { return rows() * parts_ * head_dim(); }
     std::uint64_t blocks_of_part() const {
@@ -59,7 +57,6 @@ private:
     DecodeTile tile() const { return decode_tile(std::uint32_t(head_dim() * ir::info(Q_.type).bytes)); }
 
     const IncrementalOptions& options_;
-    std::optional<TensorView> pages_{};
     ScoreNumbers numbers_{};
     DecodeKernel kernel_{};
     std::uint32_t parts_ = 1;
@@ -68,10 +65,7 @@ private:
 
 void Incremental::check_types() const {
     AttentionCall::check_types();
-    if (options_.pages) {
-        check_life(options_.pages->part);
-        check_type("pages", options_.pages->type, ir::Type::U32);
-    }
+    check_page_types();
     if (!options_.lengths) return;
     if (options_.lengths->rank != 1)
         fail(fmt::format("the lengths have {} dimensions", options_.lengths->rank),
@@ -90,14 +84,7 @@ void Incremental::check_memory() const {
 
 void Incremental::check_sizes() const {
     AttentionCall::check_sizes(options_.pages ? K_.extents[0] : sequences());
-    if (options_.pages) {
-        const auto table = pages_->shape<4>();
-        if (table[0] * table[1] != 1 || table[2] != sequences())
-            fail(fmt::format("pages is {}, and there are {} sequences", extents_text(table), sequences()),
-                 "it is a view of two dimensions, with a row for each sequence");
-        if (const std::uint64_t of_page = K_.extents[2]; of_page < 16 || !std::has_single_bit(of_page))
-            fail(fmt::format("pages of {} rows", of_page), "a page has a power of two of rows, 16 or more");
-    }
+    check_pages(sequences());
     if (options_.lengths && options_.lengths->part.bytes / 4 < sequences())
         fail(fmt::format("'lengths' has {} elements for {} sequences", options_.lengths->part.bytes / 4, sequences()),
              "each sequence needs one");
@@ -119,6 +106,7 @@ void Incremental::choose() {
     kernel_.is_causal = options_.causal && queries() > 1;
     kernel_.has_before = options_.window_left.has_value();
     kernel_.has_cap = numbers_.has_cap, kernel_.has_wide_cap = numbers_.has_wide_cap;
+    kernel_.encoding = encoding_of(K_);
     kernel_.q_access = access_of(Q_), kernel_.k_access = access_of(K_), kernel_.v_access = access_of(V_);
     kernel_.has_sinks = options_.sinks.has_value();
     kernel_.own = own_;
@@ -161,7 +149,8 @@ void Incremental::run() const {
         statistics = memory->take<float>(rows() * parts_ * 2);
     }
     KernelArguments first(kernel_.handle(), where_);
-    for (const TensorView* x : {&Q_, &K_, &V_}) first.add_view(*x, 4);
+    const bool are_bytes = kernel_.encoding != CacheEncoding::none;
+    for (const TensorView& x : {Q_, bytes_if(are_bytes, K_), bytes_if(are_bytes, V_)}) first.add_view(x, 4);
     if (sums)
         first.add_array(*sums), first.add_array(*statistics);
     else

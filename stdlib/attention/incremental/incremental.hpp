@@ -52,9 +52,10 @@ struct IncrementalOptions {
 /// by as many at once, others by 8 or 4, or, slowest, by elements of 2. heads is a multiple of kv_heads: several heads,
 /// one after the other, share one of K and V, which is read once for up to 16 queries of theirs. What is after a
 /// sequence's length, or before its window, is not read. O is 0, and log_sum -infinity or the sink, where a query sees
-/// no keys. A NaN or an infinity in V, from the first key that the first query sees to the last one of the sequence, is
-/// multiplied with 0 where a query does not see it, and makes that query's O NaN, too.
-/// Throws Error for sizes and types that do not fit.
+/// no keys. K and V may be encoded both, in e4m3 or in blocks of Q8_0, see quantised_view(): elements are decoded to
+/// the type of Q, each rounded once; rows of blocks begin at even bytes. A NaN or an infinity in V, from the first key
+/// that the first query sees to the last one of the sequence, is multiplied with 0 where a query does not see it, and
+/// makes that query's O NaN, too. Throws Error for sizes and types that do not fit.
 void incremental_attention(const Queue& queue, const TensorView& Q, const TensorView& K, const TensorView& V,
                            const MutableTensorView& O, const IncrementalOptions& options = {});
 

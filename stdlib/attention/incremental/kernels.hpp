@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dsl/record/capture.hpp"
+#include "stdlib/attention/encoding.hpp"
 #include "stdlib/attention/own_attention.hpp"
 
 namespace ikat::stdlib {
@@ -31,7 +32,7 @@ struct DecodeKernel {
     /// Parameters of the first two, of which those in brackets are there only where `has_` says so:
     ///
     ///     Q, K, V                     views (sequences, heads, rows, elements); of pages K and V are (pages, heads,
-    ///                                 rows of a page, elements)
+    ///                                 rows of a page, elements), or, encoded, bytes of elements
     ///     O                           of Whole: as Q
     ///     sums                        of Part: f32, sequences x heads x queries x parts x head_dim
     ///     statistics                  ... for each row of sums: the largest exponent, the sum of 2^(exponent - that)
@@ -54,6 +55,7 @@ struct DecodeKernel {
     enum class Step : std::uint8_t { Whole, Part, Merge };
     Step step = Step::Whole;
     ir::Type type = ir::Type::F16;
+    CacheEncoding encoding = CacheEncoding::none;  // of K and V
     std::uint32_t head_dim = 64;
     /// Of a block: 16; of f32 16, 8, 4, 2 or 1.
     std::uint32_t rows = 16;
@@ -66,7 +68,7 @@ struct DecodeKernel {
     bool o_is_aligned = true;
     OwnAttention own{};
 
-    /// "incremental_attention_bf16_d128_paged_part".
+    /// "incremental_attention_bf16_q8_0_d128_paged_part".
     std::string name() const;
     /// A new one, not yet captured.
     KernelHandle make() const;

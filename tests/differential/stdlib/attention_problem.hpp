@@ -201,7 +201,13 @@ struct Problem {
 
     /// What the device makes: O and the logarithms. `how`: the path, and the queries of a block.
     std::pair<std::vector<T>, std::vector<float>> run(const Device& device, const AttentionOptions& how = {}) const {
-        const auto q = device.upload(Q.stored, "Q"), k = device.upload(K.stored, "K"), v = device.upload(V.stored, "V");
+        const auto k = device.upload(K.stored, "K"), v = device.upload(V.stored, "V");
+        return run(device, K.view(k), V.view(v), how);
+    }
+    /// With these K and V.
+    std::pair<std::vector<T>, std::vector<float>> run(const Device& device, const TensorView& of_k,
+                                                      const TensorView& of_v, const AttentionOptions& how) const {
+        const auto q = device.upload(Q.stored, "Q");
         const auto added = device.upload(bias.stored, "bias");
         std::vector<float> of_heads;
         for (std::uint32_t h = 0; h < shape.heads; ++h) of_heads.push_back(sink(h));
@@ -213,14 +219,18 @@ struct Problem {
         if (extra.bias_heads) options.bias = bias.view(added);
         if (extra.sinks) options.sinks = sinks;
         if (extra.log_sum) options.log_sum = log_sum.view(shape.batch, shape.heads, shape.queries);
-        flash_attention(device, Q.view(q), K.view(k), V.view(v), O.view(o), options);
+        flash_attention(device, Q.view(q), of_k, of_v, O.view(o), options);
         return {o.download(), extra.log_sum ? log_sum.download() : std::vector<float>{}};
     }
 
     void compare(const Device& device, const std::vector<std::vector<Expected>>& rows,
                  const AttentionOptions& how) const {
         INFO("path " << int(how.path) << ", blocks of " << how.queries_of_block << " queries");
-        const auto [got, log_sums] = run(device, how);
+        compare(run(device, how), rows);
+    }
+    void compare(const std::pair<std::vector<T>, std::vector<float>>& all,
+                 const std::vector<std::vector<Expected>>& rows) const {
+        const auto& [got, log_sums] = all;
         std::size_t wrong = 0, row = 0, written = 0;
         std::string first;
         const auto expect = [&](double is, const Expected& expected, const std::string& what) {

@@ -178,17 +178,23 @@ struct Problem {
     }
     /// K or V, where the kernel finds them: rows `gap` apart, NaN between them; in pages, if there are any.
     std::vector<T> stored(const std::vector<T>& from, std::uint32_t first) const {
+        return stored(from, first, is.d, is.gap, T(NAN));
+    }
+    /// Of any rows of so many elements, with `between` between them.
+    template <class U>
+    std::vector<U> stored(const std::vector<U>& from, std::uint32_t first, std::uint32_t of_row, std::uint32_t gap,
+                          U between) const {
         const std::uint32_t rows = is.page_rows ? is.page_rows : is.capacity();
         const std::uint32_t planes = is.page_rows ? is.pages() : is.sequences();
-        const std::size_t pitch = is.d + is.gap;
-        std::vector<T> out(first + std::size_t(planes) * is.kv_heads * rows * pitch, T(NAN));
+        const std::size_t pitch = of_row + gap;
+        std::vector<U> out(first + std::size_t(planes) * is.kv_heads * rows * pitch, between);
         for (std::uint32_t s = 0; s < is.sequences(); ++s)
             for (std::uint32_t h = 0; h < is.kv_heads; ++h)
                 for (std::uint32_t j = 0; j < is.capacity(); ++j) {
                     const std::size_t plane = is.page_rows ? is.page(s, j) : s, row = j % rows;
                     const std::size_t at = is.heads_in_rows ? (plane * rows + row) * is.kv_heads + h
                                                             : (plane * is.kv_heads + h) * rows + row;
-                    std::copy_n(from.begin() + std::ptrdiff_t(key_at(s, h, j)), is.d,
+                    std::copy_n(from.begin() + std::ptrdiff_t(key_at(s, h, j) / is.d * of_row), of_row,
                                 out.begin() + std::ptrdiff_t(first + at * pitch));
                 }
         return out;
@@ -204,9 +210,13 @@ struct Problem {
     }
 
     Output<T> run(const Device& device, bool gives_lengths = true) const {
-        const auto queries = device.upload(spread(q, is.first[0]), "Q"),
-                   keys = device.upload(stored(k, is.first[1]), "K"),
+        const auto keys = device.upload(stored(k, is.first[1]), "K"),
                    values = device.upload(stored(v, is.first[2]), "V");
+        return run(device, view(keys, is.first[1]), view(values, is.first[2]), gives_lengths);
+    }
+    /// With these K and V.
+    Output<T> run(const Device& device, const TensorView& K, const TensorView& V, bool gives_lengths = true) const {
+        const auto queries = device.upload(spread(q, is.first[0]), "Q");
         const auto lengths = device.upload(is.lengths, "lengths");
         std::vector<std::uint32_t> numbers(1);
         if (is.page_rows) {
@@ -234,8 +244,7 @@ struct Problem {
         if (is.sinks) options.sinks = sinks;
         if (gives_lengths) options.lengths = lengths;
         if (is.page_rows) options.pages = table.view(is.sequences(), is.pages_of_sequence());
-        incremental_attention(device, rows(queries, is.first[0]), view(keys, is.first[1]), view(values, is.first[2]),
-                              rows(o, is.first[3]), options);
+        incremental_attention(device, rows(queries, is.first[0]), K, V, rows(o, is.first[3]), options);
         return {gathered(o.download(), is.first[3]), log_sum.download()};
     }
 

@@ -93,7 +93,7 @@ TEST_CASE("docs/library.md: what works in place") {
 TEST_CASE("docs/library.md: options in their order") {
 const AttentionOptions for_flash_attention{
     .causal = false, .window_left = {}, .window_right = {}, .scale = {}, .soft_cap = 0, .bias = {}, .scores = {}, .sees = {}, .sinks = {}, .log_sum = {},
-    .query_offsets = {}, .key_offsets = {}, .path = AttentionPath::chosen, .queries_of_block = 0};
+    .query_offsets = {}, .key_offsets = {}, .pages = {}, .path = AttentionPath::chosen, .queries_of_block = 0};
 const IncrementalOptions for_incremental_attention{
     .lengths = {}, .pages = {}, .causal = false, .window_left = {}, .scale = {}, .soft_cap = 0, .scores = {}, .sees = {}, .sinks = {}, .log_sum = {},
     .parts = 0, .workspace = {}};
@@ -183,6 +183,37 @@ TEST_CASE("docs/library.md: floats that the device quantises") {
     auto blocks = device.buffer<std::uint8_t>(rows * columns / 32 * 34, "blocks");
 quantise(device, cache.view(rows, columns), MutableTensorView(quantised_view(blocks, Quantised::Q8_0, {rows, columns})));
     CHECK(blocks.download() == stored::quantise(Quantised::Q8_0, std::vector<float>(rows * columns, 2)));
+}
+
+TEST_CASE("docs/library.md: a quantised cache of keys and values") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t cache_rows = 16, heads = 2, dim = 64, tokens = 3;
+    const auto k = device.upload(std::vector<half>(tokens * heads * dim, half(1))),
+               v = device.upload(std::vector<half>(tokens * heads * dim, half(0.5f))),
+               q = device.upload(std::vector<half>(heads * dim, half(1)));
+    const auto positions = device.upload(std::vector<std::uint32_t>{0, 1, 2}), slots = device.upload(std::vector<std::uint32_t>{0, 1, 2});
+    const auto length = device.upload(std::vector<std::uint32_t>{3});
+    auto k_blocks = device.buffer<std::uint8_t>(cache_rows * heads * dim / 32 * 34), v_blocks = device.buffer<std::uint8_t>(cache_rows * heads * dim / 32 * 34);
+    auto o = device.buffer<half>(heads * dim);
+const auto K = quantised_view(k_blocks, Quantised::Q8_0, {cache_rows, heads, dim}), V = quantised_view(v_blocks, Quantised::Q8_0, {cache_rows, heads, dim});
+rope_scatter(device, Rope::Neox, k.view(tokens, heads, dim), positions, slots, MutableTensorView(K), dim, 10000.0f);
+kv_scatter(device, v.view(tokens, heads, dim), slots, MutableTensorView(V));
+incremental_attention(device, q.view(heads, 1, dim), heads_in_rows(K), heads_in_rows(V), o.view(heads, 1, dim), {.lengths = length});
+    CHECK(std::abs(float(o.download()[5]) - 0.5f) < 0.01f);
+}
+
+TEST_CASE("docs/library.md: a chunk of a prompt reads a quantised cache") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t heads = 2, dim = 64, max_pages = 3;
+    const auto cache = device.upload(stored::quantise(Quantised::Q8_0, std::vector<float>(6 * 16 * heads * dim, 0.5f)));
+    const auto K = quantised_view(cache, Quantised::Q8_0, {6, heads, 16, dim}), V = K;
+    const auto table = device.upload(std::vector<std::uint32_t>{0, 2, 4, 1, 3, 5});
+    const auto q = device.upload(std::vector<half>(5 * heads * dim, half(1)));
+    auto o = device.buffer<half>(5 * heads * dim);
+const auto starts = device.upload(std::vector<std::uint32_t>{0, 3, 5}), key_starts = device.upload(std::vector<std::uint32_t>{0, 40, 57});
+flash_attention(device, heads_in_rows(q.view(1, 5, heads, dim)), K, V, heads_in_rows(o.view(1, 5, heads, dim)),
+                {.causal = true, .query_offsets = starts, .key_offsets = key_starts, .pages = table.view(2, max_pages)});
+    for (const half x : o.download()) CHECK(std::abs(float(x) - 0.5f) < 0.01f);
 }
 
 TEST_CASE("docs/library.md: floats that the host quantises") {

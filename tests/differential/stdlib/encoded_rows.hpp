@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of Q8_0 and e4m3 for tests of attention: numbers, encoded and decoded again, and blocks with scales that no
+// quantiser makes.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "codegen/support/half.hpp"
+#include "stdlib/quantised/quantise.hpp"
+#include "stdlib/reference/quantised.hpp"
+
+namespace ikat::tests {
+
+enum class Encoding { q8_0, e4m3 };
+inline constexpr Encoding encodings[] = {Encoding::q8_0, Encoding::e4m3};
+
+inline std::uint32_t bytes_of_row(Encoding encoding, std::uint32_t d) {
+    return encoding == Encoding::q8_0 ? d / 32 * 34 : d;
+}
+
+/// Numbers, encoded: what is not finite is NaN. Whole blocks.
+inline std::vector<std::uint8_t> encoded(Encoding encoding, const std::vector<float>& numbers) {
+    std::vector<std::uint8_t> out;
+    if (encoding == Encoding::e4m3) {
+        for (const float x : numbers) out.push_back(std::isfinite(x) ? e4m3(double(x)).bits : std::uint8_t(0x7f));
+        return out;
+    }
+    for (std::size_t i = 0; i < numbers.size(); i += 32) {
+        std::vector<float> block(numbers.begin() + std::ptrdiff_t(i), numbers.begin() + std::ptrdiff_t(i + 32));
+        bool is_finite = true;
+        for (float& x : block)
+            if (!std::isfinite(x)) x = 0, is_finite = false;
+        std::vector<std::uint8_t> bytes = stdlib::stored::quantise(runtime::Quantised::Q8_0, block);
+        if (!is_finite) bytes[0] = 0, bytes[1] = 0x7e;
+        out.insert(out.end(), bytes.begin(), bytes.end());
+    }
+    return out;
+}
+
+/// ... and decoded, each rounded to T.
+template <class T>
+std::vector<T> decoded(Encoding encoding, const std::vector<std::uint8_t>& bytes) {
+    std::vector<T> out;
+    if (encoding == Encoding::e4m3)
+        for (const std::uint8_t byte : bytes) out.push_back(T(float(e4m3::from_bits(byte))));
+    else
+        for (const float x : stdlib::reference::dequantise(runtime::Quantised::Q8_0, bytes)) out.push_back(T(x));
+    return out;
+}
+
+/// Whether two results have the same numbers, or NaN both.
+template <class T>
+bool are_same(const std::vector<T>& a, const std::vector<T>& b) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        if (float(a[i]) != float(b[i]) && !(std::isnan(float(a[i])) && std::isnan(float(b[i])))) return false;
+    return true;
+}
+
+}  // namespace ikat::tests
