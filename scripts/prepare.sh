@@ -19,6 +19,7 @@ has_command g++ || need g++
 has_command cmake || need cmake
 has_command ninja || need ninja-build
 has_command clang-format || need clang-format
+has_command ld.lld || need lld
 has_header boost/version.hpp "$boost_is_new" || need libboost1.81-dev
 has_header fmt/format.h || need libfmt-dev
 has_header catch2/catch.hpp || has_header catch2/catch_all.hpp || need catch2
