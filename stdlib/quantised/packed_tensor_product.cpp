@@ -26,7 +26,7 @@ constexpr SliceShape slice_of_x{.bytes = 288, .rows_are_aligned = true};
 struct Arguments {
     const In<std::uint8_t>& w;
     const In<std::uint32_t>& x;
-    const u32 &rows, &tokens, &units, &w_begin, &w_pitch, &w_bytes, &x_pitch, &x_words;
+    const u32 &rows, &tokens, &units, &w_begin, &w_pitch, &w_bytes, &x_pitch, &x_words, &slices_of_part;
     /// y[token, row] = sum, where the condition is true.
     std::function<void(const Leaf<bool>& condition, const U& token, const U& row, const F& sum)> store;
 };
@@ -53,39 +53,37 @@ class PackedProduct {
 public:
     explicit PackedProduct(const Arguments& of)
         : of_(of),
-          tile_(value(of.rows)),
+          tile_(value(of.rows), value(of.tokens), value((of.units + 7u) / 8u), value(of.slices_of_part)),
           of_w_({of.w.as<std::uint8_t>(), is_aligned ? U(value(u32(0u))) : U(value(of.w_begin)), value(of.w_pitch),
-                 value(of.w_bytes), value(of.rows), tile_.first_row}),
+                 value(of.w_bytes), value(of.rows), tile_.first_row()}),
           of_x_({of.x.as<std::uint8_t>(), value(u32(0u)), value(of.x_pitch * 4u), value(of.x_words * 4u),
-                 value(of.tokens), tile_.first_token}) {}
+                 value(of.tokens), tile_.first_token()}) {}
 
     void run() {
-        const U slices = value((of_.units + 7u) / 8u);
-        u32 number = 0;
+        u32 number = tile_.first_slice();
         pipeline<2>(
-            slices,
-            [&](const auto&, const auto& next) {
-                if_(next < slices, [&] {
-                    of_w_.load(w_, value(next));
-                    of_x_.load(x_, value(next));
+            value(tile_.end_slice() - tile_.first_slice()),
+            [&](const auto&, const auto& further) {
+                const U next = value(tile_.first_slice() + further);
+                if_(next < tile_.end_slice(), [&] {
+                    of_w_.load(w_, next);
+                    of_x_.load(x_, next);
                 });
             },
             [&](const auto&) {
                 work_on(value(number));
                 number = number + 1u;
             });
-        tile_.store(totals_, value(of_.rows), value(of_.tokens), [&](const Leaf<bool>&, const U& token) {
-            return [this, token](const Leaf<bool>& condition, const U& row, const F& total) {
-                of_.store(condition, token, row, total);
-            };
-        });
+        launch_next();  // adds up parts
+        tile_.store(
+            totals_, [](const auto&, const U&) { return std::optional<F>(); }, of_.store);
     }
 
 private:
     void work_on(const U& number) {
         const std::vector<LaneRow> rows = tile_.rows_of(w_, of_w_, value(of_.w_pitch), number);
         const U first_of_x = value((x_.place(number, value(lane_id() / 4u))) / 4u);
-        const U heads = value(x_.place(number, value(tile_.q * 2u)) / 4u);
+        const U heads = value(x_.place(number, value(tile_.q() * 2u)) / 4u);
         for (auto n : range(0u, value(min(of_.units - number * 8u, 8u)))) {
             const U unit = value(n);
             std::vector<SignedUnit> of_rows;
@@ -102,8 +100,8 @@ private:
     /// whose totals it has, are words of x_.
     void multiply(const std::vector<SignedUnit>& of_rows, std::uint32_t j, const U& block, const U& head) {
         const std::uint32_t pitch = slice_of_x.row_bytes() / 4, of_tokens = 8 * j * pitch;
-        const U bytes[2] = {value(x_.memory()[block + tile_.q + (of_tokens + 1)]),
-                            value(x_.memory()[block + tile_.q + (of_tokens + 5)])};
+        const U bytes[2] = {value(x_.memory()[block + tile_.q() + (of_tokens + 1)]),
+                            value(x_.memory()[block + tile_.q() + (of_tokens + 5)])};
         const auto scale = [&](std::uint32_t e) {
             return blocks::lower_half(value(x_.memory()[head + (of_tokens + e * pitch)]));
         };
@@ -193,14 +191,15 @@ template <class Y>
 KernelHandle product_to(const PackedTensorKernel& is) {
     return kernel(is.name().c_str(),
                   params("w", "x", "y", "rows", "tokens", "units", "w_begin", "w_pitch", "w_bytes", "x_pitch",
-                         "x_words", "y_pitch"),
+                         "x_words", "slices_of_part", "y_pitch"),
                   [is](In<std::uint8_t> w, In<std::uint32_t> x, Out<Y> y, u32 rows, u32 tokens, u32 units, u32 w_begin,
-                       u32 w_pitch, u32 w_bytes, u32 x_pitch, u32 x_words, u32 y_pitch) {
+                       u32 w_pitch, u32 w_bytes, u32 x_pitch, u32 x_words, u32 slices_of_part, u32 y_pitch) {
                       grid_wait();  // for the kernel that has quantised the activations
-                      record(is, {w, x, rows, tokens, units, w_begin, w_pitch, w_bytes, x_pitch, x_words,
-                                  [&](const Leaf<bool>& condition, const U& token, const U& row, const F& sum) {
-                                      y.store_if(condition, token * y_pitch + row, cast<Y>(sum));
-                                  }});
+                      record(is,
+                             {w, x, rows, tokens, units, w_begin, w_pitch, w_bytes, x_pitch, x_words, slices_of_part,
+                              [&](const Leaf<bool>& condition, const U& token, const U& row, const F& sum) {
+                                  y.store_if(condition, token * y_pitch + row, cast<Y>(sum));
+                              }});
                   })
         .require(aligned<16>("w"), aligned<16>("x"))
         .launch_bounds(threads, 2)

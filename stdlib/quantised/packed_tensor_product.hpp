@@ -25,7 +25,7 @@ namespace ikat::stdlib {
 ///     w_begin            the byte of w where the first row begins, below 16
 ///     w_pitch, w_bytes   from a row to the next; of all
 ///     x_pitch, x_words   from a token to the next, a multiple of 4; of all
-///     y_pitch            from a token to the next, in elements
+///     slices_of_part, y_pitch    as of TensorProductKernel
 struct PackedTensorKernel {
     runtime::Quantised format = runtime::Quantised::Q4_0;
     std::uint32_t tokens = 64;  // of a block: 16, 32 or 64

@@ -62,17 +62,18 @@ public:
 
     std::uint64_t workspace() const {
         if (is_empty()) return 0;
-        if (is_packed()) return quantised_bytes(X_);
-        return is_on_tensor_cores() ? ArrangedTokens::bytes(*W_.format, tokens_arranged_at_once(), columns()) : 0;
+        if (!is_on_tensor_cores()) return is_packed() ? quantised_bytes(X_) : 0;
+        const std::uint64_t most = tokens_at_once_on_tensor_cores();
+        return bytes_of_sums(most) + (is_packed() ? Workspace::rounded(quantised_bytes(X_))
+                                                  : ArrangedTokens::bytes(*W_.format, most, columns()));
     }
 
     void run() const {
         if (is_empty()) return;
-        if (is_on_tensor_cores() && !is_packed()) return run_on_tensor_cores();
+        if (is_on_tensor_cores()) return run_on_tensor_cores();
         if (!is_packed() || columns() == 0) return run_of(X_);
         Workspace workspace(queue_, "gemm", options_.workspace, this->workspace());
-        const TensorView blocks = quantised_tokens(queue_, workspace, X_);
-        is_on_tensor_cores() ? multiply_packed(blocks) : run_of(blocks);
+        run_of(quantised_tokens(queue_, workspace, X_));
     }
 
 private:
@@ -91,20 +92,32 @@ private:
         return {.format = *W_.format, .tokens = tokens_of_block(count), .y = Y_.type, .w_is_aligned = false};
     }
     static std::uint32_t tokens_of_block(std::uint64_t count) { return count <= 16 ? 16 : count <= 32 ? 32 : 64; }
-    /// As many as numbers of 32 bits reach the elements of, also as f16 in slices.
-    std::uint64_t tokens_arranged_at_once() const {
-        const std::uint64_t largest = std::max({X_.strides[0], Y_.strides[0], padded_columns(columns())});
+    PartsOfColumns parts() const { return PartsOfColumns::of(rows(), tokens(), columns()); }
+    std::uint64_t sums_of(std::uint64_t count) const { return parts().count == 1 ? 0 : parts().count * count * rows(); }
+    std::uint64_t bytes_of_sums(std::uint64_t count) const { return Workspace::rounded(sums_of(count) * 4); }
+    /// As many as numbers of 32 bits reach the elements of, also as f16 in slices, or as blocks of Q8_1.
+    std::uint64_t tokens_at_once_on_tensor_cores() const {
+        const std::uint64_t largest =
+            std::max({X_.strides[0], Y_.strides[0], padded_columns(columns()), columns() / 32 * 36 + 16});
         return std::clamp<std::uint64_t>((std::uint64_t{1} << 31) / largest, 1, tokens());
     }
     void run_on_tensor_cores() const {
         Workspace workspace(queue_, "gemm", options_.workspace, this->workspace());
-        const std::uint64_t most = tokens_arranged_at_once();
-        const ArrangedTokens arranged(workspace, *W_.format, most, columns());
-        for (std::uint64_t first = 0; first < tokens(); first += most) {
-            const std::uint64_t count = std::min(most, tokens() - first);
-            arrange(arranged, first, count);
-            multiply(arranged, first, count);
+        const std::uint64_t most = tokens_at_once_on_tensor_cores();
+        const auto sums = workspace.take<float>(sums_of(most));
+        const auto each = [&](auto&& work) {
+            for (std::uint64_t first = 0; first < tokens(); first += most)
+                work(first, std::min(most, tokens() - first));
+        };
+        if (is_packed()) {
+            const TensorView blocks = quantised_tokens(queue_, workspace, X_);
+            return each([&](std::uint64_t first, std::uint64_t count) { multiply_packed(blocks, sums, first, count); });
         }
+        const ArrangedTokens arranged(workspace, *W_.format, most, columns());
+        each([&](std::uint64_t first, std::uint64_t count) {
+            arrange(arranged, first, count);
+            multiply(arranged, sums, first, count);
+        });
     }
     void arrange(const ArrangedTokens& arranged, std::uint64_t first, std::uint64_t count) const {
         KernelArguments arguments(ArrangeKernel{X_.type, sums_of_slice(*W_.format)}.handle(), where_);
@@ -113,37 +126,40 @@ private:
         arguments.add_numbers(std::uint32_t(columns()), std::uint32_t(count == 1 ? 0 : X_.strides[0]));
         arguments.launch(queue_, count, ArrangeKernel::threads);
     }
-    void multiply(const ArrangedTokens& arranged, std::uint64_t first, std::uint64_t count) const {
-        launch_tiles(kernel_of(count), count, [&](KernelArguments& arguments, const WeightsOfLaunch& weights) {
+    using Sums = runtime::BufferSlice<float>;
+    void multiply(const ArrangedTokens& arranged, const Sums& sums, std::uint64_t first, std::uint64_t count) const {
+        const auto add = [&](KernelArguments& arguments, const TensorView& y, const TileWeights& weights) {
             arranged.add_to(arguments, count);
-            arguments.add_array(part_from(Y_, first * Y_.strides[0] + weights.first_row));
+            arguments.add_array(y);
             arguments.add_numbers(weights.rows, std::uint32_t(columns() / 32), weights.begin, weights.pitch,
                                   weights.end);
-        });
+        };
+        launch_tiles(kernel_of(count), sums, first, count, add);
     }
-    /// Blocks of Q8_1 on tensor cores.
-    void multiply_packed(const TensorView& blocks) const {
-        const std::uint64_t pitch = blocks.strides[0], largest = std::max(4 * pitch, Y_.strides[0]);
-        const std::uint64_t most = std::clamp<std::uint64_t>((std::uint64_t{1} << 31) / largest, 1, tokens());
-        for (std::uint64_t first = 0; first < tokens(); first += most) {
-            const std::uint64_t count = std::min(most, tokens() - first);
-            const auto add = [&](KernelArguments& arguments, const WeightsOfLaunch& weights) {
-                arguments.add_array(part_from(blocks, first * pitch));
-                arguments.add_array(part_from(Y_, first * Y_.strides[0] + weights.first_row));
-                arguments.add_numbers(weights.rows, std::uint32_t(count), std::uint32_t(columns() / 32), weights.begin,
-                                      weights.pitch, weights.end, std::uint32_t(pitch),
-                                      std::uint32_t((count - 1) * pitch + blocks.extents[1]));
-            };
-            launch_tiles(packed_kernel_of(count), count, add);
-        }
+    void multiply_packed(const TensorView& blocks, const Sums& sums, std::uint64_t first, std::uint64_t count) const {
+        const std::uint64_t pitch = blocks.strides[0];
+        const auto add = [&](KernelArguments& arguments, const TensorView& y, const TileWeights& weights) {
+            arguments.add_array(part_from(blocks, first * pitch));
+            arguments.add_array(y);
+            arguments.add_numbers(weights.rows, std::uint32_t(count), std::uint32_t(columns() / 32), weights.begin,
+                                  weights.pitch, weights.end, std::uint32_t(pitch),
+                                  std::uint32_t((count - 1) * pitch + blocks.extents[1]));
+        };
+        launch_tiles(packed_kernel_of(count), sums, first, count, add);
     }
-    struct WeightsOfLaunch {
-        std::uint64_t first_row;
+    struct TileWeights {
         std::uint32_t rows, begin, pitch, end;
     };
-    /// A kernel for `count` tokens and all rows: add(arguments, weights) adds the arguments between w and y_pitch.
+    /// A kernel for `count` tokens and all rows, and if there are parts the one that adds them up: add(arguments, y,
+    /// weights) adds the arguments between w and slices_of_part.
     template <class Kernel>
-    void launch_tiles(Kernel is, std::uint64_t count, auto&& add) const {
+    void launch_tiles(Kernel is, const Sums& sums, std::uint64_t first, std::uint64_t count, auto&& add) const {
+        const TensorView Y = part_from(Y_, first * Y_.strides[0]);
+        const auto pitch_of_y = std::uint32_t(count == 1 ? 0 : Y_.strides[0]);
+        const PartsOfColumns parts = this->parts();
+        const std::uint64_t all = sums.size();
+        const TensorView y = parts.count == 1 ? Y : TensorView(ir::Type::F32, sums.part(), {&all, 1});
+        is.y = y.type;
         ArrayRows of_y{1, {}};
         of_y.add(rows(), 1);
         RowPairs(call_.rows_of_weights(W_), of_y, columns(), true).each_launch([&](const RowPairs::Launch& launch) {
@@ -151,11 +167,17 @@ private:
             is.w_is_aligned = begin == 0 && w_pitch % 16 == 0;
             KernelArguments arguments(is.handle(), where_);
             arguments.add_array(bytes);
-            add(arguments, WeightsOfLaunch{launch.first[1], std::uint32_t(launch.rows), begin, w_pitch, end});
-            arguments.add_numbers(std::uint32_t(count == 1 ? 0 : Y_.strides[0]));
+            add(arguments, part_from(y, launch.first[1]), TileWeights{std::uint32_t(launch.rows), begin, w_pitch, end});
+            arguments.add_numbers(parts.slices, parts.count == 1 ? pitch_of_y : std::uint32_t(rows()));
             const std::uint64_t down = (launch.rows - 1) / TensorProductKernel::rows + 1;
-            arguments.launch(queue_, down * ((count - 1) / is.tokens + 1), TensorProductKernel::threads);
+            arguments.launch(queue_, parts.count * down * ((count - 1) / is.tokens + 1), TensorProductKernel::threads);
         });
+        if (parts.count == 1) return;
+        KernelArguments adding(AddPartsKernel{Y_.type}.handle(), where_);
+        adding.add_array(y);
+        adding.add_array(Y);
+        adding.add_numbers(parts.count, std::uint32_t(count), std::uint32_t(rows()), pitch_of_y);
+        adding.launch(queue_, (count * rows() - 1) / AddPartsKernel::threads + 1, AddPartsKernel::threads);
     }
 
     /// Without tensor cores: tokens in groups that a kernel takes at once. X is of floats, or of blocks of Q8_1.

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/threads/grids.hpp"
 #include "stdlib/spec/kernels.hpp"
@@ -18,9 +20,9 @@ template <class Y>
 KernelHandle product_to(const TensorProductKernel& is) {
     return kernel(is.name().c_str(),
                   params("w", "x", only_if(sums_of_slice(is.format) != 0, "sums"), "scales", "y", "rows", "units",
-                         "w_begin", "w_pitch", "w_bytes", "y_pitch"),
+                         "w_begin", "w_pitch", "w_bytes", "slices_of_part", "y_pitch"),
                   [is](In<std::uint8_t> w, In<half, 2> x, Optional<In<half, 2>> sums, In<float> scales, Out<Y> y,
-                       u32 rows, u32 units, u32 w_begin, u32 w_pitch, u32 w_bytes, u32 y_pitch) {
+                       u32 rows, u32 units, u32 w_begin, u32 w_pitch, u32 w_bytes, u32 slices_of_part, u32 y_pitch) {
                       grid_wait();  // for the kernel that has arranged the activations
                       record_tensor_product(
                           is, {.w = w,
@@ -32,6 +34,7 @@ KernelHandle product_to(const TensorProductKernel& is) {
                                .w_begin = w_begin,
                                .w_pitch = w_pitch,
                                .w_bytes = w_bytes,
+                               .slices_of_part = slices_of_part,
                                .store = [&](const Leaf<bool>& condition, const U& token, const U& row, const F& sum) {
                                    y.store_if(condition, token * y_pitch + row, cast<Y>(sum));
                                }});
@@ -100,6 +103,22 @@ KernelHandle arrange(const ArrangeKernel& is) {
         .handle();
 }
 
+template <class Y>
+KernelHandle add_parts(const AddPartsKernel& is) {
+    return kernel(is.name().c_str(), params("sums", "y", "parts", "tokens", "rows", "y_pitch"),
+                  [](In<float> sums, Out<Y> y, u32 parts, u32 tokens, u32 rows, u32 y_pitch) {
+                      grid_wait();
+                      const U all = value(tokens * rows);
+                      for (auto i : grid_stride(all)) {
+                          f32 sum = sums[i];
+                          for (auto part : range(1u, parts)) sum += sums[part * all + i];
+                          y[i / rows * y_pitch + i % rows] = cast<Y>(sum);
+                      }
+                  })
+        .launch_bounds(threads)
+        .handle();
+}
+
 }  // namespace
 
 std::string TensorProductKernel::name() const {
@@ -125,5 +144,25 @@ KernelHandle ArrangeKernel::make() const {
     }
 }
 const KernelHandle& ArrangeKernel::handle() const { return Kernels<ArrangeKernel>::of(*this); }
+
+PartsOfColumns PartsOfColumns::of(std::uint64_t rows, std::uint64_t tokens, std::uint64_t columns) {
+    const auto quotient = [](std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; };
+    const std::uint64_t tiles = quotient(rows, TensorProductKernel::rows) * quotient(tokens, 64);
+    const std::uint64_t slices = quotient(columns, 256);
+    const std::uint64_t count =
+        std::clamp<std::uint64_t>(256 / std::max<std::uint64_t>(tiles, 1), 1, std::max<std::uint64_t>(slices / 4, 1));
+    const std::uint64_t of_part = std::max<std::uint64_t>(quotient(slices, count), 1);
+    return {std::uint32_t(std::max<std::uint64_t>(quotient(slices, of_part), 1)), std::uint32_t(of_part)};
+}
+
+std::string AddPartsKernel::name() const { return fmt::format("add_parts_{}", ir::info(y).name); }
+KernelHandle AddPartsKernel::make() const {
+    switch (y) {
+        case ir::Type::F16: return add_parts<half>(*this);
+        case ir::Type::BF16: return add_parts<bfloat16>(*this);
+        default: return add_parts<float>(*this);
+    }
+}
+const KernelHandle& AddPartsKernel::handle() const { return Kernels<AddPartsKernel>::of(*this); }
 
 }  // namespace ikat::stdlib

@@ -50,7 +50,10 @@ std::uint32_t sums_of_slice(runtime::Quantised format);
 ///     rows, units        of the weights
 ///     w_begin            the byte of w where the first row begins, below 16
 ///     w_pitch, w_bytes   from a row to the next; of all
+///     slices_of_part     of 256 columns
 ///     y_pitch            from a token to the next, in elements
+///
+/// Where the slices are divided into parts, y has the tokens of the first part, of the second one, ...
 struct TensorProductKernel {
     runtime::Quantised format = runtime::Quantised::Q4_0;
     std::uint32_t tokens = 64;  // of a block: 16, 32 or 64
@@ -95,6 +98,29 @@ struct ArrangeKernel {
     auto operator<=>(const ArrangeKernel&) const = default;
 };
 
+/// How the columns of W are divided where there are too few tiles: into parts whose sums are added up in order. It
+/// depends on sizes only, so bits are the same on every device.
+struct PartsOfColumns {
+    std::uint32_t count = 1, slices = 0;  // parts, and the slices of each
+
+    /// As many as make 256 tiles, with at least four slices each.
+    static PartsOfColumns of(std::uint64_t rows, std::uint64_t tokens, std::uint64_t columns);
+};
+
+/// A kernel that adds up parts: parameters sums, f32, parts x tokens x rows; y, parts, tokens, rows, y_pitch. A thread
+/// for each element of Y, any grid.
+struct AddPartsKernel {
+    ir::Type y = ir::Type::F32;
+    static constexpr std::uint32_t threads = 256;
+    /// "add_parts_f16".
+    std::string name() const;
+    /// A new one, not yet captured.
+    KernelHandle make() const;
+    /// The same object for the same kernel; thread-safe.
+    const KernelHandle& handle() const;
+    auto operator<=>(const AddPartsKernel&) const = default;
+};
+
 /// What the body of a kernel has, whatever the type of y is.
 struct TensorProductArguments {
     using U = blocks::U;
@@ -103,7 +129,7 @@ struct TensorProductArguments {
     const In<half, 2>& x;
     const Optional<In<half, 2>>& sums;
     const In<float>& scales;
-    const u32 &rows, &units, &w_begin, &w_pitch, &w_bytes;
+    const u32 &rows, &units, &w_begin, &w_pitch, &w_bytes, &slices_of_part;
     /// y[token, row] = sum, where the condition is true.
     std::function<void(const Leaf<bool>& condition, const U& token, const U& row, const blocks::F& sum)> store;
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "dsl/threads/grids.hpp"
 #include "stdlib/quantised/tensor_formats.hpp"
 #include "stdlib/quantised/tensor_slices.hpp"
 #include "stdlib/tile/pipeline.hpp"
@@ -84,26 +85,25 @@ class TensorProduct {
 public:
     explicit TensorProduct(const TensorProductArguments& of)
         : of_(of),
-          tile_(value(of.rows)),
+          tile_(value(of.rows), value(of.x.extent(0)), value((of.units + 7u) / 8u), value(of.slices_of_part)),
           copies_({of.w.as<std::uint8_t>(), is_aligned ? U(value(u32(0u))) : U(value(of.w_begin)), value(of.w_pitch),
-                   value(of.w_bytes), value(of.rows), tile_.first_row}),
+                   value(of.w_bytes), value(of.rows), tile_.first_row()}),
           minima_([&] {
               if constexpr (has_minima)
-                  return Less(*of.sums, tile_.first_token);
+                  return Less(*of.sums, tile_.first_token());
               else
                   return Less();
           }()) {}
 
     void run() {
-        const TileSource<X, threads, Along::Columns> from_x(of_.x, tile_.first_token, {.bytes = 16});
-        const U slices = value((of_.units + 7u) / 8u);
-        u32 slice_of_w = 0;
+        const TileSource<X, threads, Along::Columns> from_x(of_.x, tile_.first_token(), {.bytes = 16});
+        u32 slice_of_w = tile_.first_slice();
         pipeline<stages>(
-            value(slices * 4u),
-            [&](const auto& stage, const auto& number) {
+            value((tile_.end_slice() - tile_.first_slice()) * 4u),
+            [&](const auto& stage, const auto& further) {
+                const U number = value(tile_.first_slice() * 4u + further), of_w = value(number / 4u);
                 from_x.load(x_[stage], number);
-                const U of_w = value(number / 4u);
-                if_((number % 4u == 0u) & (of_w < slices), [&] {
+                if_((number % 4u == 0u) & (of_w < tile_.end_slice()), [&] {
                     copies_.load(weights_, of_w);
                     minima_.load(of_w);
                 });
@@ -112,12 +112,13 @@ public:
                 work_on(U(value(word(stage))), x_[stage], value(slice_of_w));
                 if_(stage == 3u, [&] { slice_of_w = slice_of_w + 1u; });
             });
-        tile_.store(totals_, value(of_.rows), value(of_.x.extent(0)), [&](const Leaf<bool>& is_there, const U& token) {
-            const F scale = value(of_.scales.load_if(is_there, token, 0.0f));
-            return [this, token, scale](const Leaf<bool>& condition, const U& row, const F& total) {
-                of_.store(condition, token, row, value(total * scale));
-            };
-        });
+        launch_next();  // adds up parts
+        tile_.store(
+            totals_,
+            [&](const auto& is_there, const U& token) {
+                return std::optional<F>(value(of_.scales.load_if(is_there, token, 0.0f)));
+            },
+            of_.store);
     }
 
 private:

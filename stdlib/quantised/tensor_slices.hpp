@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of quantised blocks on their way to tensor cores: slices of them in shared memory, and a block's tile of Y.
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "stdlib/quantised/tensor_product.hpp"
@@ -78,7 +79,8 @@ private:
     RowsOfBlocks of_;
 };
 
-/// A block's tile of Y: 128 rows of weights, of which a warp has 32, and `tokens` tokens.
+/// A block's tile of Y, 128 rows of weights, of which a warp has 32, and `tokens` tokens; and its part of the slices:
+/// there are as many tiles after each other as parts.
 template <SliceShape slice, std::uint32_t tokens>
 class ProductTile {
     using U = blocks::U;
@@ -86,10 +88,22 @@ class ProductTile {
     static constexpr std::uint32_t rows = TensorProductKernel::rows;
 
 public:
-    explicit ProductTile(const U& rows_of_w)
-        : down_(value((rows_of_w + (rows - 1)) / rows)),
-          first_row(value(block_id().x % down_ * rows)),
-          first_token(value(block_id().x / down_ * tokens)) {}
+    ProductTile(const U& all_rows, const U& all_tokens, const U& slices, const U& slices_of_part)
+        : all_rows_(all_rows), all_tokens_(all_tokens) {
+        const U down = value((all_rows + (rows - 1)) / rows), across = value((all_tokens + (tokens - 1)) / tokens);
+        const U of_part = value(block_id().x % (down * across));
+        part_.emplace(value(block_id().x / (down * across)));
+        first_row_.emplace(value(of_part % down * rows));
+        first_token_.emplace(value(of_part / down * tokens));
+        first_slice_.emplace(value(*part_ * slices_of_part));
+        end_slice_.emplace(value(min(*first_slice_ + slices_of_part, slices)));
+    }
+
+    const U& first_row() const { return *first_row_; }
+    const U& first_token() const { return *first_token_; }
+    const U& first_slice() const { return *first_slice_; }
+    const U& end_slice() const { return *end_slice_; }
+    const U& q() const { return q_; }
 
     /// The lane's four rows in a slice, eight apart. Each begins some bytes after a multiple of 16: as many, or eight
     /// more if the pitch is odd.
@@ -104,30 +118,32 @@ public:
         for (std::uint32_t r = 0; r < 4; ++r) {
             const U begin = slice.rows_are_aligned || r % 2 == 0 ? further : U(value((further + pitch * 8u) % 16u));
             const U word = value((first + begin) / 4u + r * 8 * slice.row_bytes() / 4);
-            out.emplace_back(in.memory(), word, shift, q, slice.is_aligned());
+            out.emplace_back(in.memory(), word, shift, q_, slice.is_aligned());
         }
         return out;
     }
-    /// store(condition, token, row, total of it, number of the token among those that the lane has).
-    void store(auto& totals, const U& all_rows, const U& all_tokens, auto&& store) const {
+    /// finish(condition, token, row, total) for all that the lane has: the token's number is that among the tokens of
+    /// all parts. of_token(condition, token) is what a total is multiplied with.
+    void store(const auto& totals, auto&& of_token, auto&& finish) const {
         for (std::uint32_t j = 0; j < tokens / 8; ++j)
             for (std::uint32_t e = 0; e < 2; ++e) {
-                const U token = value(first_token + 8 * j + q * 2u + e);
-                const auto is_there = value(token < all_tokens);
-                const auto finish = store(value(is_there), token);
+                const U token = value(*first_token_ + 8 * j + q_ * 2u + e);
+                const auto is_there = value(token < all_tokens_);
+                const std::optional<F> factor = of_token(is_there, token);
+                const U place = value(*part_ * all_tokens_ + token);
                 for (std::uint32_t r = 0; r < 4; ++r) {
-                    const U row = value(first_row + row_ + 8 * r);
-                    finish(value(is_there & (row < all_rows)), row, F(value(totals(r / 2, j)[int(r % 2 * 2 + e)])));
+                    const U row = value(*first_row_ + row_ + 8 * r);
+                    const auto total = totals(r / 2, j)[int(r % 2 * 2 + e)];
+                    finish(value(is_there & (row < all_rows_)), place, row,
+                           factor ? F(value(total * *factor)) : F(value(total)));
                 }
             }
     }
 
 private:
-    U down_;
-    U row_ = value(warp_id() * 32u + lane_id() / 4u);
-
-public:
-    const U first_row, first_token, q = value(lane_id() % 4u);
+    U all_rows_, all_tokens_;
+    std::optional<U> part_, first_row_, first_token_, first_slice_, end_slice_;
+    U q_ = value(lane_id() % 4u), row_ = value(warp_id() * 32u + lane_id() / 4u);
 };
 
 }  // namespace ikat::stdlib

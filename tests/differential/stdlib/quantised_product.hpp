@@ -14,6 +14,7 @@
 #include "stdlib/gemm/gemv.hpp"
 #include "stdlib/quantised/product.hpp"
 #include "stdlib/quantised/quantised.hpp"
+#include "stdlib/quantised/tensor_product.hpp"
 #include "stdlib/reference/quantised.hpp"
 #include "tests/catch.hpp"
 #include "tests/differential/stdlib/placed.hpp"
@@ -122,10 +123,12 @@ inline float packed_unit(Quantised format, std::span<const stdlib::reference::Qu
 
 /// A row of weights times a token in Q8_1, in the order of the kernels on tensor cores.
 inline float packed_tensor_product(Quantised format, std::span<const std::uint8_t> row,
-                                   std::span<const std::uint32_t> token) {
+                                   std::span<const std::uint32_t> token, const stdlib::PartsOfColumns& parts) {
     const auto weights = stdlib::reference::quantised_weights(format, row);
-    float total = 0;
-    for (std::size_t unit = 0; unit < weights.size() / 32; ++unit) {
+    const std::size_t units = weights.size() / 32, of_part = std::size_t(parts.slices) * 8;
+    std::vector<float> totals(parts.count);
+    for (std::size_t unit = 0; unit < units; ++unit) {
+        float& total = totals[unit / of_part];
         const auto w = std::span(weights).subspan(unit * 32, 32);
         const auto [has_two, has_minimum, products, sums, d] = PackedSums(format, w, token.subspan(unit * 9, 9));
         if (!has_two) {
@@ -137,7 +140,8 @@ inline float packed_tensor_product(Quantised format, std::span<const std::uint8_
         for (std::size_t i = 0; i < 2 && has_minimum; ++i)
             total = std::fma(-w[16 * i].minimum, d * float(sums[i]), total);
     }
-    return total;
+    for (std::size_t part = 1; part < totals.size(); ++part) totals[0] += totals[part];
+    return totals[0];
 }
 
 /// A row of weights times a token in Q8_1, in the order of the kernels: lane i of a warp has units i, i + 32, ...
@@ -161,9 +165,11 @@ inline std::vector<float> wanted_product(const runtime::Device& device, const Pr
                                           x.begin() + std::ptrdiff_t((token + 1) * columns));
         if (activations == stdlib::Activations::q8_1) {
             const auto words = stdlib::reference::quantise_q8_1(of_token);
-            const auto& product = x.size() / columns > 8 ? packed_tensor_product : packed_product;
+            const std::uint64_t tokens = x.size() / columns;
+            const auto parts = stdlib::PartsOfColumns::of(weights.rows(), tokens, columns);
             for (std::uint64_t row = 0; row < weights.rows(); ++row)
-                out.push_back(product(weights.format(), weights.row(row), words));
+                out.push_back(tokens > 8 ? packed_tensor_product(weights.format(), weights.row(row), words, parts)
+                                         : packed_product(weights.format(), weights.row(row), words));
             continue;
         }
         auto y = device.buffer<float>(weights.rows(), "wanted");

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "stdlib/quantised/product.hpp"
 #include "stdlib/quantised/tensor_product.hpp"
@@ -111,6 +114,34 @@ TEST_CASE("quantised products on tensor cores of activations in Q8_1 are those o
     }
 }
 
+TEST_CASE("few tiles are divided into parts of the columns, which are added up in order") {
+    using stdlib::PartsOfColumns;
+    const auto parts = [](std::uint64_t rows, std::uint64_t tokens, std::uint64_t columns) {
+        const PartsOfColumns out = PartsOfColumns::of(rows, tokens, columns);
+        return std::pair(out.count, out.slices);
+    };
+    CHECK(parts(4096, 16, 4096) == std::pair(4u, 4u));
+    CHECK(parts(4096, 65, 14336) == std::pair(4u, 14u));
+    CHECK(parts(32768, 16, 4096) == std::pair(1u, 16u));
+    CHECK(parts(1, 9, 256 * 7) == std::pair(1u, 7u));
+    CHECK(parts(1, 9, 256 * 9 + 32) == std::pair(2u, 5u));
+    CHECK(parts(128, 9, 256 * 1000) == std::pair(250u, 4u));
+    CHECK(parts(1, 1, 32) == std::pair(1u, 1u));
+    const runtime::Device device = open_device();
+    for (const Quantised format :
+         {Quantised::Q4_0, Quantised::Q4_1, Quantised::Q4_K, Quantised::Q2_K, Quantised::Q6_K}) {
+        const std::uint64_t columns = 256 * 9 + (stdlib::weights_of(format) == 32 ? 32 : 256);
+        const ProductWeights weights(device, format, 5, columns, 0, 0);
+        check<float, float>(device, weights, 9, Place::packed);
+        check<half, bfloat16>(device, weights, 65, Place::odd);
+        check_product<half, half>(device, weights, 33, stdlib::Activations::q8_1, Place::odd);
+        check_product<float, float>(device, weights, 10, stdlib::Activations::q8_1, Place::packed);
+    }
+    const ProductWeights many(device, Quantised::Q4_0, 129, 256 * 17, 1, 0);
+    check<float, half>(device, many, 9, Place::aligned);
+    check_product<float, float>(device, many, 9, stdlib::Activations::q8_1, Place::aligned);
+}
+
 TEST_CASE("quantised products on tensor cores of activations of any size") {
     const runtime::Device device = open_device();
     const std::uint64_t tokens = 9, columns = 64;
@@ -175,21 +206,30 @@ TEST_CASE("quantised products of many tokens without tensor cores are those of a
 
 TEST_CASE("quantised products on tensor cores need the workspace that they say") {
     const runtime::Device device = open_device();
-    const ProductWeights weights(device, Quantised::Q4_1, 5, 96, 0, 0);
-    const Placed<float> x(device, Place::odd, {17, 96}, 1), y(device, Place::odd, {17, 5}, 2);
-    stdlib::QuantisedGemmOptions options;
-    const std::uint64_t bytes = stdlib::gemm_workspace(device, weights.view(), x, y, options);
-    CHECK(bytes == 17 * 256 * 2 + 17 * 16 * 2 + 80);  // f16, two for each sum of 32, and a scale for each token
-    stdlib::gemm(device, weights.view(), x, y, options);
-    const auto want = y.elements();
-    auto workspace = device.buffer<std::uint8_t>(bytes, "workspace");
-    options.workspace = workspace;
-    stdlib::gemm(device, weights.view(), x, y, options);
-    CHECK(y.elements() == want);
-    options.workspace = workspace.slice(0, bytes - 1);
-    CHECK(tests::message_of([&] {
-              stdlib::gemm(device, weights.view(), x, y, options);
-          }).contains("'workspace' has 9327 elements, 9328 are needed"));
+    const auto check = [&](std::uint64_t columns, stdlib::Activations activations, std::uint64_t bytes) {
+        INFO(columns << " columns, activations " << int(activations));
+        const ProductWeights weights(device, Quantised::Q4_1, 5, columns, 0, 0);
+        const Placed<float> x(device, Place::odd, {17, columns}, 1), y(device, Place::odd, {17, 5}, 2);
+        stdlib::QuantisedGemmOptions options{.activations = activations};
+        CHECK(stdlib::gemm_workspace(device, weights.view(), x, y, options) == bytes);
+        stdlib::gemm(device, weights.view(), x, y, options);
+        const auto want = y.elements();
+        auto workspace = device.buffer<std::uint8_t>(bytes, "workspace");
+        options.workspace = workspace;
+        const runtime::Stream stream = device.stream();
+        stdlib::gemm(stream, weights.view(), x, y, options);
+        stream.synchronize();
+        CHECK(y.elements() == want);
+        options.workspace = workspace.slice(0, bytes - 1);
+        CHECK(tests::message_of([&] {
+                  stdlib::gemm(device, weights.view(), x, y, options);
+              }).contains(fmt::format("'workspace' has {} elements, {} are needed", bytes - 1, bytes)));
+    };
+    // f16, two of them for each sum of 32, and a scale for each token; sums of two parts, a multiple of 16 bytes.
+    check(96, stdlib::Activations::exact, 17 * 256 * 2 + 17 * 16 * 2 + 80);
+    check(96, stdlib::Activations::q8_1, 17 * 28 * 4);
+    check(2048, stdlib::Activations::exact, 17 * 2048 * 2 + 17 * 8 * 16 * 2 + 80 + 688);
+    check(2048, stdlib::Activations::q8_1, 17 * 64 * 9 * 4 + 688);
 }
 
 }  // namespace ikat::test
