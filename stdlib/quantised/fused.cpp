@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "stdlib/elementwise/elementwise.hpp"
+#include "stdlib/quantised/arranged_tokens.hpp"
 #include "stdlib/quantised/fused_kernels.hpp"
 #include "stdlib/quantised/product_call.hpp"
 #include "stdlib/spec/kernel_arguments.hpp"
@@ -69,12 +70,13 @@ public:
     std::uint64_t workspace() const {
         if (is_empty()) return 0;
         if (!are_products()) return FewTokens::bytes(X_, options_.activations);
+        if (is_one_product()) return ArrangedTokens::bytes(*Wg_.format, ArrangedTokens::at_once(X_, Y_), X_.extents[1]);
         return buffers() * Workspace::rounded(tokens_at_once_on_tensor_cores() * rows() * 4) + of_products();
     }
 
     void run() const {
         if (is_empty()) return;
-        if (are_products()) return run_products();
+        if (are_products()) return is_one_product() ? run_one_product() : run_products();
         const FewTokens x(queue_, "gate_up_swiglu", X_, options_);
         each_group(x.view(), std::min(tokens_at_once(x.view()), tokens_at_once(Y_)),
                    [&](const TokenGroup& group) { run_group(group); });
@@ -109,10 +111,52 @@ private:
         }
     }
 
-    // Two products on tensor cores.
+    // Products on tensor cores.
     bool are_products() const {
         return is_on_tensor_cores(queue_, Wg_, tokens(), options_.activations) ||
                is_on_tensor_cores(queue_, Wu_, tokens(), options_.activations);
+    }
+    /// Of tiles that have both gate and up, where they are not divided into parts of the columns. Rows begin at
+    /// multiples of 16 bytes: others would take more registers than there are.
+    bool is_one_product() const {
+        const auto parts = PartsOfColumns::of(2 * rows(), tokens(), X_.extents[1]);
+        const auto is_aligned = [&](const TensorView& W, const char* name) {
+            const WeightsOfLaunch first = weights_of_rows(W, call_.rows_of_weights(W, name), 0, 1),
+                                  two = weights_of_rows(W, call_.rows_of_weights(W, name), 0, std::min(rows(), 2ul));
+            return first.begin == 0 && two.pitch % 16 == 0;
+        };
+        return Wg_.format == Wu_.format && options_.activations == Activations::exact && parts.count == 1 &&
+               is_aligned(Wg_, "Wg") && is_aligned(Wu_, "Wu");
+    }
+    void run_one_product() const {
+        Workspace workspace(queue_, "gate_up_swiglu", options_.workspace, this->workspace());
+        const std::uint64_t most = ArrangedTokens::at_once(X_, Y_), columns = X_.extents[1];
+        const ArrangedTokens arranged(workspace, *Wg_.format, most, columns);
+        const ArrayRows gate_rows = call_.rows_of_weights(Wg_, "Wg"), up_rows = call_.rows_of_weights(Wu_, "Wu");
+        const std::uint64_t most_rows = std::min(RowPairs::max_rows(gate_rows), RowPairs::max_rows(up_rows));
+        for (std::uint64_t first = 0; first < tokens(); first += most) {
+            const std::uint64_t count = std::min(most, tokens() - first);
+            arranged.arrange(queue_, X_, first, count);
+            for (std::uint64_t row = 0; row < rows(); row += most_rows) {
+                const std::uint64_t rows_of_launch = std::min(most_rows, rows() - row);
+                const WeightsOfLaunch gate = weights_of_rows(Wg_, gate_rows, row, rows_of_launch),
+                                      up = weights_of_rows(Wu_, up_rows, row, rows_of_launch);
+                const TensorProductKernel is{
+                    .format = *Wg_.format, .tokens = tokens_of_tile(count), .y = Y_.type, .is_gated = true};
+                KernelArguments arguments(is.handle(), where_);
+                arguments.add_array(gate.bytes);
+                arguments.add_array(up.bytes);
+                arranged.add_to(arguments, count);
+                arguments.add_array(part_from(Y_, first * Y_.strides[0] + row));
+                arguments.add_numbers(std::uint32_t(rows_of_launch), std::uint32_t(columns / 32),
+                                      std::uint32_t(padded_columns(columns) / 256),
+                                      std::uint32_t(count == 1 ? 0 : Y_.strides[0]));
+                add_weights(arguments, gate);
+                add_weights(arguments, up);
+                const std::uint64_t tiles = ((rows_of_launch - 1) / is.rows_of_y() + 1) * ((count - 1) / is.tokens + 1);
+                arguments.launch(queue_, tiles, TensorProductKernel::threads);
+            }
+        }
     }
     /// Of numbers in f32: both products and, if that is not Y itself, what becomes of them.
     std::uint64_t buffers() const { return Y_.type == ir::Type::F32 ? 2 : 3; }

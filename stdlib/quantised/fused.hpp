@@ -25,8 +25,10 @@ namespace ikat::stdlib {
 ///
 ///     1.1 a (|u| + b) + |silu(g)| b + 2^-21 (|silu(g)| + 1.1 a) (|u| + b)
 ///
-/// from silu(g) u, before it is rounded to the type of Y. Many tokens, which gemm() multiplies on tensor cores, are two
-/// products, which go to a workspace, and then fused_swiglu(): the bound is the same.
+/// from silu(g) u, before it is rounded to the type of Y. Many tokens, which gemm() multiplies on tensor cores: if both
+/// have the same format, with rows at multiples of 16 bytes, and activations are exact, a block computes a tile of
+/// both, unless gemm() would divide so few tiles into parts. Otherwise two products go to a workspace, and then follows
+/// fused_swiglu(). The bound is the same.
 void gate_up_swiglu(const Queue& queue, const TensorView& Wg, const TensorView& Wu, const TensorView& X,
                     const MutableTensorView& Y, const QuantisedGemmOptions& options = {});
 /// The bytes of workspace that the same call needs: 0 for exact activations of up to eight tokens.

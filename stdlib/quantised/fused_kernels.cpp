@@ -21,10 +21,6 @@ using blocks::F, blocks::U;
 std::string_view name_of(runtime::Quantised format) { return runtime::find_info(format)->name; }
 std::string_view name_of_activations(ir::Type x) { return x == ir::Type::U32 ? "q8_1" : ir::info(x).name; }
 
-void add_numbers(MoreParameters& more, std::initializer_list<std::string> names) {
-    for (const std::string& name : names) more.add<u32>(name);
-}
-
 /// As every kernel here begins.
 void begin(bool are_packed) {
     require_linear_grid();

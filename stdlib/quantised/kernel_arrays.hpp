@@ -9,6 +9,7 @@
 #pragma once
 #include <array>
 #include <functional>
+#include <initializer_list>
 #include <string>
 
 #include "dsl/kernel/kernel.hpp"
@@ -32,6 +33,11 @@ auto with_element(ir::Type type, Body&& body) {
 template <template <class, int...> class Array>
 void add_array(MoreParameters& more, std::string name, ir::Type type) {
     with_element(type, [&]<class T> { more.add<Array<T>>(std::move(name)); });
+}
+
+/// The next parameters are numbers.
+inline void add_numbers(MoreParameters& more, std::initializer_list<std::string> names) {
+    for (const std::string& name : names) more.add<u32>(name);
 }
 
 /// Elements 4 quad ... 4 quad + 3 of a row as words, floats or Q8_1, of which `count` are there; the others are 0. The

@@ -53,11 +53,11 @@ class PackedProduct {
 public:
     explicit PackedProduct(const Arguments& of)
         : of_(of),
-          tile_(value(of.rows), value(of.tokens), value((of.units + 7u) / 8u), value(of.slices_of_part)),
-          of_w_({of.w.as<std::uint8_t>(), is_aligned ? U(value(u32(0u))) : U(value(of.w_begin)), value(of.w_pitch),
-                 value(of.w_bytes), value(of.rows), tile_.first_row()}),
-          of_x_({of.x.as<std::uint8_t>(), value(u32(0u)), value(of.x_pitch * 4u), value(of.x_words * 4u),
-                 value(of.tokens), tile_.first_token()}) {}
+          tile_(1, value(of.rows), value(of.tokens), value((of.units + 7u) / 8u), value(of.slices_of_part)),
+          of_w_({{of.w.as<std::uint8_t>(), is_aligned ? U(value(u32(0u))) : U(value(of.w_begin)), value(of.w_pitch),
+                  value(of.w_bytes), value(of.rows), tile_.first_row()}}),
+          of_x_({{of.x.as<std::uint8_t>(), value(u32(0u)), value(of.x_pitch * 4u), value(of.x_words * 4u),
+                  value(of.tokens), tile_.first_token()}}) {}
 
     void run() {
         u32 number = tile_.first_slice();
@@ -81,7 +81,7 @@ public:
 
 private:
     void work_on(const U& number) {
-        const std::vector<LaneRow> rows = tile_.rows_of(w_, of_w_, value(of_.w_pitch), number);
+        const std::vector<LaneRow> rows = tile_.rows_of(w_, of_w_, number);
         const U first_of_x = value((x_.place(number, value(lane_id() / 4u))) / 4u);
         const U heads = value(x_.place(number, value(tile_.q() * 2u)) / 4u);
         for (auto n : range(0u, value(min(of_.units - number * 8u, 8u)))) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "stdlib/quantised/arranged_tokens.hpp"
 #include "stdlib/quantised/packed_tensor_product.hpp"
 #include "stdlib/quantised/product_call.hpp"
 #include "stdlib/quantised/product_kernels.hpp"
@@ -12,39 +13,6 @@
 
 namespace ikat::stdlib {
 namespace {
-
-/// Activations for tensor cores, in a workspace.
-class ArrangedTokens {
-public:
-    static std::uint64_t bytes(Quantised format, std::uint64_t tokens, std::uint64_t columns) {
-        const std::uint64_t slices = tokens * padded_columns(columns) / 256;
-        return Workspace::rounded(slices * 512) + Workspace::rounded(slices * sums_of_slice(format) * 2) +
-               Workspace::rounded(tokens * 4);
-    }
-    ArrangedTokens(Workspace& workspace, Quantised format, std::uint64_t tokens, std::uint64_t columns)
-        : columns_(padded_columns(columns)),
-          columns_of_sums_(columns_ / 256 * sums_of_slice(format)),
-          x_(workspace.take<half>(tokens * columns_)),
-          sums_(workspace.take<half>(tokens * columns_of_sums_)),
-          scales_(workspace.take<float>(tokens)) {}
-
-    /// As parameters of a kernel: x, sums if there are any, scales.
-    void add_to(KernelArguments& arguments, std::uint64_t tokens) const {
-        arguments.add_view(matrix(x_.part(), tokens, columns_), 2);
-        if (columns_of_sums_ != 0) arguments.add_view(matrix(sums_.part(), tokens, columns_of_sums_), 2);
-        arguments.add_array(TensorView(ir::Type::F32, scales_.part(), {&tokens, 1}));
-    }
-
-private:
-    static TensorView matrix(const runtime::BufferPart& part, std::uint64_t rows, std::uint64_t columns) {
-        const std::array<std::uint64_t, 2> extents{rows, columns};
-        return TensorView(ir::Type::F16, part, extents);
-    }
-
-    std::uint64_t columns_, columns_of_sums_;
-    runtime::BufferSlice<half> x_, sums_;
-    runtime::BufferSlice<float> scales_;
-};
 
 /// A call: its checks, and its launches. The arguments must outlive it.
 class ProductCall {
@@ -86,21 +54,15 @@ private:
     bool is_on_tensor_cores() const { return stdlib::is_on_tensor_cores(queue_, W_, tokens(), options_.activations); }
     /// For rows that may begin anywhere.
     TensorProductKernel kernel_of(std::uint64_t count) const {
-        return {.format = *W_.format, .tokens = tokens_of_block(count), .y = Y_.type, .w_is_aligned = false};
+        return {.format = *W_.format, .tokens = tokens_of_tile(count), .y = Y_.type, .w_is_aligned = false};
     }
     PackedTensorKernel packed_kernel_of(std::uint64_t count) const {
-        return {.format = *W_.format, .tokens = tokens_of_block(count), .y = Y_.type, .w_is_aligned = false};
+        return {.format = *W_.format, .tokens = tokens_of_tile(count), .y = Y_.type, .w_is_aligned = false};
     }
-    static std::uint32_t tokens_of_block(std::uint64_t count) { return count <= 16 ? 16 : count <= 32 ? 32 : 64; }
     PartsOfColumns parts() const { return PartsOfColumns::of(rows(), tokens(), columns()); }
     std::uint64_t sums_of(std::uint64_t count) const { return parts().count == 1 ? 0 : parts().count * count * rows(); }
     std::uint64_t bytes_of_sums(std::uint64_t count) const { return Workspace::rounded(sums_of(count) * 4); }
-    /// As many as numbers of 32 bits reach the elements of, also as f16 in slices, or as blocks of Q8_1.
-    std::uint64_t tokens_at_once_on_tensor_cores() const {
-        const std::uint64_t largest =
-            std::max({X_.strides[0], Y_.strides[0], padded_columns(columns()), columns() / 32 * 36 + 16});
-        return std::clamp<std::uint64_t>((std::uint64_t{1} << 31) / largest, 1, tokens());
-    }
+    std::uint64_t tokens_at_once_on_tensor_cores() const { return ArrangedTokens::at_once(X_, Y_); }
     void run_on_tensor_cores() const {
         Workspace workspace(queue_, "gemm", options_.workspace, this->workspace());
         const std::uint64_t most = tokens_at_once_on_tensor_cores();
@@ -115,24 +77,17 @@ private:
         }
         const ArrangedTokens arranged(workspace, *W_.format, most, columns());
         each([&](std::uint64_t first, std::uint64_t count) {
-            arrange(arranged, first, count);
+            arranged.arrange(queue_, X_, first, count);
             multiply(arranged, sums, first, count);
         });
-    }
-    void arrange(const ArrangedTokens& arranged, std::uint64_t first, std::uint64_t count) const {
-        KernelArguments arguments(ArrangeKernel{X_.type, sums_of_slice(*W_.format)}.handle(), where_);
-        arguments.add_array(part_from(X_, first * X_.strides[0]));
-        arranged.add_to(arguments, count);
-        arguments.add_numbers(std::uint32_t(columns()), std::uint32_t(count == 1 ? 0 : X_.strides[0]));
-        arguments.launch(queue_, count, ArrangeKernel::threads);
     }
     using Sums = runtime::BufferSlice<float>;
     void multiply(const ArrangedTokens& arranged, const Sums& sums, std::uint64_t first, std::uint64_t count) const {
         const auto add = [&](KernelArguments& arguments, const TensorView& y, const TileWeights& weights) {
             arranged.add_to(arguments, count);
             arguments.add_array(y);
-            arguments.add_numbers(weights.rows, std::uint32_t(columns() / 32), weights.begin, weights.pitch,
-                                  weights.end);
+            arguments.add_numbers(weights.rows, std::uint32_t(columns() / 32), weights.slices_of_part, weights.y_pitch,
+                                  weights.begin, weights.pitch, weights.end);
         };
         launch_tiles(kernel_of(count), sums, first, count, add);
     }
@@ -143,15 +98,16 @@ private:
             arguments.add_array(y);
             arguments.add_numbers(weights.rows, std::uint32_t(count), std::uint32_t(columns() / 32), weights.begin,
                                   weights.pitch, weights.end, std::uint32_t(pitch),
-                                  std::uint32_t((count - 1) * pitch + blocks.extents[1]));
+                                  std::uint32_t((count - 1) * pitch + blocks.extents[1]), weights.slices_of_part,
+                                  weights.y_pitch);
         };
         launch_tiles(packed_kernel_of(count), sums, first, count, add);
     }
     struct TileWeights {
-        std::uint32_t rows, begin, pitch, end;
+        std::uint32_t rows, begin, pitch, end, slices_of_part, y_pitch;
     };
     /// A kernel for `count` tokens and all rows, and if there are parts the one that adds them up: add(arguments, y,
-    /// weights) adds the arguments between w and slices_of_part.
+    /// weights) adds the arguments after w.
     template <class Kernel>
     void launch_tiles(Kernel is, const Sums& sums, std::uint64_t first, std::uint64_t count, auto&& add) const {
         const TensorView Y = part_from(Y_, first * Y_.strides[0]);
@@ -167,8 +123,9 @@ private:
             is.w_is_aligned = begin == 0 && w_pitch % 16 == 0;
             KernelArguments arguments(is.handle(), where_);
             arguments.add_array(bytes);
-            add(arguments, part_from(y, launch.first[1]), TileWeights{std::uint32_t(launch.rows), begin, w_pitch, end});
-            arguments.add_numbers(parts.slices, parts.count == 1 ? pitch_of_y : std::uint32_t(rows()));
+            add(arguments, part_from(y, launch.first[1]),
+                TileWeights{std::uint32_t(launch.rows), begin, w_pitch, end, parts.slices,
+                            parts.count == 1 ? pitch_of_y : std::uint32_t(rows())});
             const std::uint64_t down = (launch.rows - 1) / TensorProductKernel::rows + 1;
             arguments.launch(queue_, parts.count * down * ((count - 1) / is.tokens + 1), TensorProductKernel::threads);
         });

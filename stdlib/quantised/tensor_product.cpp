@@ -7,6 +7,7 @@
 
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/threads/grids.hpp"
+#include "stdlib/quantised/kernel_arrays.hpp"
 #include "stdlib/spec/kernels.hpp"
 #include "stdlib/tile/rows.hpp"
 
@@ -15,34 +16,6 @@ namespace {
 
 using blocks::F, blocks::U;
 constexpr std::uint32_t threads = ArrangeKernel::threads;
-
-template <class Y>
-KernelHandle product_to(const TensorProductKernel& is) {
-    return kernel(is.name().c_str(),
-                  params("w", "x", only_if(sums_of_slice(is.format) != 0, "sums"), "scales", "y", "rows", "units",
-                         "w_begin", "w_pitch", "w_bytes", "slices_of_part", "y_pitch"),
-                  [is](In<std::uint8_t> w, In<half, 2> x, Optional<In<half, 2>> sums, In<float> scales, Out<Y> y,
-                       u32 rows, u32 units, u32 w_begin, u32 w_pitch, u32 w_bytes, u32 slices_of_part, u32 y_pitch) {
-                      grid_wait();  // for the kernel that has arranged the activations
-                      record_tensor_product(
-                          is, {.w = w,
-                               .x = x,
-                               .sums = sums,
-                               .scales = scales,
-                               .rows = rows,
-                               .units = units,
-                               .w_begin = w_begin,
-                               .w_pitch = w_pitch,
-                               .w_bytes = w_bytes,
-                               .slices_of_part = slices_of_part,
-                               .store = [&](const Leaf<bool>& condition, const U& token, const U& row, const F& sum) {
-                                   y.store_if(condition, token * y_pitch + row, cast<Y>(sum));
-                               }});
-                  })
-        .require(aligned<16>("w"))
-        .launch_bounds(TensorProductKernel::threads, 2)
-        .handle();
-}
 
 /// The power of two that brings the largest number of a token to 2^14 ... 2^15, and its reciprocal.
 struct Powers {
@@ -122,14 +95,48 @@ KernelHandle add_parts(const AddPartsKernel& is) {
 }  // namespace
 
 std::string TensorProductKernel::name() const {
-    return fmt::format("gemm_{}_{}_tokens_{}_tensor_core", runtime::find_info(format)->name, ir::info(y).name, tokens);
+    return fmt::format("{}_{}_{}_tokens_{}_tensor_core", is_gated ? "gate_up_swiglu" : "gemm",
+                       runtime::find_info(format)->name, ir::info(y).name, tokens);
 }
 KernelHandle TensorProductKernel::make() const {
-    switch (y) {
-        case ir::Type::F16: return product_to<half>(*this);
-        case ir::Type::BF16: return product_to<bfloat16>(*this);
-        default: return product_to<float>(*this);
-    }
+    MoreParameters more;
+    more.add<In<std::uint8_t>>("w");
+    if (is_gated) more.add<In<std::uint8_t>>("up");
+    more.add<In<half, 2>>("x");
+    const bool has_sums = sums_of_slice(format) != 0;
+    if (has_sums) more.add<In<half, 2>>("sums");
+    more.add<In<float>>("scales");
+    add_array<Out>(more, "y", y);
+    add_numbers(more, {"rows", "units", "slices_of_part", "y_pitch", "w_begin", "w_pitch", "w_bytes"});
+    if (is_gated) add_numbers(more, {"up_begin", "up_pitch", "up_bytes"});
+    auto made = kernel(name().c_str(), params(more), [is = *this, has_sums](More rest) {
+        grid_wait();  // for the kernel that has arranged the activations
+        const auto w = rest.next<In<std::uint8_t>>(), up = is.is_gated ? rest.next<In<std::uint8_t>>() : w;
+        const auto x = rest.next<In<half, 2>>(), sums = has_sums ? rest.next<In<half, 2>>() : x;
+        const auto scales = rest.next<In<float>>();
+        const StoreElement y = next_results(rest, is.y);
+        const auto rows = rest.next<u32>(), units = rest.next<u32>(), slices_of_part = rest.next<u32>(),
+                   y_pitch = rest.next<u32>();
+        std::vector<std::array<u32, 3>> numbers;
+        for (int matrix = 0; matrix < (is.is_gated ? 2 : 1); ++matrix) {
+            const auto begin = rest.next<u32>(), pitch = rest.next<u32>(), bytes = rest.next<u32>();
+            numbers.push_back({begin, pitch, bytes});
+        }
+        TensorProductArguments of{.weights = {},
+                                  .x = x,
+                                  .sums = has_sums ? &sums : nullptr,
+                                  .scales = scales,
+                                  .rows = rows,
+                                  .units = units,
+                                  .slices_of_part = slices_of_part,
+                                  .store = [&](const Leaf<bool>& condition, const U& token, const U& row,
+                                               const F& sum) { y(condition, token, y_pitch, row, sum); }};
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            of.weights.push_back({i == 0 ? w : up, numbers[i][0], numbers[i][1], numbers[i][2]});
+        record_tensor_product(is, of);
+    });
+    auto of_w = std::move(made).launch_bounds(threads, 2).require(aligned<16>("w"));
+    return is_gated ? std::move(of_w).require(aligned<16>("up")).handle() : of_w.handle();
 }
 const KernelHandle& TensorProductKernel::handle() const { return Kernels<TensorProductKernel>::of(*this); }
 

@@ -16,8 +16,8 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
-#include "dsl/kernel/optional.hpp"
 #include "dsl/record/capture.hpp"
 #include "stdlib/quantised/units.hpp"
 
@@ -43,15 +43,17 @@ std::uint32_t sums_of_slice(runtime::Quantised format);
 /// Which of the kernels. Its parameters:
 ///
 ///     w                  bytes, from a multiple of 16 on
+///     up                 the same, if it is_gated
 ///     x                  of ArrangeKernel: tokens x padded_columns
 ///     sums               the same, if the format has minima: tokens x padded_columns / 256 * sums_of_slice()
 ///     scales             of the tokens, by which results are multiplied
 ///     y                  f32, f16, bf16
 ///     rows, units        of the weights
-///     w_begin            the byte of w where the first row begins, below 16
-///     w_pitch, w_bytes   from a row to the next; of all
 ///     slices_of_part     of 256 columns
 ///     y_pitch            from a token to the next, in elements
+///     w_begin            the byte of w where the first row begins, below 16
+///     w_pitch, w_bytes   from a row to the next; of all
+///     up_...             the same three, if it is_gated
 ///
 /// Where the slices are divided into parts, y has the tokens of the first part, of the second one, ...
 struct TensorProductKernel {
@@ -59,8 +61,11 @@ struct TensorProductKernel {
     std::uint32_t tokens = 64;  // of a block: 16, 32 or 64
     ir::Type y = ir::Type::F32;
     bool w_is_aligned = true;  // all rows begin at multiples of 16 bytes
+    bool is_gated = false;     // silu(product) times the product with `up`; not in parts, and rows are aligned
 
     static constexpr std::uint32_t rows = 128, threads = 128, stages = 4;  // of a block
+    /// Of y, of a block.
+    std::uint32_t rows_of_y() const { return is_gated ? rows / 2 : rows; }
     SliceShape slice() const {
         const auto* info = runtime::find_info(format);
         return {info->bytes * 256 / info->weights, w_is_aligned};
@@ -69,7 +74,7 @@ struct TensorProductKernel {
         return 2 * slice().shared_bytes(rows) + stages * tokens * 128 + 2 * tokens * sums_of_slice(format) * 2;
     }
 
-    /// "gemm_q4_k_f16_tokens_64_tensor_core".
+    /// "gemm_q4_k_f16_tokens_64_tensor_core", "gate_up_swiglu_q4_k_f16_tokens_64_tensor_core".
     std::string name() const;
     /// A new one, not yet captured.
     KernelHandle make() const;
@@ -125,11 +130,15 @@ struct AddPartsKernel {
 struct TensorProductArguments {
     using U = blocks::U;
 
-    const In<std::uint8_t>& w;
+    struct Weights {
+        const In<std::uint8_t>& w;
+        const u32 &begin, &pitch, &bytes;
+    };
+    std::vector<Weights> weights;  // one, or two if it is_gated
     const In<half, 2>& x;
-    const Optional<In<half, 2>>& sums;
+    const In<half, 2>* sums;  // null if there are none
     const In<float>& scales;
-    const u32 &rows, &units, &w_begin, &w_pitch, &w_bytes, &slices_of_part;
+    const u32 &rows, &units, &slices_of_part;
     /// y[token, row] = sum, where the condition is true.
     std::function<void(const Leaf<bool>& condition, const U& token, const U& row, const blocks::F& sum)> store;
 };

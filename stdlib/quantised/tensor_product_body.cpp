@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "dsl/threads/grids.hpp"
+#include "stdlib/math/activation.hpp"
 #include "stdlib/quantised/tensor_formats.hpp"
 #include "stdlib/quantised/tensor_slices.hpp"
 #include "stdlib/tile/pipeline.hpp"
@@ -85,9 +86,9 @@ class TensorProduct {
 public:
     explicit TensorProduct(const TensorProductArguments& of)
         : of_(of),
-          tile_(value(of.rows), value(of.x.extent(0)), value((of.units + 7u) / 8u), value(of.slices_of_part)),
-          copies_({of.w.as<std::uint8_t>(), is_aligned ? U(value(u32(0u))) : U(value(of.w_begin)), value(of.w_pitch),
-                   value(of.w_bytes), value(of.rows), tile_.first_row()}),
+          tile_(std::uint32_t(of.weights.size()), value(of.rows), value(of.x.extent(0)), value((of.units + 7u) / 8u),
+                value(of.slices_of_part)),
+          copies_(rows_of_blocks(of, tile_)),
           minima_([&] {
               if constexpr (has_minima)
                   return Less(*of.sums, tile_.first_token());
@@ -113,20 +114,30 @@ public:
                 if_(stage == 3u, [&] { slice_of_w = slice_of_w + 1u; });
             });
         launch_next();  // adds up parts
-        tile_.store(
-            totals_,
-            [&](const auto& is_there, const U& token) {
-                return std::optional<F>(value(of_.scales.load_if(is_there, token, 0.0f)));
-            },
-            of_.store);
+        const auto scale = [&](const auto& is_there, const U& token) {
+            return F(value(of_.scales.load_if(is_there, token, 0.0f)));
+        };
+        if (of_.weights.size() == 1) return tile_.store(totals_, scale, of_.store);
+        tile_.store_pairs(totals_, scale,
+                          [&](const auto& condition, const U& token, const U& row, const F& gate, const F& up) {
+                              of_.store(condition, token, row, value(silu(gate) * up));
+                          });
     }
 
 private:
     using Less = std::conditional_t<has_minima, Minima<Format, tokens>, NoMinima>;
 
+    static std::vector<RowsOfBlocks> rows_of_blocks(const TensorProductArguments& of,
+                                                    const ProductTile<slice, tokens>& tile) {
+        std::vector<RowsOfBlocks> out;
+        for (const auto& [w, begin, pitch, bytes] : of.weights)
+            out.push_back({w.template as<std::uint8_t>(), is_aligned ? U(value(u32(0u))) : U(value(begin)),
+                           value(pitch), value(bytes), value(of.rows), tile.first_row()});
+        return out;
+    }
     /// Two units of a slice.
     void work_on(const U& stage, const auto& x, const U& number) {
-        const std::vector<LaneRow> rows = tile_.rows_of(weights_, copies_, value(of_.w_pitch), number);
+        const std::vector<LaneRow> rows = tile_.rows_of(weights_, copies_, number);
         if constexpr (Units::is_grouped)
             if_(stage == 0u, [&] {
                 for (std::uint32_t r = 0; r < 4; ++r) scales_[r] = Units::scales(rows[r]);

@@ -2,6 +2,7 @@
 // Rows of quantised blocks on their way to tensor cores: slices of them in shared memory, and a block's tile of Y.
 #pragma once
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "stdlib/quantised/tensor_product.hpp"
@@ -35,61 +36,76 @@ struct RowsOfBlocks {
     blocks::U begin, pitch, bytes, rows, first;
 };
 
-/// Copies of rows into slices: two threads have a row, and every second piece of it.
+/// Copies of rows into slices: two threads have a row, and every second piece of it. Of two matrices, 16 rows of the
+/// one and the same 16 of the other take turns, so that a warp has both.
 template <SliceShape slice, std::uint32_t rows>
 class RowCopies {
     using U = blocks::U;
     static constexpr std::uint32_t pieces = slice.pieces(), at_once = TensorProductKernel::threads / 2;
 
 public:
-    explicit RowCopies(const RowsOfBlocks& of) : of_(of) {}
+    explicit RowCopies(std::vector<RowsOfBlocks> of) : of_(std::move(of)) {}
 
-    /// The byte of the array where a row's slice begins.
-    U begin_of(const U& row, const U& number) const {
-        return value(of_.begin + (of_.first + row) * of_.pitch + number * slice.bytes);
+    const std::vector<RowsOfBlocks>& of() const { return of_; }
+    /// The byte of its array where the slice of a row of a matrix begins.
+    static U begin_of(const RowsOfBlocks& of, const U& row, const U& number) {
+        return value(of.begin + (of.first + row) * of.pitch + number * slice.bytes);
     }
     /// Whole pieces of 16 bytes, as far as there are any. Rows after the last are copies of it.
     void load(const Slices<slice, rows>& to, const U& number) const {
-        const auto bytes = to.memory().template as<std::uint8_t>();
-        const U side = value(thread_id().x % 2u * 16u), last = value(of_.rows - 1u - of_.first);
-        const auto load_row = [&](const U& row) {
-            const U from = value(begin_of(value(min(row, last)), number) / 16u * 16u), place = to.place(number, row);
-            if_(from + pieces * 16u <= of_.bytes, [&] {
-                for (std::uint32_t piece = 0; piece + 1 < pieces; piece += 2)
-                    copy_async<16>(bytes[place + side + piece * 16u], of_.array[from + side + piece * 16u]);
-                if (pieces % 2 == 1)
-                    if_(side == 0u, [&] {
-                        copy_async<16>(bytes[place + (pieces - 1) * 16u], of_.array[from + (pieces - 1) * 16u]);
-                    });
-            }).else_([&] {  // where the array ends
-                for (auto e : range(value(side / 16u), pieces * 16, 2u))
-                    bytes[place + e] = of_.array.load_if(from + e < of_.bytes, from + e, std::uint8_t{});
-            });
-        };
         for (std::uint32_t first = 0; first < rows; first += at_once) {
-            const U row = value(thread_id().x / 2u + first);
+            const U row = value(thread_id().x / 2u + first), place = to.place(number, row);
+            const auto load_it = [&] {
+                if (of_.size() == 1) return load_row(to, of_[0], row, place, number);
+                const U of_matrix = value(row / 32u * 16u + row % 16u);
+                if_(row / 16u % 2u == 0u, [&] { load_row(to, of_[0], of_matrix, place, number); }).else_([&] {
+                    load_row(to, of_[1], of_matrix, place, number);
+                });
+            };
             if (first + at_once <= rows)
-                load_row(row);
+                load_it();
             else
-                if_(row < rows, [&] { load_row(row); });
+                if_(row < rows, load_it);
         }
     }
 
 private:
-    RowsOfBlocks of_;
+    static void load_row(const Slices<slice, rows>& to, const RowsOfBlocks& of, const U& row, const U& place,
+                         const U& number) {
+        const auto bytes = to.memory().template as<std::uint8_t>();
+        const U side = value(thread_id().x % 2u * 16u), last = value(of.rows - 1u - of.first);
+        const U from = value(begin_of(of, value(min(row, last)), number) / 16u * 16u);
+        if_(from + pieces * 16u <= of.bytes, [&] {
+            for (std::uint32_t piece = 0; piece + 1 < pieces; piece += 2)
+                copy_async<16>(bytes[place + side + piece * 16u], of.array[from + side + piece * 16u]);
+            if (pieces % 2 == 1)
+                if_(side == 0u,
+                    [&] { copy_async<16>(bytes[place + (pieces - 1) * 16u], of.array[from + (pieces - 1) * 16u]); });
+        }).else_([&] {  // where the array ends
+            for (auto e : range(value(side / 16u), pieces * 16, 2u))
+                bytes[place + e] = of.array.load_if(from + e < of.bytes, from + e, std::uint8_t{});
+        });
+    }
+
+    std::vector<RowsOfBlocks> of_;
 };
 
 /// A block's tile of Y, 128 rows of weights, of which a warp has 32, and `tokens` tokens; and its part of the slices:
-/// there are as many tiles after each other as parts.
+/// there are as many tiles after each other as parts. Of two matrices there are 64 rows of each, 16 in a warp.
 template <SliceShape slice, std::uint32_t tokens>
 class ProductTile {
     using U = blocks::U;
     using F = blocks::F;
-    static constexpr std::uint32_t rows = TensorProductKernel::rows;
+    static constexpr std::uint32_t tile_rows = TensorProductKernel::rows;
 
 public:
-    ProductTile(const U& all_rows, const U& all_tokens, const U& slices, const U& slices_of_part)
-        : all_rows_(all_rows), all_tokens_(all_tokens) {
+    ProductTile(std::uint32_t matrices, const U& all_rows, const U& all_tokens, const U& slices,
+                const U& slices_of_part)
+        : all_rows_(all_rows),
+          all_tokens_(all_tokens),
+          row_(value(warp_id() * (32 / matrices) + lane_id() / 4u)),
+          row_of_slices_(value(warp_id() * 32u + lane_id() / 4u)) {
+        const std::uint32_t rows = tile_rows / matrices;
         const U down = value((all_rows + (rows - 1)) / rows), across = value((all_tokens + (tokens - 1)) / tokens);
         const U of_part = value(block_id().x % (down * across));
         part_.emplace(value(block_id().x / (down * across)));
@@ -105,18 +121,20 @@ public:
     const U& end_slice() const { return *end_slice_; }
     const U& q() const { return q_; }
 
-    /// The lane's four rows in a slice, eight apart. Each begins some bytes after a multiple of 16: as many, or eight
-    /// more if the pitch is odd.
-    std::vector<blocks::LaneRow> rows_of(const Slices<slice, rows>& in, const RowCopies<slice, rows>& copies,
-                                         const U& pitch, const U& number) const {
-        const U none = value(u32(0u)), first = in.place(number, row_);
-        const U further = slice.is_aligned()       ? none
-                          : slice.rows_are_aligned ? U(value(number * slice.bytes % 16u))
-                                                   : U(value(copies.begin_of(row_, number) % 16u));
-        const U shift = slice.is_aligned() ? none : U(value(further % 4u * 8u));
+    /// The lane's four rows in a slice, eight apart, or two of each matrix. Each begins some bytes after a multiple of
+    /// 16: as many, or eight more if the pitch is odd.
+    std::vector<blocks::LaneRow> rows_of(const Slices<slice, tile_rows>& in, const RowCopies<slice, tile_rows>& copies,
+                                         const U& number) const {
+        const U first = in.place(number, row_of_slices_);
         std::vector<blocks::LaneRow> out;
         for (std::uint32_t r = 0; r < 4; ++r) {
-            const U begin = slice.rows_are_aligned || r % 2 == 0 ? further : U(value((further + pitch * 8u) % 16u));
+            const RowsOfBlocks& of = copies.of()[copies.of().size() == 1 ? 0 : r / 2];
+            const U none = value(u32(0u));
+            const U further = slice.is_aligned()       ? none
+                              : slice.rows_are_aligned ? U(value(number * slice.bytes % 16u))
+                                                       : U(value(copies.begin_of(of, row_, number) % 16u));
+            const U shift = slice.is_aligned() ? none : U(value(further % 4u * 8u));
+            const U begin = slice.rows_are_aligned || r % 2 == 0 ? further : U(value((further + of.pitch * 8u) % 16u));
             const U word = value((first + begin) / 4u + r * 8 * slice.row_bytes() / 4);
             out.emplace_back(in.memory(), word, shift, q_, slice.is_aligned());
         }
@@ -125,25 +143,44 @@ public:
     /// finish(condition, token, row, total) for all that the lane has: the token's number is that among the tokens of
     /// all parts. of_token(condition, token) is what a total is multiplied with.
     void store(const auto& totals, auto&& of_token, auto&& finish) const {
+        each_token([&](const auto& is_there, const U& token, std::uint32_t j, std::uint32_t e) {
+            const std::optional<F> factor = of_token(is_there, token);
+            const U place = value(*part_ * all_tokens_ + token);
+            for (std::uint32_t r = 0; r < 4; ++r) {
+                const U row = value(*first_row_ + row_ + 8 * r);
+                const auto total = totals(r / 2, j)[int(r % 2 * 2 + e)];
+                finish(value(is_there & (row < all_rows_)), place, row,
+                       factor ? F(value(total * *factor)) : F(value(total)));
+            }
+        });
+    }
+    /// The same for both matrices: finish(condition, token, row, total of the first, total of the second).
+    void store_pairs(const auto& totals, auto&& of_token, auto&& finish) const {
+        each_token([&](const auto& is_there, const U& token, std::uint32_t j, std::uint32_t e) {
+            const F factor = of_token(is_there, token);
+            for (std::uint32_t r = 0; r < 2; ++r) {
+                const U row = value(*first_row_ + row_ + 8 * r);
+                const auto total = [&](std::uint32_t matrix) {
+                    return F(value(totals(matrix, j)[int(r * 2 + e)] * factor));
+                };
+                finish(value(is_there & (row < all_rows_)), token, row, total(0), total(1));
+            }
+        });
+    }
+
+private:
+    void each_token(auto&& work) const {
         for (std::uint32_t j = 0; j < tokens / 8; ++j)
             for (std::uint32_t e = 0; e < 2; ++e) {
                 const U token = value(*first_token_ + 8 * j + q_ * 2u + e);
                 const auto is_there = value(token < all_tokens_);
-                const std::optional<F> factor = of_token(is_there, token);
-                const U place = value(*part_ * all_tokens_ + token);
-                for (std::uint32_t r = 0; r < 4; ++r) {
-                    const U row = value(*first_row_ + row_ + 8 * r);
-                    const auto total = totals(r / 2, j)[int(r % 2 * 2 + e)];
-                    finish(value(is_there & (row < all_rows_)), place, row,
-                           factor ? F(value(total * *factor)) : F(value(total)));
-                }
+                work(is_there, token, j, e);
             }
     }
 
-private:
-    U all_rows_, all_tokens_;
+    U all_rows_, all_tokens_, row_, row_of_slices_;
     std::optional<U> part_, first_row_, first_token_, first_slice_, end_slice_;
-    U q_ = value(lane_id() % 4u), row_ = value(warp_id() * 32u + lane_id() / 4u);
+    U q_ = value(lane_id() % 4u);
 };
 
 }  // namespace ikat::stdlib

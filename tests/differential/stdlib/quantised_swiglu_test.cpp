@@ -28,8 +28,17 @@ struct Pair {
     ProductWeights gate, up;
     /// Rows of the gate begin at byte `first`, and have gaps.
     Pair(const runtime::Device& device, Quantised of_gate, Quantised of_up, std::uint64_t rows, std::uint64_t columns,
-         std::uint32_t gap = 0, std::uint32_t first = 0, std::uint32_t first_of_up = 0)
-        : gate(device, of_gate, rows, columns, gap, first, 7), up(device, of_up, rows, columns, 0, first_of_up, 8) {}
+         std::uint32_t gap = 0, std::uint32_t first = 0, std::uint32_t first_of_up = 0, std::uint32_t gap_of_up = 0)
+        : gate(device, of_gate, rows, columns, gap, first, 7),
+          up(device, of_up, rows, columns, gap_of_up, first_of_up, 8) {}
+    /// Of one format, with rows at multiples of 16 bytes.
+    static Pair aligned(const runtime::Device& device, Quantised format, std::uint64_t rows, std::uint64_t columns,
+                        std::uint32_t more) {
+        const std::uint64_t blocks = columns / stdlib::weights_of(format);
+        std::uint32_t gap = 0;
+        while ((blocks + gap) * stdlib::bytes_of(format) % 16 != 0) ++gap;
+        return Pair(device, format, format, rows, columns, gap + 16 * more, 16 * more, 32, gap);
+    }
 };
 
 template <class X, class Y>
@@ -104,6 +113,39 @@ TEST_CASE("gate_up_swiglu of all numbers of tokens and rows, types and places") 
             check_swiglu<bfloat16, float>(device, weights, 1, activations, place);
         }
     }
+}
+
+TEST_CASE("gate_up_swiglu of many tokens and one format is one product") {
+    const runtime::Device device = open_device(), races = open_device({.check = "races", .schedules = 2});
+    constexpr auto exact = Activations::exact;
+    for (const Quantised format : quantised_formats()) {
+        const Extents columns = columns_of(format);
+        check_swiglu<float, float>(device, Pair::aligned(device, format, 9, columns[2], 0), 9, exact, packed);
+        check_swiglu<half, half>(device, Pair::aligned(device, format, 5, columns[1], 1), 17, exact, odd);
+        check_swiglu<half, half>(device, Pair(device, format, format, 3, columns[0], 0, 0, 34), 9, exact, packed);
+    }
+    for (const Quantised format : {Quantised::Q4_0, Quantised::Q6_K, Quantised::MXFP4}) {
+        const std::uint64_t columns = columns_of(format)[1];
+        for (const std::uint32_t rows : {1u, 15u, 16u, 17u, 63u, 65u})
+            check_swiglu<bfloat16, float>(device, Pair::aligned(device, format, rows, columns, 0), 10, exact, packed);
+        for (const std::uint32_t tokens : {31u, 33u, 65u})
+            check_swiglu<float, bfloat16>(device, Pair::aligned(device, format, 7, columns, 1), tokens, exact, aligned);
+    }
+    check_swiglu<half, float>(races, Pair::aligned(races, Quantised::Q4_K, 17, 1280, 1), 10, exact, packed);
+    // Twenty slices, and tiles enough for no parts; then parts, of two products.
+    const auto plan = runtime::Device::open({.device = "emulator", .is_plan = true});
+    const auto kernels = [&](std::uint64_t rows) {
+        const auto w = plan.buffer<std::uint8_t>(rows * 20 * 144, "w");
+        const auto x = plan.buffer<half>(20 * 20 * 256, "x");
+        auto y = plan.buffer<half>(20 * rows, "y");
+        const TensorView W = stdlib::quantised_view(w, Quantised::Q4_K, {rows, 20 * 256});
+        return launched(plan, [&](const stdlib::Queue& queue) {
+            gate_up_swiglu(queue, W, W, x.view(20, 20 * 256), y.view(20, rows));
+        });
+    };
+    CHECK(kernels(64 * 129) ==
+          std::vector<std::string>{"arrange_tokens_f16_sums_16", "gate_up_swiglu_q4_k_f16_tokens_32_tensor_core"});
+    CHECK(kernels(64)[1] == "gemm_q4_k_f32_tokens_32_tensor_core");
 }
 
 TEST_CASE("gate_up_swiglu is within the bound") {
@@ -223,16 +265,17 @@ TEST_CASE("gate_up_swiglu is one launch for a few tokens and needs the workspace
 TEST_CASE("gate_up_swiglu takes many tokens in groups of whole tiles") {
     const runtime::Device device = runtime::Device::open({.device = "emulator", .is_plan = true});
     const std::uint64_t rows = 100000, columns = 64, tokens = 150;
-    const auto w = device.buffer<std::uint8_t>(rows * columns / 32 * 18, "w");
+    const auto w = device.buffer<std::uint8_t>(rows * columns / 32 * 22, "w");
     const auto x = device.buffer<half>(tokens * columns, "x");
     auto y = device.buffer<half>(tokens * rows, "y");
-    const TensorView W = stdlib::quantised_view(w, Quantised::Q4_0, {rows, columns});
+    const TensorView W = stdlib::quantised_view(w, Quantised::Q4_0, {rows, columns}),
+                     Wu = stdlib::quantised_view(w, Quantised::Q5_0, {rows, columns});
     const auto X = x.view(tokens, columns);
     const auto Y = y.view(tokens, rows);
     // Three buffers of 64 tokens, and what gemm() needs for these.
-    CHECK(stdlib::gate_up_swiglu_workspace(device, W, W, X, Y) == 3 * 64 * rows * 4 + 64 * 256 * 2 + 64 * 4);
+    CHECK(stdlib::gate_up_swiglu_workspace(device, W, Wu, X, Y) == 3 * 64 * rows * 4 + 64 * 256 * 2 + 64 * 4);
     const runtime::Recorder recorder(device, runtime::Recorder::Runs::No);
-    gate_up_swiglu(recorder, W, W, X, Y);
+    gate_up_swiglu(recorder, W, Wu, X, Y);
     std::vector<std::uint64_t> of_x, of_y;
     for (const auto& launch : recorder.launches()) {
         const std::string_view name = launch.kernel->name();
