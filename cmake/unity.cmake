@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Most of a file's compile time goes into its headers. With IKAT_UNITY the files of a folder are compiled together, six
+# Most of a file's compile time goes into its headers. With IKAT_UNITY the files of a folder are compiled together, ten
 # at a time, in half the time; when one of them changes, its neighbours are recompiled, too. They share their unnamed
 # namespaces, so different things need different names; a file where that is not possible sets
 # SKIP_UNITY_BUILD_INCLUSION. The preset clang builds without it, which shows that each file also compiles alone.
@@ -18,7 +18,7 @@ function(ikat_unity target)
     string(MAKE_C_IDENTIFIER "in${folder}" folder)
     list(APPEND in_${folder} ${source})
     list(LENGTH in_${folder} count)
-    math(EXPR group "(${count} - 1) / 6")
+    math(EXPR group "(${count} - 1) / 10")
     set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${folder}_${group})
   endforeach()
 endfunction()
