@@ -7,7 +7,7 @@
 namespace ikat::ptx {
 namespace {
 
-enum Place : unsigned { InModule = 1, OnEntry = 2, OnFunction = 4, InBody = 8, AfterLabel = 16 };
+enum DirectivePlace : unsigned { InModule = 1, OnEntry = 2, OnFunction = 4, InBody = 8, AfterLabel = 16 };
 constexpr unsigned any = 255;
 
 struct Rule {
