@@ -31,11 +31,10 @@ constexpr Family gemm_family{
     .form = "gemm_tensor_core_TYPE[_f32][_nt|_tn|_tt][_bias][_relu|_gelu|_gelu_tanh|_silu][_residual]",
     .summary = "C = activation(alpha A B + beta C + bias) + residual on tensor cores",
     .document =
-        "TYPE is f16, bf16, tf32 (arrays of f32) or s8 (arrays of i8, C is i32). With _f32 behind\n"
-        "f16 or bf16, C, bias and residual are f32. t is for a factor that is stored by columns: of _nt, B is\n"
-        "n x k. Without orders both are by rows. Any sizes; with `planes`\n"
-        "there are several products. Integers have _relu or no activation. The function chooses its kernels\n"
-        "by sizes, alignment and device.",
+        "TYPE is f16, bf16, tf32 (arrays of f32) or s8 (arrays of i8, C is i32). With _f32 behind f16 or bf16,\n"
+        "C, bias and residual are f32. t is for a factor that is stored by columns: of _nt, B is n x k.\n"
+        "Without orders both are by rows. Any sizes; with `planes` there are several products. Integers have\n"
+        "_relu or no activation. The function chooses its kernels by sizes, alignment and device.",
     .settings = gemm_settings,
     .sizes = gemm_sizes};
 
