@@ -67,13 +67,15 @@ const Catalogue& catalogue() {
     return all;
 }
 
-/// The name with the words that name() of a kernel has.
+/// The name with the words that name() of a kernel has. The type behind another one is that of the results, and is f32.
 std::string canonical(std::string_view name) {
-    std::string out;
+    std::string out, before;
     for (const std::string& word : words_of(name)) {
         if (word == "nn") continue;
         if (!out.empty()) out += '_';
-        out += word == "f32" ? "tf32" : word == "i8" ? "s8" : word;
+        const bool is_of_results = before == "f16" || before == "bf16";
+        out += word == "f32" && !is_of_results ? "tf32" : word == "i8" ? "s8" : word;
+        before = word;
     }
     return out;
 }

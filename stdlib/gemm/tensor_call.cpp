@@ -22,6 +22,8 @@ GemmCall::GemmCall(const Queue& queue, const TensorView& A, const TensorView& B,
       options_(options) {
     if (options.residual) residual_ = matrices_of("the residual", *options.residual);
 
+    kernel_.type = A_.type;
+    kernel_.c_is_f32 = kernel_.can_give_f32() && C_.type == ir::Type::F32;
     check_enumerators();
     check_types();
     check_sizes();
@@ -71,12 +73,15 @@ void GemmCall::check_types() const {
              "tensor cores multiply f16, bf16, f32 (as tf32) and i8");
     if (B_.type != A_.type)
         fail(fmt::format("A has elements of {}, B of {}", A_.type_name(), B_.type_name()), "they have the same type");
+    if (C_.type != element())
+        fail(fmt::format("C has elements of {}", name_of(C_.type)),
+             fmt::format("of A and B in {} it has {}{}", name_of(A_.type), name_of(element()),
+                         kernel_.can_give_f32() ? " or f32" : ""));
     const auto same_as_c = [&](std::string_view what, ir::Type type) {
         if (type != element())
-            fail(fmt::format("{} has elements of {}", what, name_of(type)),
-                 fmt::format("of A and B in {} it has {}", name_of(A_.type), name_of(element())));
+            fail(fmt::format("{} has elements of {}, C of {}", what, name_of(type), name_of(element())),
+                 "they have the same type");
     };
-    same_as_c("C", C_.type);
     if (options_.bias) same_as_c("the bias", options_.bias->type);
     if (options_.residual) same_as_c("the residual", options_.residual->type);
     if (element() != I32) return;

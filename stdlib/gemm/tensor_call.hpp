@@ -50,7 +50,7 @@ private:
     std::uint64_t n() const { return C_.extents[2]; }
     std::uint64_t k() const { return A_.extents[options_.a == MatrixOrder::Rows ? 2 : 1]; }
     std::uint64_t matrices() const { return C_.extents[0]; }
-    ir::Type element() const { return A_.type == ir::Type::I8 ? ir::Type::I32 : A_.type; }  // of C
+    ir::Type element() const { return kernel_.type_of_c(); }  // of C
     /// Slices of k.
     std::uint64_t slices() const { return (k() * ir::info(A_.type).bytes + 127) / 128; }
     /// Of a row of sums, which are moved in whole vectors: columns up to a multiple of 8.

@@ -29,7 +29,7 @@ bool is_aligned(const TensorView& x) {
 }  // namespace
 
 void GemmCall::choose() {
-    kernel_.type = A_.type, kernel_.a = options_.a, kernel_.b = options_.b, kernel_.activation = options_.activation;
+    kernel_.a = options_.a, kernel_.b = options_.b, kernel_.activation = options_.activation;
     kernel_.has_bias = options_.bias.has_value();
     kernel_.has_residual = options_.residual.has_value();
     if (m() == 0 || n() == 0 || matrices() == 0) return;

@@ -6,8 +6,8 @@
 //                      {.b = MatrixOrder::Columns, .activation = Activation::gelu, .bias = bias});
 //     gemm_tensor_core(device, A.view(m, k), B.view(k, n), C.view(m, n), epilogue("scaled", function, scales));
 //
-// Of half and bfloat16, C has the type of A and B, and the sums are f32. float is multiplied as tf32: the low 13 bits
-// of A and B are cut off. std::int8_t gives std::int32_t.
+// Of half and bfloat16, C has the type of A and B, or is float; the sums are f32. float is multiplied as tf32: the low
+// 13 bits of A and B are cut off. std::int8_t gives std::int32_t.
 #pragma once
 #include <optional>
 

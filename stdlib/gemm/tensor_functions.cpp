@@ -28,13 +28,13 @@ constexpr NamedFunction::Size gemm_sizes[] = {{"m", 4096}, {"n", 4096}, {"k", 40
 
 constexpr Family gemm_family{
     .prefix = "gemm_tensor_core",
-    .form = "gemm_tensor_core_TYPE[_nt|_tn|_tt][_bias][_relu|_gelu|_gelu_tanh|_silu][_residual]",
+    .form = "gemm_tensor_core_TYPE[_f32][_nt|_tn|_tt][_bias][_relu|_gelu|_gelu_tanh|_silu][_residual]",
     .summary = "C = activation(alpha A B + beta C + bias) + residual on tensor cores",
     .document =
-        "TYPE is f16, bf16, tf32 (arrays of f32) or s8 (arrays of i8, C is i32). t is for a factor that is\n"
-        "stored by columns: of _nt, B is n x k. Without orders both are by rows. Any sizes; with `planes`\n"
-        "there are several products. Integers have _relu or no activation. The function chooses its kernels\n"
-        "by sizes, alignment and device.",
+        "TYPE is f16, bf16, tf32 (arrays of f32) or s8 (arrays of i8, C is i32). With _f32 behind f16 or bf16,\n"
+        "C, bias and residual are f32. t is for a factor that is stored by columns: of _nt, B is n x k.\n"
+        "Without orders both are by rows. Any sizes; with `planes` there are several products. Integers have\n"
+        "_relu or no activation. The function chooses its kernels by sizes, alignment and device.",
     .settings = gemm_settings,
     .sizes = gemm_sizes};
 
@@ -78,7 +78,7 @@ void run_gemm(const TensorKernel& is, const Queue& queue, std::span<const Mutabl
 }
 
 NamedFunction gemm_function(const TensorKernel& is) {
-    const ir::Type of_c = is.type == ir::Type::I8 ? ir::Type::I32 : is.type;
+    const ir::Type of_c = is.type_of_c();
     const bool a = is.a == MatrixOrder::Rows, b = is.b == MatrixOrder::Rows;
     NamedFunction out{.name = is.name(), .family = &gemm_family, .formula = formula(is), .call = call(is)};
     out.arrays = {{"A", is.type, a ? OperandShape("[planes] m k") : OperandShape("[planes] k m")},
@@ -92,21 +92,30 @@ NamedFunction gemm_function(const TensorKernel& is) {
     return out;
 }
 
+/// Those of the types of this one.
+void add_functions(std::vector<NamedFunction>& to, TensorKernel is) {
+    using enum MatrixOrder;
+    for (const MatrixOrder a : {Rows, Columns})
+        for (const MatrixOrder b : {Rows, Columns})
+            for (int activation = 0; activation < (is.type == ir::Type::I8 ? 2 : 5); ++activation)
+                for (const bool has_bias : {false, true})
+                    for (const bool has_residual : {false, true}) {
+                        is.a = a, is.b = b, is.activation = Activation(activation);
+                        is.has_bias = has_bias, is.has_residual = has_residual;
+                        to.push_back(gemm_function(is));
+                    }
+}
+
 }  // namespace
 
 std::vector<NamedFunction> tensor_core_functions() {
-    using enum MatrixOrder;
     std::vector<NamedFunction> out;
-    for (const ir::Type type : {ir::Type::F16, ir::Type::BF16, ir::Type::F32, ir::Type::I8})
-        for (const MatrixOrder a : {Rows, Columns})
-            for (const MatrixOrder b : {Rows, Columns})
-                for (int activation = 0; activation < (type == ir::Type::I8 ? 2 : 5); ++activation)
-                    for (const bool has_bias : {false, true})
-                        for (const bool has_residual : {false, true}) {
-                            TensorKernel is{.type = type, .a = a, .b = b, .activation = Activation(activation)};
-                            is.has_bias = has_bias, is.has_residual = has_residual;
-                            out.push_back(gemm_function(is));
-                        }
+    for (const ir::Type type : {ir::Type::F16, ir::Type::BF16, ir::Type::F32, ir::Type::I8}) {
+        TensorKernel is{.type = type};
+        add_functions(out, is);
+        is.c_is_f32 = true;
+        if (is.can_give_f32()) add_functions(out, is);
+    }
     return out;
 }
 

@@ -31,11 +31,17 @@ static std::vector<EpilogueStep> layer(Activation activation, bool has_bias, boo
     return out;
 }
 
+ir::Type TensorKernel::type_of_c() const {
+    if (type == ir::Type::I8) return ir::Type::I32;
+    return c_is_f32 ? ir::Type::F32 : type;
+}
+
 EpilogueCode TensorKernel::code() const {
     if (epilogue) return epilogue;
     const bool is_of_integers = type == ir::Type::I8;
-    const ir::Type sum = is_of_integers ? ir::Type::I32 : ir::Type::F32, of_c = is_of_integers ? sum : type;
-    const EpilogueParameter array{.name = {}, .type = of_c, .is_array = true, .read = sum, .is_aligned = c_is_aligned};
+    const ir::Type sum = is_of_integers ? ir::Type::I32 : ir::Type::F32;
+    const EpilogueParameter array{
+        .name = {}, .type = type_of_c(), .is_array = true, .read = sum, .is_aligned = c_is_aligned};
     std::vector<EpilogueParameter> parameters;
     if (has_bias) {
         parameters.push_back(array);
@@ -53,6 +59,7 @@ std::string TensorKernel::name() const {
     const char* const letters[] = {"n", "t"};
     std::string out = "gemm_tensor_core_";
     out += type == ir::Type::F32 ? "tf32" : type == ir::Type::I8 ? "s8" : type == ir::Type::F16 ? "f16" : "bf16";
+    if (c_is_f32) out += "_f32";
     if (step != Step::Finish && step != Step::Join && step != Step::Scale) {
         if (a != MatrixOrder::Rows || b != MatrixOrder::Rows)
             out += std::string("_") + letters[int(a)] + letters[int(b)];
@@ -69,8 +76,8 @@ std::string TensorKernel::name() const {
 
 KernelHandle TensorKernel::make() const {
     switch (type) {
-        case ir::Type::F16: return made_of_f16(*this);
-        case ir::Type::BF16: return made_of_bf16(*this);
+        case ir::Type::F16: return c_is_f32 ? made_of_f16_to_f32(*this) : made_of_f16(*this);
+        case ir::Type::BF16: return c_is_f32 ? made_of_bf16_to_f32(*this) : made_of_bf16(*this);
         case ir::Type::I8: return made_of_i8(*this);
         default: return made_of_tf32(*this);
     }

@@ -26,6 +26,15 @@ constexpr ClusterTile cluster_tile(TileSize size, std::size_t element_bytes) {
     return {.m = 128, .n = 128, .stages = element_bytes == 2 ? 5u : 4u, .blocks = 2};
 }
 
+/// How many columns of C, of elements of so many bytes, a block stores at once, 64 rows by each warpgroup: all of its
+/// tile's, or a part of them for which there is room beside the stages.
+constexpr std::uint32_t columns_at_once(const ClusterTile& tile, std::size_t element_bytes) {
+    const std::size_t room = 226 * 1024 - tile.stages * (tile.m + tile.n) * 128;  // 1 KiB is for the ring
+    std::uint32_t columns = tile.n;
+    while (2 * 64 * columns * element_bytes > room) columns /= 2;
+    return columns;
+}
+
 /// One of the kernels.
 struct TensorKernel {
     /// Its parameters; those with ... are followed by alpha, beta, and those of the epilogue, such as bias and
@@ -43,6 +52,7 @@ struct TensorKernel {
         ClusterPart,  // A, B, sums, k, planes, parts: the same, the sums of parts of k, for Finish
     } step = Step::Whole;
     ir::Type type = ir::Type::F32;  // of A and B
+    bool c_is_f32 = false;          // where these are f16 or bf16: C, the bias and the residual
     MatrixOrder a = MatrixOrder::Rows, b = MatrixOrder::Rows;
     TileSize tile = TileSize::medium;
     ProductAccess access{};
@@ -51,9 +61,14 @@ struct TensorKernel {
     bool has_bias = false, has_residual = false;
     EpilogueCode epilogue{};  // a caller's own; then there are none of the above
 
+    /// Whether there is the same one with c_is_f32.
+    bool can_give_f32() const { return type == ir::Type::F16 || type == ir::Type::BF16; }
+    /// The type of C, of the bias and of the residual.
+    ir::Type type_of_c() const;
     /// What becomes of alpha A B + beta C: the caller's own function, or activation(sum + bias) + residual.
     EpilogueCode code() const;
-    /// "gemm_tensor_core_bf16_nt_bias_gelu": n and t are for matrices by rows and by columns.
+    /// "gemm_tensor_core_bf16_nt_bias_gelu", or, with C of f32, "gemm_tensor_core_bf16_f32_nt_bias_gelu": n and t are
+    /// for matrices by rows and by columns.
     std::string name() const;
     /// A new one, not yet captured.
     KernelHandle make() const;
@@ -62,9 +77,11 @@ struct TensorKernel {
     auto operator<=>(const TensorKernel&) const = default;
 };
 
-// make() of each type is in a file of its own.
+// make() of each pair of types is in a file of its own.
 KernelHandle made_of_f16(const TensorKernel& is);
+KernelHandle made_of_f16_to_f32(const TensorKernel& is);
 KernelHandle made_of_bf16(const TensorKernel& is);
+KernelHandle made_of_bf16_to_f32(const TensorKernel& is);
 KernelHandle made_of_i8(const TensorKernel& is);
 KernelHandle made_of_tf32(const TensorKernel& is);
 

@@ -3,6 +3,6 @@
 
 namespace ikat::stdlib {
 
-KernelHandle made_of_bf16(const TensorKernel& is) { return of_type<bfloat16>(is); }
+KernelHandle made_of_bf16(const TensorKernel& is) { return of_types<bfloat16, bfloat16>(is); }
 
 }  // namespace ikat::stdlib

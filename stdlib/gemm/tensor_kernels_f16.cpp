@@ -3,6 +3,6 @@
 
 namespace ikat::stdlib {
 
-KernelHandle made_of_f16(const TensorKernel& is) { return of_type<half>(is); }
+KernelHandle made_of_f16(const TensorKernel& is) { return of_types<half, half>(is); }
 
 }  // namespace ikat::stdlib

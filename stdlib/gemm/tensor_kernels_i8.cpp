@@ -3,6 +3,6 @@
 
 namespace ikat::stdlib {
 
-KernelHandle made_of_i8(const TensorKernel& is) { return of_type<std::int8_t>(is); }
+KernelHandle made_of_i8(const TensorKernel& is) { return of_types<std::int8_t, std::int32_t>(is); }
 
 }  // namespace ikat::stdlib

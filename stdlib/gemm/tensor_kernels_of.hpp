@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of products on tensor cores, of one type of elements: for each type a file includes this, so that no
-// compiler has all of them in memory at once.
+// The kernels of products on tensor cores, of elements T of A and B and Out of C: for each pair of types a file
+// includes this, so that no compiler has all of them in memory at once.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -15,10 +15,6 @@ namespace ikat::stdlib {
 namespace {
 
 using Step = TensorKernel::Step;
-
-/// The elements of C.
-template <class T>
-using Element = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;
 
 /// From sums to elements of C: what the epilogue makes of alpha * sum + beta * C. Where beta is 0, C is not read.
 template <class Out, class Sum>
@@ -91,13 +87,14 @@ private:
     }
 };
 
-template <class T>
-using FinishOf = Finish<Element<T>, typename ProductOf<T>::C::element_type>;
+template <class T, class Out>
+using FinishOf = Finish<Out, typename ProductOf<T>::C::element_type>;
 
 /// A kernel with parameters P, and then those of the epilogue. It is compiled once for these, whatever its body.
-template <class T, class... P>
-KernelHandle with_epilogue(const TensorKernel& is, const std::array<const char*, sizeof...(P)>& names,
-                           const std::type_identity_t<std::function<void(const P&..., const FinishOf<T>&)>>& body) {
+template <class T, class Out, class... P>
+KernelHandle with_epilogue(
+    const TensorKernel& is, const std::array<const char*, sizeof...(P)>& names,
+    const std::type_identity_t<std::function<void(const P&..., const FinishOf<T, Out>&)>>& body) {
     using Sum = typename ProductOf<T>::C::element_type;
     const ClusterTile cluster = cluster_tile(is.tile, sizeof(T));
     const bool is_by_blocks = is.step == Step::Whole || is.step == Step::Persistent || is.step == Step::Stream;
@@ -115,7 +112,7 @@ KernelHandle with_epilogue(const TensorKernel& is, const std::array<const char*,
     return kernel(is.name().c_str(), all,
                   [=](P... given, Var<Sum> alpha, Var<Sum> beta, More rest) {
                       const BoundEpilogue epilogue(code, rest);
-                      body(given..., FinishOf<T>{value(alpha), value(beta), epilogue});
+                      body(given..., FinishOf<T, Out>{value(alpha), value(beta), epilogue});
                   })
         .launch_bounds(threads, makes_tiles)
         .cluster(blocks)
@@ -123,10 +120,10 @@ KernelHandle with_epilogue(const TensorKernel& is, const std::array<const char*,
 }
 
 /// The epilogue of a product: elements of C.
-template <class T>
-void store(const TensorKernel& is, const TileProduct auto& product, const auto& plane, const InOut<Element<T>, 3>& C,
-           const FinishOf<T>& epilogue) {
-    product.template each<16 / sizeof(Element<T>)>([&](const auto& i, const auto& j, const auto& v) {
+template <class Out, class Sum>
+void store(const TensorKernel& is, const TileProduct auto& product, const auto& plane, const InOut<Out, 3>& C,
+           const Finish<Out, Sum>& epilogue) {
+    product.template each<16 / sizeof(Out)>([&](const auto& i, const auto& j, const auto& v) {
         epilogue.store_if(value(i < C.extent(1)), C, is.c_is_aligned, plane, i, j, [&] { return v; });
     });
 }
@@ -140,9 +137,8 @@ void store_sums(const TileProduct auto& product, const auto& plane, const Out<Su
 }
 
 /// The kernels of a tile by mma.sync.
-template <class T, TensorTile tile, MatrixOrder a, MatrixOrder b>
+template <class T, class Out, TensorTile tile, MatrixOrder a, MatrixOrder b>
 struct ProductKernels {
-    using Out = Element<T>;
     using Product = BlockProduct<T, tile, a, b>;
     using Sum = typename Product::Accumulator;
     using Sums = ikat::Out<Sum, 3>;
@@ -173,12 +169,12 @@ private:
     }
 
     static KernelHandle of_tiles(const TensorKernel& is) {
-        return with_epilogue<T, In<T, 3>, In<T, 3>, InOut<Out, 3>>(
+        return with_epilogue<T, Out, In<T, 3>, In<T, 3>, InOut<Out, 3>>(
             is, {"A", "B", "C"},
             [=](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const auto& epilogue) {
                 const TileGrid grid = grid_of(C.extent(1), C.extent(2));
                 const auto finish = [&](const TileWork& work, const Product& product) {
-                    store<T>(is, product, work.at.plane, C, epilogue);
+                    store(is, product, work.at.plane, C, epilogue);
                 };
                 if (is.step == Step::Whole)
                     each_product(BlockPerTile(grid), A, B, is.access, finish);
@@ -203,7 +199,7 @@ private:
     }
 
     static KernelHandle of_shares(const TensorKernel& is) {
-        return with_epilogue<T, In<T, 3>, In<T, 3>, InOut<Out, 3>, Sums, u32>(
+        return with_epilogue<T, Out, In<T, 3>, In<T, 3>, InOut<Out, 3>, Sums, u32>(
             is, {"A", "B", "C", "sums", "streamed"},
             [=](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const Sums& sums, const u32& streamed,
                 const auto& epilogue) {
@@ -216,7 +212,7 @@ private:
                     const Product product(A.plane(plane), B.plane(plane), row, column, is.access,
                                           in_slices_of_tile(work.part));
                     launch_next();
-                    if_(work.is_whole, [&] { store<T>(is, product, plane, C, epilogue); }).else_([&] {
+                    if_(work.is_whole, [&] { store(is, product, plane, C, epilogue); }).else_([&] {
                         product.template each<4>([&](const auto& i, const auto& j, const auto& v) {
                             if_((i < m) & (j < n),
                                 [&] { sums.template vec<4>(work.sums, i - row, (j - column) / 4u) = v; });
@@ -262,21 +258,20 @@ void each_group(const auto& c, std::uint32_t count, bool by_warps, auto&& f) {
 }
 
 /// From sums that an earlier kernel has made, for which they wait, or where there are none.
-template <class T>
+template <class T, class Out>
 KernelHandle second_kernel(const TensorKernel& is) {
-    using Out = Element<T>;
     using Sum = typename ProductOf<T>::C::element_type;
     constexpr std::uint32_t count = 16 / sizeof(Out);
     const bool by_warps = is.code().has_row_sums();
     if (is.step == Step::Scale)
-        return with_epilogue<T, InOut<Out, 3>>(is, {"C"}, [=](const InOut<Out, 3>& C, const auto& epilogue) {
+        return with_epilogue<T, Out, InOut<Out, 3>>(is, {"C"}, [=](const InOut<Out, 3>& C, const auto& epilogue) {
             each_group(C, count, by_warps, [&](const auto& plane, const auto& i, const auto& j, const auto& is_there) {
                 epilogue.store_if(is_there, C, is.c_is_aligned, plane, i, j,
                                   [&] { return Regs<Var<Sum>, count>(Sum{}).lanes(); });
             });
         });
     if (is.step == Step::Join)
-        return with_epilogue<T, In<Sum, 3>, InOut<Out, 3>, u32, u32, u32>(
+        return with_epilogue<T, Out, In<Sum, 3>, InOut<Out, 3>, u32, u32, u32>(
             is, {"sums", "C", "slices", "streamed", "workers"},
             [=](const In<Sum, 3>& sums, const InOut<Out, 3>& C, const u32& slices, const u32& streamed,
                 const u32& workers, const auto& epilogue) {
@@ -303,7 +298,7 @@ KernelHandle second_kernel(const TensorKernel& is) {
                                       });
                 });
             });
-    return with_epilogue<T, In<Sum, 3>, InOut<Out, 3>, u32>(
+    return with_epilogue<T, Out, In<Sum, 3>, InOut<Out, 3>, u32>(
         is, {"sums", "C", "parts"},
         [=](const In<Sum, 3>& sums, const InOut<Out, 3>& C, const u32& parts, const auto& epilogue) {
             grid_wait();
@@ -318,10 +313,9 @@ KernelHandle second_kernel(const TensorKernel& is) {
 }
 
 /// The kernels of a tile by wgmma.
-template <class T, TileSize size, MatrixOrder a, MatrixOrder b>
+template <class T, class Out, TileSize size, MatrixOrder a, MatrixOrder b>
 struct ClusterKernels {
     static constexpr ClusterTile tile = cluster_tile(size, sizeof(T));
-    using Out = Element<T>;
     using Product = ClusterProduct<T, tile, a, b>;
     using Sum = typename Product::Accumulators::Accumulator;
     using MapA = typename Product::MapA;
@@ -339,18 +333,18 @@ private:
     }
 
     static KernelHandle of_tiles(const TensorKernel& is) {
-        return with_epilogue<T, MapA, MapB, InOut<Out, 3>, u32>(
+        return with_epilogue<T, Out, MapA, MapB, InOut<Out, 3>, u32>(
             is, {"A", "B", "C", "k"},
             [=](const auto& A, const auto& B, const InOut<Out, 3>& C, const u32& k, const auto& epilogue) {
                 const Shared<Sum, 8 * warpgroup_scratch> scratch;
                 Product::run(A, B, C.extent(1), C.extent(2), k, C.extent(0), [&](const auto& at, const auto& sums) {
-                    store<T>(is, WarpgroupProduct(at, sums, scratch_of_warp(scratch)), at.plane, C, epilogue);
+                    store(is, WarpgroupProduct(at, sums, scratch_of_warp(scratch)), at.plane, C, epilogue);
                 });
             });
     }
 
     static KernelHandle of_boxes(const TensorKernel& is) {
-        using Columns = SharedTile<Out, 2, 64, tile.n>;  // of C: rows of each warpgroup
+        using Columns = SharedTile<Out, 2, 64, columns_at_once(tile, sizeof(Out))>;  // of C: rows of each warpgroup
         using MapC = TensorMap<Out, Box<1, 64, 128 / sizeof(Out)>, 128>;
         return kernel(is.name().c_str(), params("A", "B", "C", "m", "n", "k", "planes", "alpha"),
                       [code = is.code()](MapA A, MapB B, MapC C, u32 m, u32 n, u32 k, u32 planes, Var<Sum> alpha) {
@@ -389,30 +383,30 @@ private:
     }
 };
 
-template <class T, TileSize size, MatrixOrder a, MatrixOrder b>
+template <class T, class Out, TileSize size, MatrixOrder a, MatrixOrder b>
 KernelHandle of_orders(const TensorKernel& is) {
     constexpr bool has_clusters =
         size != TileSize::small &&
         (sizeof(T) == 2 || (a == MatrixOrder::Rows && b == MatrixOrder::Columns && size == TileSize::medium));
     if constexpr (has_clusters)
         if (is.step == Step::Cluster || is.step == Step::Boxes || is.step == Step::ClusterPart)
-            return ClusterKernels<T, size, a, b>::make(is);
-    return ProductKernels<T, tensor_tile(size), a, b>::make(is);
+            return ClusterKernels<T, Out, size, a, b>::make(is);
+    return ProductKernels<T, Out, tensor_tile(size), a, b>::make(is);
 }
-template <class T, TileSize size>
+template <class T, class Out, TileSize size>
 KernelHandle of_tile(const TensorKernel& is) {
     using enum MatrixOrder;
-    if (is.a == Rows && is.b == Rows) return of_orders<T, size, Rows, Rows>(is);
-    if (is.a == Rows) return of_orders<T, size, Rows, Columns>(is);
-    if (is.b == Rows) return of_orders<T, size, Columns, Rows>(is);
-    return of_orders<T, size, Columns, Columns>(is);
+    if (is.a == Rows && is.b == Rows) return of_orders<T, Out, size, Rows, Rows>(is);
+    if (is.a == Rows) return of_orders<T, Out, size, Rows, Columns>(is);
+    if (is.b == Rows) return of_orders<T, Out, size, Columns, Rows>(is);
+    return of_orders<T, Out, size, Columns, Columns>(is);
 }
-template <class T>
-KernelHandle of_type(const TensorKernel& is) {
-    if (is.step == Step::Finish || is.step == Step::Join || is.step == Step::Scale) return second_kernel<T>(is);
-    if (is.tile == TileSize::small) return of_tile<T, TileSize::small>(is);
-    if (is.tile == TileSize::large) return of_tile<T, TileSize::large>(is);
-    return of_tile<T, TileSize::medium>(is);
+template <class T, class Out>
+KernelHandle of_types(const TensorKernel& is) {
+    if (is.step == Step::Finish || is.step == Step::Join || is.step == Step::Scale) return second_kernel<T, Out>(is);
+    if (is.tile == TileSize::small) return of_tile<T, Out, TileSize::small>(is);
+    if (is.tile == TileSize::large) return of_tile<T, Out, TileSize::large>(is);
+    return of_tile<T, Out, TileSize::medium>(is);
 }
 
 }  // namespace

@@ -3,6 +3,6 @@
 
 namespace ikat::stdlib {
 
-KernelHandle made_of_tf32(const TensorKernel& is) { return of_type<float>(is); }
+KernelHandle made_of_tf32(const TensorKernel& is) { return of_types<float, float>(is); }
 
 }  // namespace ikat::stdlib

@@ -168,46 +168,53 @@ private:
 };
 
 /// The accumulators of a warpgroup, with f(v) for each, to the tensor that a map is of, by way of a SharedTile with a
-/// stage of 64 rows for each warpgroup, whose panels are boxes.
+/// stage of 64 rows for each warpgroup, whose panels are boxes. It has all of their columns, or some, and is filled
+/// again for the next ones.
 template <class W, std::uint32_t fragments, class Tile, class Map>
 void store_by_boxes(const WarpgroupTiles<W, fragments>& accumulators, const WarpgroupPlace& at, const Tile& tile,
                     const Map& to, auto&& f) {
     using Out = typename Tile::element_type;
     constexpr std::uint32_t of_box = Tile::panel_row / sizeof(Out);
-    static_assert(Tile::rows == 64 && Tile::columns == std::uint32_t(W::n) && Tile::stages == 2,
-                  "store_by_boxes: a tile of 64 rows, and the columns of the accumulators, for each of two warpgroups");
+    static_assert(Tile::rows == 64 && std::uint32_t(W::n) % Tile::columns == 0 && Tile::stages == 2,
+                  "store_by_boxes: a tile of 64 rows, and the columns of the accumulators or a whole part of them, for "
+                  "each of two warpgroups");
     const auto mine = tile[at.group];
     const auto is_first = value(thread_id().x % 128u == 0u);
     const auto row = value(warp_id() % 4u * 16u);
-    for (std::uint32_t i = 0; i < fragments; ++i) {
+    const auto fill = [&](std::uint32_t i, std::uint32_t first) {  // with the columns from `first` on
         const auto sum = [&](std::uint32_t e) { return value(cast<Var<Out>>(f(accumulators[i][e]))); };
-        if_(is_first, [&] { bulk_wait_read<0>(); });  // what was stored before has been copied
-        sync_warpgroup(at.group);
-        for (std::uint32_t j = 0; j < std::uint32_t(W::n); j += 16) {
+        for (std::uint32_t j = 0; j < Tile::columns; j += 16) {
+            const std::uint32_t e = (first + j) / 2;
             if constexpr (sizeof(Out) == 2) {
                 Regs<Pair<Out>, 4> v;
                 for (std::uint32_t h = 0; h < 4; ++h)
-                    v[h] = pack<Pair<Out>>(f(accumulators[i][j / 2 + 2 * h]), f(accumulators[i][j / 2 + 2 * h + 1]));
+                    v[h] = pack<Pair<Out>>(f(accumulators[i][e + 2 * h]), f(accumulators[i][e + 2 * h + 1]));
                 store_matrix<4>(mine[row + lane_id() % 16u, j + lane_id() / 16u * 8u], v);
             } else {
                 for (std::uint32_t h = 0; h < 4; ++h) {
                     const auto place = value(mine.first() + Tile::place(row + lane_id() / 4u + h % 2 * 8,
                                                                         j + h / 2 * 8 + lane_id() % 4u * 2u));
-                    tile.bytes().template as<Out>().template vec<2>(place / 8u) = {sum(j / 2 + 2 * h),
-                                                                                   sum(j / 2 + 2 * h + 1)};
+                    tile.bytes().template as<Out>().template vec<2>(place / 8u) = {sum(e + 2 * h), sum(e + 2 * h + 1)};
                 }
             }
         }
+    };
+    const auto store = [&](std::uint32_t i, std::uint32_t first) {
+        if_(is_first, [&] { bulk_wait_read<0>(); });  // what was stored before has been copied
+        sync_warpgroup(at.group);
+        fill(i, first);
         fence_async_shared();
         sync_warpgroup(at.group);
         if_(is_first, [&] {
-            for (std::uint32_t j = 0; j < std::uint32_t(W::n); j += of_box)
-                tma_store(to[at.plane, at.row + 64 * i, at.column + j],
+            for (std::uint32_t j = 0; j < Tile::columns; j += of_box)
+                tma_store(to[at.plane, at.row + 64 * i, at.column + (first + j)],
                           tile.bytes().template as<Out>()[(mine.first() + j / of_box * Tile::panel_bytes) /
                                                           std::uint32_t(sizeof(Out))]);
             bulk_commit();
         });
-    }
+    };
+    for (std::uint32_t i = 0; i < fragments; ++i)
+        for (std::uint32_t first = 0; first < std::uint32_t(W::n); first += Tile::columns) store(i, first);
 }
 /// At the end, by the threads that have stored: until all has been written.
 inline void wait_for_boxes() {

@@ -33,10 +33,12 @@ struct Extents {
     std::uint32_t m, n, k, matrices = 1, gap = 0;  // elements after the rows of C and of what is read with it
 };
 
+template <class T>
+using OwnResult = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;
+
 /// C = (sum + bias[column]) * gate[at] + by * scale[row] with arrays of type X.
-template <class T, class X>
+template <class T, class X, class C = OwnResult<T>>
 void check_gated(const Device& device, const Extents& of, GemmOptions options, bool has_one_gate = false) {
-    using C = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;
     const auto [m, n, k, matrices, gap] = of;
     INFO("m " << m << ", n " << n << ", k " << k << ", matrices " << matrices << ", gap " << gap << ", schedule "
               << int(options.schedule) << ", tile " << int(options.tile) << ", path " << int(options.path));
@@ -107,6 +109,19 @@ TEMPLATE_TEST_CASE("epilogues: by wgmma", "", half, bfloat16) {
     GemmOptions parts = by;
     parts.schedule = GemmSchedule::split_k, parts.parts = 2, parts.beta = 2;
     check_gated<TestType, TestType>(device, {130, 136, 128}, parts);
+}
+
+TEMPLATE_TEST_CASE("epilogues: of f32 for C, in each way of dividing a product", "", half, bfloat16) {
+    const auto check = [](const char* target, const Extents& of, const GemmOptions& by) {
+        check_gated<TestType, TestType, float>(test::open_device({.target = target}), of, by);
+    };
+    check("sm_80", {65, 72, 72, 2}, {.beta = 3, .tile = TileSize::small});
+    check("sm_80", {65, 63, 40}, {.alpha = 2, .tile = TileSize::small, .schedule = GemmSchedule::persistent});
+    check("sm_80", {33, 17, 136, 3, 5}, {.beta = 1, .tile = TileSize::small, .parts = 2});
+    check("sm_80", {65, 63, 136}, {.beta = 1, .tile = TileSize::small, .schedule = GemmSchedule::stream_k});
+    check("sm_80", {9, 17, 0}, {.beta = 2});
+    check("sm_90a", {130, 136, 64}, {.beta = 2, .path = GemmPath::wgmma, .tile = TileSize::medium});
+    check("sm_90a", {130, 264, 64, 2, 8}, {.path = GemmPath::wgmma, .tile = TileSize::large});
 }
 
 TEST_CASE("epilogues: arrays of any type, also where rows begin anywhere") {

@@ -151,14 +151,15 @@ void check_product(const std::string& name, const stdlib::FunctionSettings& sett
 }
 
 TEST_CASE("functions: products of all types and orders") {
-    for (const char* type : {"f16", "bf16", "tf32", "s8"})
+    for (const char* type : {"f16", "f16_f32", "bf16", "bf16_f32", "tf32", "s8"})
         for (const char* orders : {"", "_nt", "_tn", "_tt"})
             check_product(std::string("gemm_tensor_core_") + type + orders);
 }
 
 TEST_CASE("functions: what is done with a product") {
     for (const char* name : {"f16_bias", "bf16_nt_relu", "s8_bias_relu", "f16_nt_residual", "bf16_bias_relu_residual",
-                             "tf32_gelu", "tf32_nt_gelu_tanh", "tf32_bias_silu_residual", "s8_nt_bias_residual"})
+                             "tf32_gelu", "tf32_nt_gelu_tanh", "tf32_bias_silu_residual", "s8_nt_bias_residual",
+                             "f16_f32_nt_bias_relu_residual", "bf16_f32_bias_gelu"})
         check_product(std::string("gemm_tensor_core_") + name);
 }
 
@@ -348,6 +349,9 @@ TEST_CASE("functions: names are those of kernels") {
             }
     CHECK(find_function("gemm_tensor_core_i8_nt") == find_function("gemm_tensor_core_s8_nt"));
     CHECK(find_function("gemm_tensor_core_f32_nn_bias") == find_function("gemm_tensor_core_tf32_bias"));
+    CHECK(find_function("gemm_tensor_core_bf16_f32_nn_bias")->name == "gemm_tensor_core_bf16_f32_bias");
+    CHECK(find_function("gemm_tensor_core_bf16_f32")->arrays.back().type == ir::Type::F32);
+    CHECK(find_function("gemm_tensor_core_s8_f32") == nullptr);
     CHECK(find_function("gemm_tensor_core_s8_gelu") == nullptr);
     CHECK(find_function("gemm_tensor_core_bf16_gelu_bias") == nullptr);
 }
@@ -394,6 +398,7 @@ TEST_CASE("functions: the nearest name") {
     CHECK(nearest("gemm_tensor_core_bf16_nt_gelu_bias") == "gemm_tensor_core_bf16_nt_bias_gelu");
     CHECK(nearest("gemm_tensor_core_fp16_nt") == "gemm_tensor_core_f16_nt");
     CHECK(nearest("gemm_tensor_core_f32_nn_bais") == "gemm_tensor_core_tf32_bias");
+    CHECK(nearest("gemm_tensor_core_bf16_f32_nt_gelu_bias") == "gemm_tensor_core_bf16_f32_nt_bias_gelu");
     CHECK(nearest("gemm_tensor_core_bf16_residual_bias_relu") == "gemm_tensor_core_bf16_bias_relu_residual");
     CHECK(nearest("flash_attention_bf16_causal") == "flash_attention_causal_bf16");
     CHECK(nearest("sofmax") == "softmax");

@@ -34,8 +34,10 @@ struct Results {
     std::vector<float> c, first, second;
 };
 template <class T>
+using OwnResult = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;
+
+template <class T, class C = OwnResult<T>>
 Results run(const Device& device, const Extents& of, const GemmOptions& options, auto&& given) {
-    using C = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;
     const auto [m, n, k, matrices, gap] = of;
     const std::uint32_t pitch = n + gap, groups = std::uint32_t(row_sum_columns(n)), of_sums = groups + gap;
     const auto A = device.upload(littles<T>(std::size_t(matrices) * m * k, 0), "A");
@@ -61,10 +63,10 @@ std::string text_of(const Extents& of, const GemmOptions& by) {
 }
 
 /// C = A B + beta C, the sums of its squares, and how many elements they are.
-template <class T>
+template <class T, class C = OwnResult<T>>
 void check_squares(const Device& device, const Extents& of, const GemmOptions& options) {
     INFO(text_of(of, options));
-    const Results got = run<T>(device, of, options, [](const RowSums& squares, const RowSums& counts) {
+    const Results got = run<T, C>(device, of, options, [](const RowSums& squares, const RowSums& counts) {
         return epilogue(
             "counted",
             [](auto sum, auto at, auto squares, auto counts) {
@@ -112,6 +114,16 @@ TEMPLATE_TEST_CASE("row sums: in each way of dividing a product", "", half, bflo
     check_squares<TestType>(
         hopper, {130, 136, 128},
         {.path = GemmPath::wgmma, .tile = TileSize::medium, .schedule = GemmSchedule::split_k, .parts = 2});
+}
+
+TEMPLATE_TEST_CASE("row sums: of C of f32", "", half, bfloat16) {
+    const Device device = test::open_device({.target = "sm_80"});
+    using enum GemmSchedule;
+    check_squares<TestType, float>(device, {65, 72, 72, 2}, {.beta = 1, .tile = TileSize::small});
+    check_squares<TestType, float>(device, {33, 17, 136, 3, 5}, {.tile = TileSize::small, .parts = 2});
+    check_squares<TestType, float>(device, {130, 97, 136}, {.tile = TileSize::small, .schedule = stream_k});
+    check_squares<TestType, float>(test::open_device({.target = "sm_90a"}), {130, 136, 64},
+                                   {.beta = 1, .path = GemmPath::wgmma, .tile = TileSize::medium});
 }
 
 TEST_CASE("row sums: in every order of the warps, without a race") {

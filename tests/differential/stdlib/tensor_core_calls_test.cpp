@@ -82,6 +82,7 @@ TEST_CASE("tensor cores: calls that do not fit together") {
     };
     auto a = device.buffer<half>(200, "a"), b = device.buffer<half>(200, "b"), c = device.buffer<half>(200, "c");
     auto other = device.buffer<bfloat16>(200, "other");
+    auto sums = device.buffer<std::int32_t>(200, "sums");
     using Catch::Matchers::Contains;
     const auto run = [&](const auto& A, const auto& B, const auto& C, const GemmOptions& options = {}) {
         return message([&] { gemm_tensor_core(device, A, B, C, options); });
@@ -89,6 +90,15 @@ TEST_CASE("tensor cores: calls that do not fit together") {
     CHECK_THAT(run(a.view(4, 8), other.view(8, 5), c.view(4, 5)),
                Contains("gemm_tensor_core: A has elements of f16, B of bf16"));
     CHECK_THAT(run(a.view(4, 8), b.view(8, 5), other.view(4, 5)), Contains("C has elements of bf16"));
+    auto wide = device.buffer<float>(200, "wide");
+    CHECK_THAT(run(a.view(4, 8), b.view(8, 5), sums.view(4, 5)),
+               Contains("C has elements of i32") && Contains("of A and B in f16 it has f16 or f32"));
+    CHECK_THAT(run(wide.view(4, 8), wide.view(8, 5), c.view(4, 5)),
+               Contains("C has elements of f16") && Catch::EndsWith("of A and B in f32 it has f32"));
+    CHECK_THAT(run(a.view(4, 8), b.view(8, 5), wide.view(4, 5), {.bias = c}),
+               Contains("the bias has elements of f16, C of f32") && Contains("they have the same type"));
+    CHECK_THAT(run(a.view(4, 8), b.view(8, 5), c.view(4, 5), {.residual = wide.view(4, 5)}),
+               Contains("the residual has elements of f32, C of f16"));
     CHECK_THAT(run(a.view(4, 8), b.view(7, 5), c.view(4, 5)), Contains("B is 7 x 5, not 8 x 5"));
     CHECK_THAT(run(a.view(4, 8), b.view(8, 5), c.view(4, 5), {.b = Columns}), Contains("B is 8 x 5, not 5 x 8"));
     CHECK_THAT(run(a.view(2, 4, 8), b.view(8, 5), c.view(2, 4, 5)), Contains("B is 8 x 5, not 2 times 8 x 5"));
@@ -105,7 +115,6 @@ TEST_CASE("tensor cores: calls that do not fit together") {
     CHECK_THAT(run(a.view(4, 8), b.view(8, 5), c.view(4, 5), {.bias = a.view(1, 5)}),
                Contains("the bias has 2 dimensions"));
     auto bytes = device.buffer<std::int8_t>(200, "bytes");
-    auto sums = device.buffer<std::int32_t>(200, "sums");
     CHECK_THAT(run(bytes.view(4, 8), bytes.view(8, 5), sums.view(4, 5), {.alpha = 0.5f}),
                Contains("a factor of 0.5 for integers"));
     CHECK_THAT(run(bytes.view(4, 8), bytes.view(8, 5), sums.view(4, 5), {.activation = Activation::gelu}),

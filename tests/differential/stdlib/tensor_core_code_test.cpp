@@ -52,6 +52,13 @@ double others_in_ptx(std::string_view ptx) {
     return (double(loop.size()) - products) / products;
 }
 
+void check_assembled(const TensorKernel& kernel, const char* target) {
+    const tests::PtxasReport report = tests::assemble(compile(kernel.handle().ast(), {.target = target}).ptx, target);
+    INFO(kernel.name() << " for " << target << ", tile " << int(kernel.tile) << ", step " << int(kernel.step) << "\n"
+                       << report.log);
+    CHECK(report.clean());
+}
+
 struct Limits {
     TensorKernel kernel;
     const char* target;
@@ -63,6 +70,10 @@ struct Limits {
 TEST_CASE("tensor cores: main loops have few other instructions for each product") {
     const auto of = [](ir::Type type, MatrixOrder a, MatrixOrder b, TileSize tile, Step step = Step::Whole) {
         return TensorKernel{.step = step, .type = type, .a = a, .b = b, .tile = tile};
+    };
+    const auto to_f32 = [](TensorKernel kernel) {
+        kernel.c_is_f32 = true;
+        return kernel;
     };
     using enum ir::Type;
     const Limits limits[] = {
@@ -78,6 +89,8 @@ TEST_CASE("tensor cores: main loops have few other instructions for each product
         {of(BF16, Rows, Columns, TileSize::large, Step::ClusterPart), "sm_90a", 10.0, 10.0},
         {of(BF16, Rows, Columns, TileSize::large, Step::Boxes), "sm_90a", 10.0, 10.0},
         {of(BF16, Columns, Rows, TileSize::large, Step::Boxes), "sm_90a", 10.0, 10.0},
+        {to_f32(of(BF16, Rows, Columns, TileSize::large)), "sm_80", 0.69, 0.81},
+        {to_f32(of(F16, Rows, Columns, TileSize::large, Step::Boxes)), "sm_90a", 10.0, 10.0},
         {of(F32, Rows, Columns, TileSize::medium, Step::Boxes), "sm_90a", 10.0, 10.0},
         {of(I8, Rows, Columns, TileSize::medium, Step::Boxes), "sm_90a", 10.0, 10.0},
     };
@@ -129,7 +142,8 @@ TEST_CASE("tensor cores: two blocks of medium tiles fit a multiprocessor") {
     CHECK(2 * (tile.shared_bytes() + 1024) <= 164 * 1024);
     if (tests::skip_without_ptxas()) return;
     for (const ir::Type type : {ir::Type::F16, ir::Type::BF16, ir::Type::F32, ir::Type::I8}) {
-        const TensorKernel kernel{.type = type, .b = Columns, .tile = TileSize::medium};
+        TensorKernel kernel{.type = type, .b = Columns, .tile = TileSize::medium};
+        kernel.c_is_f32 = type == ir::Type::BF16;  // with more to store than bf16
         const auto report = tests::assemble(compile(kernel.handle().ast(), {.target = "sm_80"}).ptx, "sm_80");
         INFO(report.log);
         const std::uint32_t registers = (std::uint32_t(report.registers) + 7) / 8 * 8;
@@ -139,14 +153,7 @@ TEST_CASE("tensor cores: two blocks of medium tiles fit a multiprocessor") {
 
 TEST_CASE("tensor cores: kernels are assembled without spills and warnings") {
     if (tests::skip_without_ptxas()) return;
-    const auto check = [](const TensorKernel& kernel, const char* target) {
-        const tests::PtxasReport report =
-            tests::assemble(compile(kernel.handle().ast(), {.target = target}).ptx, target);
-        INFO(kernel.name() << " for " << target << ", tile " << int(kernel.tile) << ", step " << int(kernel.step)
-                           << "\n"
-                           << report.log);
-        CHECK(report.clean());
-    };
+    const auto check = check_assembled;
     for (const ir::Type type : {ir::Type::F16, ir::Type::BF16, ir::Type::F32, ir::Type::I8}) {
         const bool is_integer = type == ir::Type::I8, is_wide = type == ir::Type::F16 || type == ir::Type::BF16;
         const Activation activation = is_integer ? Activation::relu : Activation::gelu;
@@ -177,6 +184,23 @@ TEST_CASE("tensor cores: kernels are assembled without spills and warnings") {
             check({.step = Step::Cluster, .type = type, .a = Columns, .tile = TileSize::large, .has_residual = true},
                   "sm_90a");
     }
+}
+
+TEST_CASE("tensor cores: kernels with C of f32 are assembled without spills and warnings") {
+    if (tests::skip_without_ptxas()) return;
+    TensorKernel kernel{.type = ir::Type::BF16, .c_is_f32 = true, .b = Columns, .tile = TileSize::large};
+    const auto check = [&](Step step, const char* target) {
+        kernel.step = step;
+        check_assembled(kernel, target);
+    };
+    check(Step::Boxes, "sm_90a");
+    kernel.activation = Activation::gelu, kernel.has_bias = true, kernel.has_residual = true;
+    for (const Step step : {Step::Whole, Step::Persistent, Step::Stream, Step::Finish, Step::Join, Step::Scale})
+        check(step, "sm_80");
+    check(Step::Cluster, "sm_90a");
+    kernel.tile = TileSize::medium, kernel.type = ir::Type::F16;
+    check(Step::Cluster, "sm_90a");
+    check(Step::Stream, "sm_80");
 }
 
 TEST_CASE("gemm in f32: two blocks fit a multiprocessor, and the main loop does little but multiply") {

@@ -259,6 +259,9 @@ TEST_CASE("docs/tiles.md: gemm_tensor_core") {
     gemm_tensor_core(device, A.view(m, k), B.view(n, k), C.view(m, n),                   // C = relu(A B + bias)
                      {.b = MatrixOrder::Columns, .activation = Activation::relu, .bias = bias});
     CHECK(C.download()[7] == bfloat16(0.0f));
+    auto sums = device.buffer<float>(m * n, "sums");
+    gemm_tensor_core(device, A.view(m, k), B.view(k, n), sums.view(m, n));               // of f32: C = A B, not rounded
+    CHECK(sums.download()[7] == 256);
     const auto gate = device.upload(std::vector<bfloat16>(m * n, bfloat16(0.5f)), "gate");
     gemm_tensor_core(device, A.view(m, k), B.view(k, n), C.view(m, n),                   // C = silu(A B + bias) * gate
                      epilogue("silu_gated",
