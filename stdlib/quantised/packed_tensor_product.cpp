@@ -74,7 +74,7 @@ public:
                 work_on(value(number));
                 number = number + 1u;
             });
-        launch_next();  // adds up parts
+        launch_next();  // which adds up parts
         tile_.store(
             totals_, [](const auto&, const U&) { return std::optional<F>(); }, of_.store);
     }

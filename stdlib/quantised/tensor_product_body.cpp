@@ -69,8 +69,7 @@ private:
     const U& first_token_;
     Sums sums_;
 };
-struct NoMinima {
-    NoMinima(const auto&...) {}
+struct NothingToSubtract {
     void load(const U&) const {}
 };
 
@@ -113,7 +112,7 @@ public:
                 work_on(U(value(word(stage))), x_[stage], value(slice_of_w));
                 if_(stage == 3u, [&] { slice_of_w = slice_of_w + 1u; });
             });
-        launch_next();  // adds up parts
+        launch_next();  // which adds up parts
         const auto scale = [&](const auto& is_there, const U& token) {
             return F(value(of_.scales.load_if(is_there, token, 0.0f)));
         };
@@ -125,7 +124,7 @@ public:
     }
 
 private:
-    using Less = std::conditional_t<has_minima, Minima<Format, tokens>, NoMinima>;
+    using Less = std::conditional_t<has_minima, Minima<Format, tokens>, NothingToSubtract>;
 
     static std::vector<RowsOfBlocks> rows_of_blocks(const TensorProductArguments& of,
                                                     const ProductTile<slice, tokens>& tile) {

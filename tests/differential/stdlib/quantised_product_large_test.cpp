@@ -31,7 +31,7 @@ TEST_CASE("quantised products of all formats and all numbers of tokens and rows"
 
 TEST_CASE("quantised products of all formats, types and places") {
     const runtime::Device device = open_device();
-    tests::Sample sample(7);
+    tests::Sample sample(11);
     for (const Quantised format : quantised_formats())
         for (const Activations activations : all_activations)
             for (const Place place : {Place::packed, Place::aligned, Place::odd})
@@ -65,7 +65,7 @@ TEST_CASE("quantised products of all formats in all orders of warps") {
 
 TEST_CASE("all quantised products are assembled without spills") {
     if (tests::skip_without_ptxas()) return;
-    tests::Sample sample(11);
+    tests::Sample sample(23);
     for (const Quantised format : quantised_formats())
         for (const ir::Type x : {ir::Type::F32, ir::Type::F16, ir::Type::U32})
             for (std::uint32_t tokens = 1; tokens <= 8; ++tokens)
