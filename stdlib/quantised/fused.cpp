@@ -121,9 +121,9 @@ private:
     bool is_one_product() const {
         const auto parts = PartsOfColumns::of(2 * rows(), tokens(), X_.extents[1]);
         const auto is_aligned = [&](const TensorView& W, const char* name) {
-            const WeightsOfLaunch first = weights_of_rows(W, call_.rows_of_weights(W, name), 0, 1),
-                                  two = weights_of_rows(W, call_.rows_of_weights(W, name), 0, std::min(rows(), 2ul));
-            return first.begin == 0 && two.pitch % 16 == 0;
+            const WeightsOfLaunch first =
+                weights_of_rows(W, call_.rows_of_weights(W, name), 0, std::min<std::uint64_t>(rows(), 2));
+            return first.begin == 0 && first.pitch % 16 == 0;
         };
         return Wg_.format == Wu_.format && options_.activations == Activations::exact && parts.count == 1 &&
                is_aligned(Wg_, "Wg") && is_aligned(Wu_, "Wu");

@@ -38,7 +38,7 @@ constexpr NamedFunction::Family swiglu_family{
     .document =
         "Wg and Wu are rows x columns quantised weights of the first format and of the second, or of one. X is\n"
         "tokens x columns, and Y tokens x rows. X and Y are f32, f16 or bf16, of one type. Up to eight tokens\n"
-        "are one launch; more are two products on tensor cores and fused_swiglu. The formats are those of gemm_*.",
+        "are one launch; more are products on tensor cores. The formats are those of gemm_*.",
     .settings = product_settings,
     .sizes = fused_sizes};
 
