@@ -29,6 +29,11 @@ public:
         list_.push_back({std::move(name), {std::data(Traits::types), std::uint32_t(std::size(Traits::types))}});
         return *this;
     }
+    /// All of another list.
+    MoreParameters& add(const MoreParameters& more) {
+        list_.insert(list_.end(), more.list_.begin(), more.list_.end());
+        return *this;
+    }
     operator trace::DeclaredName() const { return trace::DeclaredName(list_); }
 
 private:

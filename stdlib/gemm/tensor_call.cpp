@@ -36,15 +36,9 @@ GemmCall::GemmCall(const Queue& queue, const TensorView& A, const TensorView& B,
 }
 
 TensorView GemmCall::matrices_of(std::string_view what, const TensorView& given) const {
-    if (given.rank < 2 || given.rank > 3)
-        fail(fmt::format("{} has {} dimension{}", what, given.rank, given.rank == 1 ? "" : "s"),
-             "it is a view (rows, columns), or (matrices, rows, columns)");
-    const TensorView out = given.of_rank(3);
-    if (out.extents[2] > 1 && out.strides[2] != 1)
-        fail(fmt::format("the elements of a row of {} are {} apart", what, out.strides[2]),
-             "they follow each other; a matrix that is stored by columns is given as it is stored, with "
-             "MatrixOrder::Columns");
-    return out;
+    return stdlib::matrices_of(place(), what, given,
+                               "they follow each other; a matrix that is stored by columns is given as it is stored, "
+                               "with MatrixOrder::Columns");
 }
 
 void GemmCall::check_enumerators() const {
@@ -96,13 +90,10 @@ void GemmCall::check_memory() const {
     std::vector<OperandRole> all{{"A", A_.part}, {"B", B_.part}, {"C", C_.part, Role::Written}};
     if (options_.bias) all.push_back({"bias", options_.bias->part});
     if (options_.residual) all.push_back({"residual", options_.residual->part});
-    std::vector<std::string> names;  // which roles refer to
-    const std::size_t arguments = options_.epilogue ? options_.epilogue->arguments.size() : 0;
-    for (std::size_t i = 0; i < arguments; ++i) names.push_back(fmt::format("argument {} of the epilogue", i + 1));
-    for (std::size_t i = 0; i < arguments; ++i) {
-        const EpilogueArgument& argument = options_.epilogue->arguments[i];
-        if (argument.array)
-            all.push_back({names[i], argument.array->part, argument.is_row_sums ? Role::Written : Role::Read});
+    std::optional<EpilogueRoles> of_epilogue;
+    if (options_.epilogue) {
+        of_epilogue.emplace(*options_.epilogue);
+        all.insert(all.end(), of_epilogue->roles().begin(), of_epilogue->roles().end());
     }
     all.push_back({"workspace", options_.workspace.part(), Role::Written});
     check_roles(function, where_, all);
@@ -138,37 +129,7 @@ void GemmCall::check_epilogue() {
     if (kernel_.epilogue.sum() == ir::Type::I32 && element() != ir::Type::I32)
         fail(fmt::format("an epilogue of i32 sums, and A has elements of {}", A_.type_name()),
              "only products of i8 have such sums: epilogue(...) without <i32> is of f32");
-    for (std::size_t i = 0; i < options_.epilogue->arguments.size(); ++i) {
-        const auto& array = options_.epilogue->arguments[i].array;
-        if (!array) continue;
-        const EpilogueParameter& parameter = kernel_.epilogue.parameters()[i];
-        const std::string what = fmt::format("argument {} of the epilogue", i + 1);
-        if (parameter.is_row_sums) {
-            const std::array wanted{matrices(), m(), row_sum_columns(n())};
-            const auto given = matrices_of(what, *array).shape<3>();
-            if (given != wanted)
-                fail(fmt::format("{} is {} row sums, not {}", what, fmt::join(given, " x "), fmt::join(wanted, " x ")),
-                     fmt::format("C is {} x {} x {}: a sum for each row and {} columns, row_sum_columns({})",
-                                 matrices(), m(), n(), columns_of_row_sum, n()));
-            continue;
-        }
-        if (parameter.is_by_place) {
-            const TensorView given = matrices_of(what, *array);
-            const bool fits = given.extents[1] == m() && given.extents[2] == n() &&
-                              (given.extents[0] == matrices() || given.extents[0] == 1);
-            if (!fits)
-                fail(fmt::format("{} is {} x {} x {}, and C is {} x {} x {}", what, given.extents[0], given.extents[1],
-                                 given.extents[2], matrices(), m(), n()),
-                     "what is read at each element has the shape of C, or of one of its matrices");
-            continue;
-        }
-        const std::uint64_t wanted = parameter.is_by_row ? m() : n();
-        if (array->rank != 1 || array->extents[0] < wanted)
-            fail(fmt::format("{} has {} dimension{} and {} elements, and C has {} {}", what, array->rank,
-                             array->rank == 1 ? "" : "s", array->extents[array->rank - 1], wanted,
-                             parameter.is_by_row ? "rows" : "columns"),
-                 "it is a Buffer, or a slice of one, with an element for each");
-    }
+    stdlib::check_epilogue(place(), *options_.epilogue, kernel_.epilogue, {matrices(), m(), n()});
 }
 
 }  // namespace ikat::stdlib

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codegen/support/diagnostic.hpp"
+#include "stdlib/epilogue/arguments.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
 #include "stdlib/gemm/tensor_kernels.hpp"
 
@@ -29,9 +30,8 @@ public:
 private:
     static constexpr std::string_view function = "gemm_tensor_core";
 
-    [[noreturn]] void fail(std::string message, std::string hint) const {
-        throw Error(Diagnostic{.where = where_, .message = std::string(function) + ": " + message, .hint = hint});
-    }
+    CallPlace place() const { return {function, where_}; }
+    [[noreturn]] void fail(std::string_view message, std::string hint) const { place().fail(message, std::move(hint)); }
     TensorView matrices_of(std::string_view what, const TensorView& given) const;
     void check_enumerators() const;
     void check_types() const;

@@ -31,16 +31,7 @@ void GemmCall::launch(Step step, std::uint64_t blocks, std::uint32_t threads, au
 void GemmCall::add_epilogue(Arguments& to) const {
     add_factor(to, options_.alpha);
     add_factor(to, options_.beta);
-    const EpilogueCode code = kernel_.code();
-    for (std::size_t i = 0; i < code.parameters().size(); ++i) {
-        const GivenArgument& argument = arguments_[i];
-        if (!argument.array)
-            to.add_number(argument.type, argument.bits);
-        else if (code.parameters()[i].is_by_place || code.parameters()[i].is_row_sums)
-            to.add(*argument.array);
-        else
-            to.add_array(*argument.array);
-    }
+    stdlib::add_epilogue(to, kernel_.code(), arguments_);
 }
 
 void GemmCall::add_factor(Arguments& to, float factor) const {

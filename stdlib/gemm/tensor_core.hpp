@@ -12,8 +12,8 @@
 #include <optional>
 
 #include "runtime/tensor_view.hpp"
+#include "stdlib/epilogue/epilogue.hpp"
 #include "stdlib/gemm/choices.hpp"
-#include "stdlib/gemm/epilogue.hpp"
 #include "stdlib/math/activation.hpp"
 #include "stdlib/spec/recipe.hpp"
 #include "stdlib/tile/matrix_order.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "dsl/record/capture.hpp"
-#include "stdlib/gemm/bound_epilogue.hpp"
+#include "stdlib/epilogue/bound_epilogue.hpp"
 #include "stdlib/gemm/choices.hpp"
 #include "stdlib/math/activation.hpp"
 #include "stdlib/tile/cluster_product.hpp"

@@ -32,7 +32,7 @@ public:
     static std::uint64_t bytes(const TensorView& X, Activations activations) {
         return activations == Activations::q8_1 ? quantised_bytes(X) : 0;
     }
-    FewTokens(const Queue& queue, std::string_view function, const TensorView& X, const QuantisedGemmOptions& options)
+    FewTokens(const Queue& queue, std::string_view function, const TensorView& X, const FusedProductOptions& options)
         : view_(X) {
         if (options.activations != Activations::q8_1 || X.extents[1] == 0) return;
         workspace_.emplace(queue, function, options.workspace, quantised_bytes(X));
@@ -48,7 +48,7 @@ private:
 class SwigluCall {
 public:
     SwigluCall(const Queue& queue, const TensorView& Wg, const TensorView& Wu, const TensorView& X,
-               const MutableTensorView& Y, const QuantisedGemmOptions& options)
+               const MutableTensorView& Y, const FusedProductOptions& options)
         : queue_(queue),
           where_(queue.where()),
           Wg_(Wg),
@@ -208,14 +208,14 @@ private:
     const Queue& queue_;
     const Location where_;
     const TensorView &Wg_, &Wu_, &X_, &Y_;
-    const QuantisedGemmOptions& options_;
+    const FusedProductOptions& options_;
     const QuantisedCall call_;
 };
 
 class PartsCall {
 public:
     PartsCall(const Queue& queue, const TensorView& X, const std::vector<ProductPart>& parts,
-              const QuantisedGemmOptions& options)
+              const FusedProductOptions& options)
         : queue_(queue), where_(queue.where()), X_(X), parts_(parts), options_(options), call_("gemm_parts", queue) {
         call_.check().enumerator("activations", std::size_t(options.activations), 2);
         std::deque<std::string> names;
@@ -237,7 +237,7 @@ public:
         if (!are_products()) return FewTokens::bytes(X_, options_.activations);
         std::uint64_t out = 0;
         for (const ProductPart& part : parts_)
-            out = std::max(out, gemm_workspace(queue_, part.W, X_, part.Y, options_));
+            out = std::max(out, gemm_workspace(queue_, part.W, X_, part.Y, {.activations = options_.activations}));
         return out;
     }
 
@@ -316,19 +316,19 @@ private:
     const TensorView& X_;
     const std::vector<ProductPart>& parts_;
     std::vector<ArrayRows> rows_{};
-    const QuantisedGemmOptions& options_;
+    const FusedProductOptions& options_;
     const QuantisedCall call_;
 };
 
 }  // namespace
 
 void gate_up_swiglu(const Queue& queue, const TensorView& Wg, const TensorView& Wu, const TensorView& X,
-                    const MutableTensorView& Y, const QuantisedGemmOptions& options) {
+                    const MutableTensorView& Y, const FusedProductOptions& options) {
     SwigluCall(queue, Wg, Wu, X, Y, options).run();
 }
 std::uint64_t gate_up_swiglu_workspace(const Queue& queue, const TensorView& Wg, const TensorView& Wu,
                                        const TensorView& X, const MutableTensorView& Y,
-                                       const QuantisedGemmOptions& options) {
+                                       const FusedProductOptions& options) {
     return SwigluCall(queue, Wg, Wu, X, Y, options).workspace();
 }
 
@@ -376,11 +376,11 @@ void rmsnorm_gemv(const Queue& queue, const TensorView& W, const TensorView& x, 
 }
 
 void gemm_parts(const Queue& queue, const TensorView& X, const std::vector<ProductPart>& parts,
-                const QuantisedGemmOptions& options) {
+                const FusedProductOptions& options) {
     PartsCall(queue, X, parts, options).run();
 }
 std::uint64_t gemm_parts_workspace(const Queue& queue, const TensorView& X, const std::vector<ProductPart>& parts,
-                                   const QuantisedGemmOptions& options) {
+                                   const FusedProductOptions& options) {
     return PartsCall(queue, X, parts, options).workspace();
 }
 

@@ -18,6 +18,12 @@
 
 namespace ikat::stdlib {
 
+/// How several products of quantised weights are computed: as by gemm() with these.
+struct FusedProductOptions {
+    Activations activations = Activations::exact;
+    WorkspaceSlice workspace{};
+};
+
 /// Y = silu(X Wg') (X Wu'), element by element: the first half of a gated feed-forward layer. Wg and Wu have the same
 /// shape, rows x columns. Both products have the bits of gemm() in f32, silu is that of fused_swiglu(), and Y is
 /// rounded once. So with products g and u that are off by at most a and b, by the bounds of gemm(), an element is at
@@ -30,11 +36,11 @@ namespace ikat::stdlib {
 /// both, unless gemm() would divide so few tiles into parts. Otherwise two products go to a workspace, and then follows
 /// fused_swiglu(). The bound is the same.
 void gate_up_swiglu(const Queue& queue, const TensorView& Wg, const TensorView& Wu, const TensorView& X,
-                    const MutableTensorView& Y, const QuantisedGemmOptions& options = {});
+                    const MutableTensorView& Y, const FusedProductOptions& options = {});
 /// The bytes of workspace that the same call needs: 0 for exact activations of up to eight tokens.
 std::uint64_t gate_up_swiglu_workspace(const Queue& queue, const TensorView& Wg, const TensorView& Wu,
                                        const TensorView& X, const MutableTensorView& Y,
-                                       const QuantisedGemmOptions& options = {});
+                                       const FusedProductOptions& options = {});
 
 /// y = W n, where n = x / sqrt(mean of x^2 + epsilon) gamma, as of rmsnorm(), stays in f32 and in the kernel. x is a
 /// row of `columns` elements, or tokens x columns, y of `rows`, or tokens x rows; gamma has an element for each column,
@@ -58,9 +64,9 @@ struct ProductPart {
 /// have different formats, numbers of rows and types of Y. A launch is for up to four parts. Many tokens, which gemm()
 /// multiplies on tensor cores, are one product after the other.
 void gemm_parts(const Queue& queue, const TensorView& X, const std::vector<ProductPart>& parts,
-                const QuantisedGemmOptions& options = {});
+                const FusedProductOptions& options = {});
 /// The bytes of workspace that the same call needs: 0 for exact activations of up to eight tokens.
 std::uint64_t gemm_parts_workspace(const Queue& queue, const TensorView& X, const std::vector<ProductPart>& parts,
-                                   const QuantisedGemmOptions& options = {});
+                                   const FusedProductOptions& options = {});
 
 }  // namespace ikat::stdlib

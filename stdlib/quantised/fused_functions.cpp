@@ -50,7 +50,7 @@ NamedFunction swiglu_function(Quantised gate, Quantised up) {
     out.arrays = {weights("Wg", "rows columns", gate), weights("Wu", "rows columns", up), input("X", "tokens columns"),
                   output("Y", "tokens rows")};
     out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
-        gate_up_swiglu(queue, arrays[0], arrays[1], arrays[2], arrays[3], product_options(settings));
+        gate_up_swiglu(queue, arrays[0], arrays[1], arrays[2], arrays[3], {.activations = activations_of(settings)});
     };
     // By the name that other systems have for it.
     if (gate == Quantised::Q4_K && up == gate) out.other_names = {"q4k_ffn_swiglu"};
@@ -109,7 +109,7 @@ NamedFunction parts_function(Quantised format, Quantised of_v) {
                   output("V", "tokens v_rows")};
     out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
         gemm_parts(queue, arrays[3], {{arrays[0], arrays[4]}, {arrays[1], arrays[5]}, {arrays[2], arrays[6]}},
-                   product_options(settings));
+                   {.activations = activations_of(settings)});
     };
     return out;
 }

@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <functional>
-
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/threads/grids.hpp"
+#include "stdlib/quantised/kernel_arrays.hpp"
 #include "stdlib/quantised/tensor_formats.hpp"
 #include "stdlib/quantised/tensor_slices.hpp"
 #include "stdlib/quantised/units.hpp"
@@ -27,8 +26,7 @@ struct Arguments {
     const In<std::uint8_t>& w;
     const In<std::uint32_t>& x;
     const u32 &rows, &tokens, &units, &w_begin, &w_pitch, &w_bytes, &x_pitch, &x_words, &slices_of_part;
-    /// y[token, row] = sum, where the condition is true.
-    std::function<void(const Leaf<bool>& condition, const U& token, const U& row, const F& sum)> store;
+    StoreResult store;
 };
 
 /// A unit of a row as operands of mma: four signed bytes of the first half, and of the second.
@@ -187,30 +185,11 @@ void record(const PackedTensorKernel& is, const Arguments& of) {
     }
 }
 
-template <class Y>
-KernelHandle product_to(const PackedTensorKernel& is) {
-    return kernel(is.name().c_str(),
-                  params("w", "x", "y", "rows", "tokens", "units", "w_begin", "w_pitch", "w_bytes", "x_pitch",
-                         "x_words", "slices_of_part", "y_pitch"),
-                  [is](In<std::uint8_t> w, In<std::uint32_t> x, Out<Y> y, u32 rows, u32 tokens, u32 units, u32 w_begin,
-                       u32 w_pitch, u32 w_bytes, u32 x_pitch, u32 x_words, u32 slices_of_part, u32 y_pitch) {
-                      grid_wait();  // for the kernel that has quantised the activations
-                      record(is,
-                             {w, x, rows, tokens, units, w_begin, w_pitch, w_bytes, x_pitch, x_words, slices_of_part,
-                              [&](const Leaf<bool>& condition, const U& token, const U& row, const F& sum) {
-                                  y.store_if(condition, token * y_pitch + row, cast<Y>(sum));
-                              }});
-                  })
-        .require(aligned<16>("w"), aligned<16>("x"))
-        .launch_bounds(threads, 2)
-        .handle();
-}
-
 }  // namespace
 
 std::string PackedTensorKernel::name() const {
-    return fmt::format("gemm_{}_q8_1_{}_tokens_{}_tensor_core", runtime::find_info(format)->name, ir::info(y).name,
-                       tokens);
+    return fmt::format("gemm_{}_q8_1_{}_tokens_{}_tensor_core{}", runtime::find_info(format)->name, ir::info(y).name,
+                       tokens, suffix_of(epilogue));
 }
 std::uint32_t PackedTensorKernel::shared_bytes() const {
     const auto* info = runtime::find_info(format);
@@ -218,11 +197,33 @@ std::uint32_t PackedTensorKernel::shared_bytes() const {
     return 2 * (of_w.shared_bytes(tile_rows) + slice_of_x.shared_bytes(tokens));
 }
 KernelHandle PackedTensorKernel::make() const {
-    switch (y) {
-        case ir::Type::F16: return product_to<half>(*this);
-        case ir::Type::BF16: return product_to<bfloat16>(*this);
-        default: return product_to<float>(*this);
-    }
+    MoreParameters more;
+    more.add<In<std::uint8_t>>("w");
+    more.add<In<std::uint32_t>>("x");
+    add_array<Out>(more, "y", y);
+    add_numbers(more, {"rows", "tokens", "units", "w_begin", "w_pitch", "w_bytes", "x_pitch", "x_words",
+                       "slices_of_part", "y_pitch"});
+    add_epilogue(more, epilogue);
+    return kernel(name().c_str(), params(more),
+                  [is = *this](More rest) {
+                      grid_wait();  // for the kernel that has quantised the activations
+                      const auto w = rest.next<In<std::uint8_t>>();
+                      const auto x = rest.next<In<std::uint32_t>>();
+                      const StoreElement y = next_results(rest, is.y);
+                      const auto rows = rest.next<u32>(), tokens = rest.next<u32>(), units = rest.next<u32>(),
+                                 w_begin = rest.next<u32>(), w_pitch = rest.next<u32>(), w_bytes = rest.next<u32>(),
+                                 x_pitch = rest.next<u32>(), x_words = rest.next<u32>(),
+                                 slices_of_part = rest.next<u32>(), y_pitch = rest.next<u32>();
+                      record(is,
+                             {w, x, rows, tokens, units, w_begin, w_pitch, w_bytes, x_pitch, x_words, slices_of_part,
+                              by_epilogue(is.epilogue, rest, rows,
+                                          [&](const Leaf<bool>& condition, const U& token, const U& row, const F& sum) {
+                                              y(condition, token, y_pitch, row, sum);
+                                          })});
+                  })
+        .require(aligned<16>("w"), aligned<16>("x"))
+        .launch_bounds(threads, 2)
+        .handle();
 }
 const KernelHandle& PackedTensorKernel::handle() const { return Kernels<PackedTensorKernel>::of(*this); }
 

@@ -13,6 +13,7 @@
 
 #include "dsl/record/capture.hpp"
 #include "runtime/tensor_view.hpp"
+#include "stdlib/quantised/results.hpp"
 
 namespace ikat::stdlib {
 
@@ -25,14 +26,15 @@ namespace ikat::stdlib {
 ///     w_begin            the byte of w where the first row begins, below 16
 ///     w_pitch, w_bytes   from a row to the next; of all
 ///     x_pitch, x_words   from a token to the next, a multiple of 4; of all
-///     slices_of_part, y_pitch    as of TensorProductKernel
+///     slices_of_part, y_pitch, and those of the epilogue     as of TensorProductKernel
 struct PackedTensorKernel {
     runtime::Quantised format = runtime::Quantised::Q4_0;
     std::uint32_t tokens = 64;  // of a block: 16, 32 or 64
     ir::Type y = ir::Type::F32;
     bool w_is_aligned = true;  // all rows begin at multiples of 16 bytes
+    EpilogueCode epilogue{};   // without row sums; not in parts
 
-    /// "gemm_q4_k_q8_1_f16_tokens_64_tensor_core".
+    /// "gemm_q4_k_q8_1_f16_tokens_64_tensor_core", and the epilogue's name.
     std::string name() const;
     std::uint32_t shared_bytes() const;
     /// A new one, not yet captured.

@@ -4,6 +4,8 @@
 //     const auto W = quantised_view(weights, Quantised::Q4_K, {rows, columns});
 //     gemm(device, W, X.view(tokens, columns), Y.view(tokens, rows));
 //     gemm(device, W, X.view(tokens, columns), Y.view(tokens, rows), {.activations = Activations::q8_1});
+//     gemm(device, W, X.view(tokens, columns), Y.view(tokens, rows),
+//          epilogue("biased", [](auto sum, auto at, auto bias) { return sum + bias[at.column]; }, bias));
 //
 // Up to eight tokens: weights are read from memory once for all of them, and decoded once. The bits of a token's row of
 // Y do not depend on the others: they are those of a call with that token alone, and in f32 those of gemv(). A weight
@@ -30,8 +32,14 @@
 //     (3 + columns / 8) 2^-24 sum (|scale q| + |minimum|) |x|
 //
 // from the exact sum of these x. A NaN in X counts as 0 then, and an infinity makes its row of Y NaN.
+//
+// An epilogue is called with these sums in f32, and what it gives is rounded to the type of Y. It is part of the kernel
+// that multiplies or, where columns are in parts or there are row sums, of the one that adds up.
 #pragma once
+#include <optional>
+
 #include "runtime/tensor_view.hpp"
+#include "stdlib/epilogue/epilogue.hpp"
 #include "stdlib/spec/recipe.hpp"
 #include "stdlib/spec/workspace.hpp"
 
@@ -45,8 +53,10 @@ enum class Activations : std::uint8_t { exact, q8_1 };
 struct QuantisedGemmOptions {
     /// The same at every number of tokens: nothing is chosen by it.
     Activations activations = Activations::exact;
-    /// For activations in Q8_1, or in f16 for tensor cores: gemm_workspace() bytes. Without it, a function called with
-    /// a device allocates its own.
+    /// Y = epilogue(X W'), see epilogue.hpp: a function of f32 sums. A row of C is a token, a column is a row of W.
+    std::optional<Epilogue> epilogue{};
+    /// For activations in Q8_1, or in f16 for tensor cores, and for sums: gemm_workspace() bytes. Without it, a
+    /// function called with a device allocates its own.
     WorkspaceSlice workspace{};
 };
 
@@ -61,7 +71,14 @@ inline void gemm(const Queue& queue, const TensorView& W, const TensorView& X, c
                  const QuantisedGemmOptions& options) {
     quantised_gemm(queue, W, X, Y, options);
 }
-/// The bytes of workspace that the same call needs: 0 for exact activations of up to eight tokens.
+/// The same with an epilogue of your own.
+inline void gemm(const Queue& queue, const TensorView& W, const TensorView& X, const MutableTensorView& Y,
+                 const Epilogue& epilogue, QuantisedGemmOptions options = {}) {
+    options.epilogue = epilogue;
+    quantised_gemm(queue, W, X, Y, options);
+}
+/// The bytes of workspace that the same call needs: 0 for exact activations of up to eight tokens, unless there is an
+/// epilogue with row sums.
 std::uint64_t gemm_workspace(const Queue& queue, const TensorView& W, const TensorView& X, const MutableTensorView& Y,
                              const QuantisedGemmOptions& options);
 

@@ -50,7 +50,7 @@ NamedFunction product_function(runtime::Quantised format) {
         {.name = "X", .type = ir::Type::Void, .shape = "tokens columns"},
         {.name = "Y", .type = ir::Type::Void, .shape = "tokens rows", .access = Access::Out}};
     out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
-        quantised_gemm(queue, arrays[0], arrays[1], arrays[2], product_options(settings));
+        quantised_gemm(queue, arrays[0], arrays[1], arrays[2], {.activations = activations_of(settings)});
     };
     out.other_names = other_names(format);
     return out;

@@ -8,6 +8,7 @@
 
 #include "dsl/record/capture.hpp"
 #include "stdlib/quantised/block_product.hpp"
+#include "stdlib/quantised/results.hpp"
 #include "stdlib/tile/rows.hpp"
 
 namespace ikat::stdlib {
@@ -22,6 +23,7 @@ namespace ikat::stdlib {
 ///     w_pitch, w_bytes   from a row to the next; of all
 ///     x_pitch            from a token to the next, in fours of elements if x_is_aligned, else in elements
 ///     y_pitch            ... in elements
+///     ...                of the epilogue, see add_epilogue()
 struct ProductKernel {
     runtime::Quantised format = runtime::Quantised::Q4_0;
     std::uint32_t tokens = 1;  // 1 ... 8
@@ -29,6 +31,7 @@ struct ProductKernel {
     ir::Type x = ir::Type::F32, y = ir::Type::F32;
     bool w_is_aligned = true;  // w_begin is 0
     bool x_is_aligned = true;  // rows begin at multiples of four elements, and are whole fours
+    EpilogueCode epilogue{};   // without row sums
 
     static constexpr std::uint32_t max_tokens = 8;
     bool is_packed() const { return x == ir::Type::U32; }
@@ -39,7 +42,7 @@ struct ProductKernel {
     /// How many blocks a multiprocessor shall have room for: with fewer registers, ptxas spills some.
     std::uint32_t min_blocks() const;
 
-    /// "gemm_q4_k_f16_f32_tokens_8".
+    /// "gemm_q4_k_f16_f32_tokens_8", and the epilogue's name.
     std::string name() const;
     /// A new one, not yet captured.
     KernelHandle make() const;
@@ -54,8 +57,7 @@ struct ProductArguments {
 
     WeightRows w;
     Tokens x;
-    /// y[token, row] = sum, where the condition is true.
-    std::function<void(const Leaf<bool>& condition, const U& token, const U& row, const blocks::F& sum)> store;
+    StoreResult store;
 };
 
 /// Records the product of the rows that warps of a block have, each from its first_row() on.

@@ -11,9 +11,9 @@ namespace ikat::stdlib {
 inline constexpr NamedFunction::Setting product_settings[] = {
     {"activations", "exact, or q8_1, rounded to 8 bits; exact if it is not set"},
 };
-inline QuantisedGemmOptions product_options(const FunctionSettings& settings) {
+inline Activations activations_of(const FunctionSettings& settings) {
     constexpr std::string_view activations[] = {"exact", "q8_1"};
-    return {.activations = Activations(settings.one_of("activations", activations))};
+    return Activations(settings.one_of("activations", activations));
 }
 
 }  // namespace ikat::stdlib

@@ -76,27 +76,11 @@ KernelHandle arrange(const ArrangeKernel& is) {
         .handle();
 }
 
-template <class Y>
-KernelHandle add_parts(const AddPartsKernel& is) {
-    return kernel(is.name().c_str(), params("sums", "y", "parts", "tokens", "rows", "y_pitch"),
-                  [](In<float> sums, Out<Y> y, u32 parts, u32 tokens, u32 rows, u32 y_pitch) {
-                      grid_wait();
-                      const U all = value(tokens * rows);
-                      for (auto i : grid_stride(all)) {
-                          f32 sum = sums[i];
-                          for (auto part : range(1u, parts)) sum += sums[part * all + i];
-                          y[i / rows * y_pitch + i % rows] = cast<Y>(sum);
-                      }
-                  })
-        .launch_bounds(threads)
-        .handle();
-}
-
 }  // namespace
 
 std::string TensorProductKernel::name() const {
-    return fmt::format("{}_{}_{}_tokens_{}_tensor_core", is_gated ? "gate_up_swiglu" : "gemm",
-                       runtime::find_info(format)->name, ir::info(y).name, tokens);
+    return fmt::format("{}_{}_{}_tokens_{}_tensor_core{}", is_gated ? "gate_up_swiglu" : "gemm",
+                       runtime::find_info(format)->name, ir::info(y).name, tokens, suffix_of(epilogue));
 }
 KernelHandle TensorProductKernel::make() const {
     MoreParameters more;
@@ -109,6 +93,7 @@ KernelHandle TensorProductKernel::make() const {
     add_array<Out>(more, "y", y);
     add_numbers(more, {"rows", "units", "slices_of_part", "y_pitch", "w_begin", "w_pitch", "w_bytes"});
     if (is_gated) add_numbers(more, {"up_begin", "up_pitch", "up_bytes"});
+    add_epilogue(more, epilogue);
     auto made = kernel(name().c_str(), params(more), [is = *this, has_sums](More rest) {
         grid_wait();  // for the kernel that has arranged the activations
         const auto w = rest.next<In<std::uint8_t>>(), up = is.is_gated ? rest.next<In<std::uint8_t>>() : w;
@@ -129,8 +114,9 @@ KernelHandle TensorProductKernel::make() const {
                                   .rows = rows,
                                   .units = units,
                                   .slices_of_part = slices_of_part,
-                                  .store = [&](const Leaf<bool>& condition, const U& token, const U& row,
-                                               const F& sum) { y(condition, token, y_pitch, row, sum); }};
+                                  .store = by_epilogue(is.epilogue, rest, rows,
+                                                       [&](const Leaf<bool>& condition, const U& token, const U& row,
+                                                           const F& sum) { y(condition, token, y_pitch, row, sum); })};
         for (std::size_t i = 0; i < numbers.size(); ++i)
             of.weights.push_back({i == 0 ? w : up, numbers[i][0], numbers[i][1], numbers[i][2]});
         record_tensor_product(is, of);
@@ -162,13 +148,45 @@ PartsOfColumns PartsOfColumns::of(std::uint64_t rows, std::uint64_t tokens, std:
     return {std::uint32_t(std::max<std::uint64_t>(quotient(slices, of_part), 1)), std::uint32_t(of_part)};
 }
 
-std::string AddPartsKernel::name() const { return fmt::format("add_parts_{}", ir::info(y).name); }
+std::uint64_t AddPartsKernel::blocks_for(std::uint64_t tokens, std::uint64_t rows) {
+    return (tokens * ((rows + 31) / 32) + 7) / 8;
+}
+std::string AddPartsKernel::name() const {
+    return fmt::format("add_parts_{}{}", ir::info(y).name, suffix_of(epilogue));
+}
 KernelHandle AddPartsKernel::make() const {
-    switch (y) {
-        case ir::Type::F16: return add_parts<half>(*this);
-        case ir::Type::BF16: return add_parts<bfloat16>(*this);
-        default: return add_parts<float>(*this);
-    }
+    MoreParameters more;
+    more.add<In<float>>("sums");
+    add_array<Out>(more, "y", y);
+    add_numbers(more, {"parts", "tokens", "rows", "y_pitch"});
+    add_epilogue(more, epilogue);
+    return kernel(name().c_str(), params(more),
+                  [is = *this](More rest) {
+                      require_linear_blocks();
+                      require_linear_grid();
+                      grid_wait();
+                      const auto sums = rest.next<In<float>>();
+                      const StoreElement y = next_results(rest, is.y);
+                      const auto parts = rest.next<u32>(), tokens = rest.next<u32>(), rows = rest.next<u32>(),
+                                 y_pitch = rest.next<u32>();
+                      const StoreResult store =
+                          by_epilogue(is.epilogue, rest, rows,
+                                      [&](const Leaf<bool>& condition, const U& token, const U& row, const F& x) {
+                                          y(condition, token, y_pitch, row, x);
+                                      });
+                      const U all = value(tokens * rows), of_token = value((rows + 31u) / 32u);
+                      const U warp = value(block_id().x * (threads / 32) + warp_id());
+                      for (auto group : range(warp, tokens * of_token, grid_dim().x * (threads / 32))) {
+                          const U token = value(group / of_token), row = value(group % of_token * 32u + lane_id());
+                          const auto is_there = value(row < rows);
+                          const U i = value(token * rows + row);
+                          f32 sum = sums.load_if(is_there, i, 0.0f);
+                          for (auto part : range(1u, parts)) sum += sums.load_if(is_there, part * all + i, 0.0f);
+                          store(is_there, token, row, value(sum));
+                      }
+                  })
+        .launch_bounds(threads)
+        .handle();
 }
 const KernelHandle& AddPartsKernel::handle() const { return Kernels<AddPartsKernel>::of(*this); }
 

@@ -14,11 +14,11 @@
 #pragma once
 #include <compare>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "dsl/record/capture.hpp"
+#include "stdlib/quantised/results.hpp"
 #include "stdlib/quantised/units.hpp"
 
 namespace ikat::stdlib {
@@ -54,6 +54,7 @@ std::uint32_t sums_of_slice(runtime::Quantised format);
 ///     w_begin            the byte of w where the first row begins, below 16
 ///     w_pitch, w_bytes   from a row to the next; of all
 ///     up_...             the same three, if it is_gated
+///     ...                of the epilogue, see add_epilogue()
 ///
 /// Where the slices are divided into parts, y has the tokens of the first part, of the second one, ...
 struct TensorProductKernel {
@@ -62,6 +63,7 @@ struct TensorProductKernel {
     ir::Type y = ir::Type::F32;
     bool w_is_aligned = true;  // all rows begin at multiples of 16 bytes
     bool is_gated = false;     // silu(product) times the product with `up`; not in parts, and rows are aligned
+    EpilogueCode epilogue{};   // without row sums; not in parts, nor gated
 
     static constexpr std::uint32_t rows = 128, threads = 128, stages = 4;  // of a block
     /// Of y, of a block.
@@ -74,7 +76,7 @@ struct TensorProductKernel {
         return 2 * slice().shared_bytes(rows) + stages * tokens * 128 + 2 * tokens * sums_of_slice(format) * 2;
     }
 
-    /// "gemm_q4_k_f16_tokens_64_tensor_core", "gate_up_swiglu_q4_k_f16_tokens_64_tensor_core".
+    /// "gemm_q4_k_f16_tokens_64_tensor_core", "gate_up_swiglu_q4_k_f16_tokens_64_tensor_core"; and the epilogue's name.
     std::string name() const;
     /// A new one, not yet captured.
     KernelHandle make() const;
@@ -112,12 +114,15 @@ struct PartsOfColumns {
     static PartsOfColumns of(std::uint64_t rows, std::uint64_t tokens, std::uint64_t columns);
 };
 
-/// A kernel that adds up parts: parameters sums, f32, parts x tokens x rows; y, parts, tokens, rows, y_pitch. A thread
-/// for each element of Y, any grid.
+/// A kernel that adds up parts: parameters sums, f32, parts x tokens x rows; y, parts, tokens, rows, y_pitch, and those
+/// of the epilogue, see add_epilogue(). A warp has 32 neighbours of a token at a time, with any grid.
 struct AddPartsKernel {
     ir::Type y = ir::Type::F32;
+    EpilogueCode epilogue{};
     static constexpr std::uint32_t threads = 256;
-    /// "add_parts_f16".
+    /// How many blocks have a warp for each 32 neighbours.
+    static std::uint64_t blocks_for(std::uint64_t tokens, std::uint64_t rows);
+    /// "add_parts_f16", and the epilogue's name.
     std::string name() const;
     /// A new one, not yet captured.
     KernelHandle make() const;
@@ -139,8 +144,7 @@ struct TensorProductArguments {
     const In<half, 2>* sums;  // null if there are none
     const In<float>& scales;
     const u32 &rows, &units, &slices_of_part;
-    /// y[token, row] = sum, where the condition is true.
-    std::function<void(const Leaf<bool>& condition, const U& token, const U& row, const blocks::F& sum)> store;
+    StoreResult store;
 };
 
 /// Records the body of a kernel.

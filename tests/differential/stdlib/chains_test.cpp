@@ -220,8 +220,9 @@ TEST_CASE("chains: activations are quantised for fused products") {
                                    {rows, columns});
     const auto X = x.view(tokens, columns);
     const auto Y = y.view(tokens, rows), Z = z.view(tokens, rows);
-    QuantisedGemmOptions options{.activations = Activations::q8_1};
-    auto space = device.buffer<std::uint8_t>(gemm_workspace(device, Wg, X, Y, options), "workspace");
+    FusedProductOptions options{.activations = Activations::q8_1};
+    auto space =
+        device.buffer<std::uint8_t>(gemm_workspace(device, Wg, X, Y, {.activations = Activations::q8_1}), "workspace");
     options.workspace = space;
     const Chain gated = [&](const Queue& queue) { gate_up_swiglu(queue, Wg, Wu, X, Y, options); };
     check_chain(device, y, gated);

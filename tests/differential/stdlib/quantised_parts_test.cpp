@@ -142,7 +142,7 @@ TEST_CASE("products of no parts and of nothing") {
         return stdlib::quantised_view(weights.all[part].buffer(), Quantised::Q4_0, {rows, columns});
     };
     for (const Activations activations : both) {
-        const stdlib::QuantisedGemmOptions options{.activations = activations};
+        const stdlib::FusedProductOptions options{.activations = activations};
         gemm_parts(device, x.view(2, 64), {}, options);
         gemm_parts(device, x.view(0, 64), {{view(0, 3, 64), y.view(0, 3)}, {view(1, 2, 64), z.view(0, 2)}}, options);
         gemm_parts(device, x.view(2, 64), {{view(0, 0, 64), y.view(2, 0)}, {view(1, 0, 64), z.view(2, 0)}}, options);
@@ -167,7 +167,7 @@ TEST_CASE("products of parts: launches and workspace") {
         for (std::size_t i = 0; i < count; ++i)
             parts.push_back({weights.all[i].view(),
                              results.emplace_back(device, packed, Extents{tokens, weights.all[i].rows()}, 2)});
-        stdlib::QuantisedGemmOptions options{.activations = activations};
+        stdlib::FusedProductOptions options{.activations = activations};
         const auto call = [&](const stdlib::Queue& queue) { gemm_parts(queue, x, parts, options); };
         CHECK(stdlib::gemm_parts_workspace(device, x, parts, options) == bytes);
         auto workspace = device.buffer<std::uint8_t>(std::max<std::uint64_t>(bytes, 16), "workspace");

@@ -78,7 +78,7 @@ private:
     void upload() {
         std::vector<std::uint8_t> host(buffer_->size(), 0xff);
         for (std::uint64_t i = 0; i < rows_; ++i)
-            std::memcpy(&host[first_ + i * pitch_bytes_], &blocks_[i * row_bytes_], row_bytes_);
+            std::memcpy(host.data() + first_ + i * pitch_bytes_, blocks_.data() + i * row_bytes_, row_bytes_);
         buffer_->upload(host);
     }
 

@@ -6,6 +6,7 @@
 #include "codegen/pipeline/compile.hpp"
 #include "runtime/device.hpp"
 #include "stdlib/gemm/gemm.hpp"
+#include "stdlib/math/math.hpp"
 #include "stdlib/quantised/packed_tensor_product.hpp"
 #include "stdlib/quantised/product.hpp"
 #include "stdlib/quantised/product_kernels.hpp"
@@ -81,6 +82,24 @@ TEST_CASE("quantised products of bytes on tensor cores are assembled without spi
             assembler.check(PackedTensorKernel{.format = format, .tokens = 64, .w_is_aligned = is_aligned});
     for (const std::uint32_t tokens : {16u, 32u})
         assembler.check(PackedTensorKernel{.format = Quantised::Q2_K, .tokens = tokens, .y = ir::Type::F16});
+}
+
+TEST_CASE("epilogues of quantised products are assembled without spills") {
+    if (tests::skip_without_ptxas()) return;
+    Assembler assembler;
+    const auto device = runtime::Device::open({.device = "emulator"});
+    const auto bias = device.buffer<float>(16, "bias");
+    const auto gate = device.buffer<half>(16, "gate");
+    const stdlib::EpilogueCode code(stdlib::epilogue(
+        "layer", [](auto sum, auto at, auto bias, auto gate) { return stdlib::silu(sum + bias[at.column]) * gate[at]; },
+        bias, gate.view(1, 16)));
+    for (const Quantised format : {Quantised::Q4_0, Quantised::Q2_K, Quantised::Q6_K}) {
+        assembler.check(TensorProductKernel{.format = format, .w_is_aligned = false, .epilogue = code});
+        assembler.check(PackedTensorKernel{.format = format, .w_is_aligned = false, .epilogue = code});
+        for (const ir::Type x : {ir::Type::F32, ir::Type::U32})
+            assembler.check(ProductKernel{.format = format, .tokens = 8, .x = x, .epilogue = code});
+    }
+    for (const ir::Type y : {ir::Type::F32, ir::Type::F16}) assembler.check(stdlib::AddPartsKernel{y, code});
 }
 
 namespace {

@@ -198,7 +198,7 @@ TEST_CASE("gate_up_swiglu of nothing") {
         return stdlib::quantised_view(weights.gate.buffer(), Quantised::Q4_0, {rows, columns});
     };
     for (const Activations activations : both) {
-        const stdlib::QuantisedGemmOptions options{.activations = activations};
+        const stdlib::FusedProductOptions options{.activations = activations};
         gate_up_swiglu(device, view(3, 64), view(3, 64), x.view(0, 64), y.view(0, 3), options);
         gate_up_swiglu(device, view(0, 64), view(0, 64), x.view(2, 64), y.view(2, 0), options);
         CHECK(y.download() == std::vector<float>(6, -1));
@@ -226,7 +226,7 @@ TEST_CASE("gate_up_swiglu is one launch for a few tokens and needs the workspace
         INFO(tokens << " tokens, activations " << int(activations));
         const Placed<float> x(device, odd, {tokens, 96}, 1);
         Placed<Y> y(device, odd, {tokens, 5}, 2);
-        stdlib::QuantisedGemmOptions options{.activations = activations};
+        stdlib::FusedProductOptions options{.activations = activations};
         const auto call = [&](const stdlib::Queue& queue) {
             gate_up_swiglu(queue, weights.gate.view(), weights.up.view(), x, y, options);
         };

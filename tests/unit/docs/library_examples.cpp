@@ -148,11 +148,14 @@ TEST_CASE("docs/library.md: quantised weights and several tokens") {
     const std::uint32_t rows = 2, columns = 512, tokens = 3;
     const auto w = device.upload(stored::quantise(Quantised::Q4_K, std::vector<float>(rows * columns, 0.25f)));
     const auto X = device.upload(std::vector<half>(tokens * columns, half(2)));
+    const auto bias = device.upload(std::vector<half>{half(0), half(64)}, "bias");
     auto Y = device.buffer<half>(tokens * rows, "Y");
 const auto W = quantised_view(w, Quantised::Q4_K, {rows, columns});
 gemm(device, W, X.view(tokens, columns), Y.view(tokens, rows));
 gemm(device, W, X.view(tokens, columns), Y.view(tokens, rows), {.activations = Activations::q8_1});
-    CHECK(std::abs(float(Y.download()[5]) - columns * 0.5f) < 1);
+gemm(device, W, X.view(tokens, columns), Y.view(tokens, rows),
+     epilogue("biased", [](auto sum, auto at, auto bias) { return sum + bias[at.column]; }, bias));
+    CHECK(std::abs(float(Y.download()[5]) - columns * 0.5f - 64) < 1);
 }
 
 TEST_CASE("docs/library.md: fused products of quantised weights") {

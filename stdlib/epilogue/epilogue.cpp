@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stdlib/gemm/epilogue.hpp"
+#include "stdlib/epilogue/epilogue.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "dsl/threads/control.hpp"
 #include "dsl/threads/simt.hpp"
 #include "dsl/threads/warp.hpp"
-#include "stdlib/gemm/bound_epilogue.hpp"
+#include "stdlib/epilogue/bound_epilogue.hpp"
 #include "stdlib/spec/given_parameters.hpp"
 
 namespace ikat::stdlib {

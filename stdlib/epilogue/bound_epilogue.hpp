@@ -11,7 +11,7 @@
 
 #include "codegen/support/digest.hpp"
 #include "dsl/kernel/more.hpp"
-#include "stdlib/gemm/epilogue.hpp"
+#include "stdlib/epilogue/epilogue.hpp"
 
 namespace ikat::stdlib {
 
@@ -103,9 +103,9 @@ public:
                const RowSumsOfGroup& rows) const;
     /// Zeros for a group.
     RowSumsOfGroup row_sums() const;
-    /// Of groups of `count` elements each, 4 or 8, by all lanes of a warp at once: lanes l to l + 32 / count - 1, where
-    /// l is a multiple of their number, have neighbours in a row. Nothing is written where the row or the group is not
-    /// there.
+    /// Of groups of `count` elements each, 1, 4 or 8, by all lanes of a warp at once: lanes l to l + 32 / count - 1,
+    /// where l is a multiple of their number, have neighbours in a row. Nothing is written where the row or the group
+    /// is not there.
     void store(const RowSumsOfGroup& rows, const EpilogueGroup& at, std::uint32_t count,
                const Leaf<bool>& is_there) const;
     /// The same of one sum, by steps that read neither arrays nor where it is.
