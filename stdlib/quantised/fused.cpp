@@ -154,7 +154,7 @@ private:
                 add_weights(arguments, gate);
                 add_weights(arguments, up);
                 const std::uint64_t tiles = ((rows_of_launch - 1) / is.rows_of_y() + 1) * ((count - 1) / is.tokens + 1);
-                arguments.launch(queue_, tiles, TensorProductKernel::threads);
+                arguments.launch(queue_, tiles, is.threads());
             }
         }
     }

@@ -17,7 +17,7 @@ namespace {
 
 using blocks::F, blocks::LaneRow, blocks::U;
 using I = Leaf<std::int32_t>;
-constexpr std::uint32_t tile_rows = TensorProductKernel::rows, threads = TensorProductKernel::threads;
+constexpr std::uint32_t tile_rows = TensorProductKernel::rows, threads = PackedTensorKernel::threads();
 /// 256 activations of a token: eight blocks of nine words.
 constexpr SliceShape slice_of_x{.bytes = 288, .rows_are_aligned = true};
 
@@ -222,7 +222,7 @@ KernelHandle PackedTensorKernel::make() const {
                                           })});
                   })
         .require(aligned<16>("w"), aligned<16>("x"))
-        .launch_bounds(threads, 2)
+        .launch_bounds(threads(), 2)
         .handle();
 }
 const KernelHandle& PackedTensorKernel::handle() const { return Kernels<PackedTensorKernel>::of(*this); }

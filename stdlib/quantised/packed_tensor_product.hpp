@@ -34,6 +34,8 @@ struct PackedTensorKernel {
     bool w_is_aligned = true;  // all rows begin at multiples of 16 bytes
     EpilogueCode epilogue{};   // without row sums; not in parts
 
+    static constexpr std::uint32_t threads() { return 128; }
+
     /// "gemm_q4_k_q8_1_f16_tokens_64_tensor_core", and the epilogue's name.
     std::string name() const;
     std::uint32_t shared_bytes() const;

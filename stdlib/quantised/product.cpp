@@ -116,7 +116,7 @@ private:
             arguments.add_numbers(weights.rows, std::uint32_t(columns() / 32), weights.slices_of_part, weights.y_pitch,
                                   weights.begin, weights.pitch, weights.end);
         };
-        launch_tiles<TensorProductKernel>(sums, first, count, add);
+        launch_tiles<TensorProductKernel>(tokens_of_product_tile(queue_, *W_.format, count), sums, first, count, add);
     }
     void multiply_packed(const TensorView& blocks, const Sums& sums, std::uint64_t first, std::uint64_t count) const {
         const std::uint64_t pitch = blocks.strides[0];
@@ -128,16 +128,18 @@ private:
                                   std::uint32_t((count - 1) * pitch + blocks.extents[1]), weights.slices_of_part,
                                   weights.y_pitch);
         };
-        launch_tiles<PackedTensorKernel>(sums, first, count, add);
+        launch_tiles<PackedTensorKernel>(tokens_of_tile(count), sums, first, count, add);
     }
     struct TileWeights {
         std::uint32_t rows, begin, pitch, end, slices_of_part, y_pitch;
     };
-    /// A kernel for `count` tokens and all rows: add(arguments, y, weights) adds the arguments after w.
+    /// A kernel for `count` tokens, so many of each tile, and all rows: add(arguments, y, weights) adds the arguments
+    /// after w.
     template <class Kernel>
-    void launch_tiles(const Sums& sums, std::uint64_t first, std::uint64_t count, auto&& add) const {
+    void launch_tiles(std::uint32_t of_tile, const Sums& sums, std::uint64_t first, std::uint64_t count,
+                      auto&& add) const {
         const Target to = target(sums, first, count);
-        Kernel is{.format = *W_.format, .tokens = tokens_of_tile(count), .y = to.y.type, .epilogue = to.epilogue};
+        Kernel is{.format = *W_.format, .tokens = of_tile, .y = to.y.type, .epilogue = to.epilogue};
         each_launch([&](const RowPairs::Launch& launch) {
             const auto [bytes, begin, w_pitch, end] = weights_of_launch(W_, launch);
             is.w_is_aligned = begin == 0 && w_pitch % 16 == 0;
@@ -147,8 +149,7 @@ private:
                 TileWeights{std::uint32_t(launch.rows), begin, w_pitch, end, parts().slices, to.pitch});
             add_epilogue(arguments, to.epilogue, first, launch.first[1]);
             const std::uint64_t down = (launch.rows - 1) / TensorProductKernel::rows + 1;
-            arguments.launch(queue_, parts().count * down * ((count - 1) / is.tokens + 1),
-                             TensorProductKernel::threads);
+            arguments.launch(queue_, parts().count * down * ((count - 1) / is.tokens + 1), is.threads());
         });
     }
     /// Launches that each reach a part of the rows.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/pipeline/compile.hpp"
+#include "stdlib/quantised/arranged_tokens.hpp"
 #include "stdlib/quantised/packed_tensor_product.hpp"
 #include "stdlib/quantised/product_kernels.hpp"
 #include "stdlib/quantised/tensor_product.hpp"
@@ -47,6 +48,13 @@ bool is_on_tensor_cores(const Queue& queue, const TensorView& W, std::uint64_t t
     return W.extents[1] != 0 && tokens > ProductKernel::max_tokens &&
            shared <= queue.device().properties().shared_bytes_optin &&
            queue.device().compile_options().target != "sm_75";  // which has no mma.m16n8k16, nor m16n8k32 of bytes
+}
+
+std::uint32_t tokens_of_product_tile(const Queue& queue, Quantised format, std::uint64_t count) {
+    const TensorProductKernel by_wgmma{.format = format, .tokens = 128, .w_is_aligned = false};
+    const bool is_chosen = count > 64 && queue.device().compile_options().target == "sm_90a" &&
+                           by_wgmma.shared_bytes() <= queue.device().properties().shared_bytes_optin;
+    return is_chosen ? 128 : tokens_of_tile(count);
 }
 
 std::uint64_t tokens_at_once(const TensorView& rows) {

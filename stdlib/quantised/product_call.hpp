@@ -20,6 +20,9 @@ void check_product(const QuantisedCall& call, const NamedOperand& W, const Named
 /// Whether products are computed on tensor cores: of more than eight tokens, on most devices.
 bool is_on_tensor_cores(const Queue& queue, const TensorView& W, std::uint64_t tokens, Activations activations);
 
+/// Tokens of a tile of exact activations, for `count` tokens: as many as tokens_of_tile(), or 128 where there is wgmma.
+std::uint32_t tokens_of_product_tile(const Queue& queue, Quantised format, std::uint64_t count);
+
 /// As many tokens, of the rows of a matrix, as a kernel takes at once: up to eight, if numbers of 32 bits reach their
 /// elements.
 std::uint64_t tokens_at_once(const TensorView& rows);

@@ -121,7 +121,7 @@ KernelHandle TensorProductKernel::make() const {
             of.weights.push_back({i == 0 ? w : up, numbers[i][0], numbers[i][1], numbers[i][2]});
         record_tensor_product(is, of);
     });
-    auto of_w = std::move(made).launch_bounds(threads, 2).require(aligned<16>("w"));
+    auto of_w = std::move(made).launch_bounds(threads(), tokens == 128 ? 1 : 2).require(aligned<16>("w"));
     return is_gated ? std::move(of_w).require(aligned<16>("up")).handle() : of_w.handle();
 }
 const KernelHandle& TensorProductKernel::handle() const { return Kernels<TensorProductKernel>::of(*this); }

@@ -59,13 +59,15 @@ std::uint32_t sums_of_slice(runtime::Quantised format);
 /// Where the slices are divided into parts, y has the tokens of the first part, of the second one, ...
 struct TensorProductKernel {
     runtime::Quantised format = runtime::Quantised::Q4_0;
-    std::uint32_t tokens = 64;  // of a block: 16, 32 or 64
+    std::uint32_t tokens = 64;  // of a block: 16, 32 or 64; or 128, for sm_90a and not if it is_gated
     ir::Type y = ir::Type::F32;
     bool w_is_aligned = true;  // all rows begin at multiples of 16 bytes
     bool is_gated = false;     // silu(product) times the product with `up`; not in parts, and rows are aligned
     EpilogueCode epilogue{};   // without row sums; not in parts, nor gated
 
-    static constexpr std::uint32_t rows = 128, threads = 128, stages = 4;  // of a block
+    static constexpr std::uint32_t rows = 128, stages = 4;  // of a block
+    /// 128 multiply by mma.sync, two for a multiprocessor; 256 by wgmma.
+    std::uint32_t threads() const { return tokens == 128 ? 256 : 128; }
     /// Of y, of a block.
     std::uint32_t rows_of_y() const { return is_gated ? rows / 2 : rows; }
     SliceShape slice() const {
@@ -147,7 +149,8 @@ struct TensorProductArguments {
     StoreResult store;
 };
 
-/// Records the body of a kernel.
+/// Records the body of a kernel; the other one if it has 128 tokens.
 void record_tensor_product(const TensorProductKernel& is, const TensorProductArguments& of);
+void record_warpgroup_product(const TensorProductKernel& is, const TensorProductArguments& of);
 
 }  // namespace ikat::stdlib

@@ -38,10 +38,10 @@ struct RowsOfBlocks {
 
 /// Copies of rows into slices: two threads have a row, and every second piece of it. Of two matrices, 16 rows of the
 /// one and the same 16 of the other take turns, so that a warp has both.
-template <SliceShape slice, std::uint32_t rows>
+template <SliceShape slice, std::uint32_t rows, std::uint32_t threads = 128>
 class RowCopies {
     using U = blocks::U;
-    static constexpr std::uint32_t pieces = slice.pieces(), at_once = TensorProductKernel::threads / 2;
+    static constexpr std::uint32_t pieces = slice.pieces(), at_once = threads / 2;
 
 public:
     explicit RowCopies(std::vector<RowsOfBlocks> of) : of_(std::move(of)) {}
@@ -90,21 +90,21 @@ private:
     std::vector<RowsOfBlocks> of_;
 };
 
-/// A block's tile of Y, 128 rows of weights, of which a warp has 32, and `tokens` tokens; and its part of the slices:
-/// there are as many tiles after each other as parts. Of two matrices there are 64 rows of each, 16 in a warp.
-template <SliceShape slice, std::uint32_t tokens>
+/// A block's tile of Y, 128 rows of weights, of which a warp has 32 or 16, and `tokens` tokens; and its part of the
+/// slices: there are as many tiles after each other as parts. Of two matrices there are 64 rows of each, 16 in a warp.
+template <SliceShape slice, std::uint32_t tokens, std::uint32_t rows_of_warp = 32>
 class ProductTile {
     using U = blocks::U;
     using F = blocks::F;
-    static constexpr std::uint32_t tile_rows = TensorProductKernel::rows;
+    static constexpr std::uint32_t tile_rows = TensorProductKernel::rows, rows_of_lane = rows_of_warp / 8;
 
 public:
     ProductTile(std::uint32_t matrices, const U& all_rows, const U& all_tokens, const U& slices,
                 const U& slices_of_part)
         : all_rows_(all_rows),
           all_tokens_(all_tokens),
-          row_(value(warp_id() * (32 / matrices) + lane_id() / 4u)),
-          row_of_slices_(value(warp_id() * 32u + lane_id() / 4u)) {
+          row_(value(warp_id() * (rows_of_warp / matrices) + lane_id() / 4u)),
+          row_of_slices_(value(warp_id() * rows_of_warp + lane_id() / 4u)) {
         const std::uint32_t rows = tile_rows / matrices;
         const U down = value((all_rows + (rows - 1)) / rows), across = value((all_tokens + (tokens - 1)) / tokens);
         const U of_part = value(block_id().x % (down * across));
@@ -121,13 +121,13 @@ public:
     const U& end_slice() const { return *end_slice_; }
     const U& q() const { return q_; }
 
-    /// The lane's four rows in a slice, eight apart, or two of each matrix. Each begins some bytes after a multiple of
-    /// 16: as many, or eight more if the pitch is odd.
-    std::vector<blocks::LaneRow> rows_of(const Slices<slice, tile_rows>& in, const RowCopies<slice, tile_rows>& copies,
+    /// The lane's rows in a slice, eight apart, four or two, or two of each matrix. Each begins some bytes after a
+    /// multiple of 16: as many, or eight more if the pitch is odd.
+    std::vector<blocks::LaneRow> rows_of(const Slices<slice, tile_rows>& in, const auto& copies,
                                          const U& number) const {
         const U first = in.place(number, row_of_slices_);
         std::vector<blocks::LaneRow> out;
-        for (std::uint32_t r = 0; r < 4; ++r) {
+        for (std::uint32_t r = 0; r < rows_of_lane; ++r) {
             const RowsOfBlocks& of = copies.of()[copies.of().size() == 1 ? 0 : r / 2];
             const U none = value(u32(0u));
             const U further = slice.is_aligned()       ? none
@@ -146,7 +146,7 @@ public:
         each_token([&](const auto& is_there, const U& token, std::uint32_t j, std::uint32_t e) {
             const std::optional<F> factor = of_token(is_there, token);
             const U place = value(*part_ * all_tokens_ + token);
-            for (std::uint32_t r = 0; r < 4; ++r) {
+            for (std::uint32_t r = 0; r < rows_of_lane; ++r) {
                 const U row = value(*first_row_ + row_ + 8 * r);
                 const auto total = totals(r / 2, j)[int(r % 2 * 2 + e)];
                 finish(value(is_there & (row < all_rows_)), place, row,

@@ -11,16 +11,21 @@
 //     all stage     0     1     2     0     1                     threads are done with that
 #pragma once
 #include "dsl/memory/async.hpp"
+#include "dsl/threads/barrier.hpp"
 #include "dsl/threads/control.hpp"
 #include "dsl/threads/simt.hpp"
 #include "stdlib/tile/shared_tile.hpp"
 
 namespace ikat::stdlib {
 
+/// What reads the slices: by wgmma, it sees what copies have written after a fence.
+enum class PipelineReader : std::uint8_t { threads, wgmma };
+
 /// Calls ask(stage, slice) for slices 0, 1, ... in order, then work(stage) for each of `count` slices, by all threads
 /// of the block. The copies of a slice are one group of copy_async; slices from `count` on may be asked for, too: a
-/// TileSource fills them with zeros. At the end none is in flight, and all threads are done.
-template <std::uint32_t stages>
+/// TileSource fills them with zeros. At the end none is in flight, and all threads are done. Where wgmma reads
+/// a slice, work() waits for its products.
+template <std::uint32_t stages, PipelineReader reader = PipelineReader::threads>
 void pipeline(const Word& count, auto&& ask, auto&& work, const Where& where = Where::current()) {
     static_assert(stages >= 2, "pipeline: one stage is worked on while others are filled: there are at least two");
     const auto slices = word(count);
@@ -32,6 +37,7 @@ void pipeline(const Word& count, auto&& ask, auto&& work, const Where& where = W
     u32 stage = 0, before = stages - 1;  // `before`: the one that was worked on last
     for (auto slice : range(slices)) {
         copy_wait<int(stages) - 2>();
+        if constexpr (reader == PipelineReader::wgmma) fence_async_shared();
         sync_block();
         ask(number(value(before)), value(slice + (stages - 1)));
         copy_commit();

@@ -7,6 +7,7 @@
 #include "tests/device.hpp"
 #include "tests/differential/stdlib/quantised_product.hpp"
 #include "tests/message.hpp"
+#include "tests/targets.hpp"
 
 namespace ikat::test {
 namespace {
@@ -112,6 +113,7 @@ void check_squares(const Problem& of) {
 
 TEST_CASE("quantised products with an epilogue") {
     const runtime::Device device = open_device();
+    tests::Sample cases(3);
     for (const Quantised format : {Quantised::Q4_0, Quantised::Q4_K, Quantised::Q6_K}) {
         const std::uint64_t weights = weights_of(format);
         // 2304 columns are two parts on tensor cores, 768 are one.
@@ -120,6 +122,7 @@ TEST_CASE("quantised products with an epilogue") {
         for (const Activations activations : {Activations::exact, Activations::q8_1}) {
             for (const std::uint64_t tokens : {1u, 2u, 8u})
                 check_layer<float, float>({device, few, tokens, activations, Place::odd});
+            if (!cases.next()) continue;
             check_layer<half, half>({device, few, 3, activations, Place::packed});
             check_layer<half, bfloat16>({device, parts, 9, activations, Place::odd});
             check_layer<float, float>({device, tiles, 17, activations, Place::packed});
@@ -133,6 +136,12 @@ TEST_CASE("epilogues of quantised products of tokens in groups") {
     const ProductWeights weights(device, Quantised::Q5_1, 33, 96, 0, 0);
     check_layer<float, float>({device, weights, 11, Activations::exact, Place::packed});
     check_squares<float>({device, weights, 11, Activations::q8_1, Place::odd});
+}
+
+TEST_CASE("epilogues of quantised products by wgmma") {
+    const auto device = runtime::Device::open({.device = "emulator", .target = "sm_90a"});
+    const ProductWeights tiles(device, Quantised::Q4_K, 130, 768, 0, 0);
+    check_layer<half, half>({device, tiles, 65, Activations::exact, Place::odd});
 }
 
 TEST_CASE("row sums of quantised products") {

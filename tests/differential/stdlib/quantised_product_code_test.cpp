@@ -26,8 +26,8 @@ using stdlib::Activations, stdlib::ArrangeKernel, stdlib::PackedTensorKernel, st
 /// Of the kernels that it is given, each for two targets, every third; all with IKAT_ALL_CASES.
 class Assembler {
 public:
-    void check(const auto& is) {
-        for (const char* const target : {"sm_80", "sm_90a"}) {
+    void check(const auto& is, std::initializer_list<const char*> targets = {"sm_80", "sm_90a"}) {
+        for (const char* const target : targets) {
             if (!sample_.next()) continue;
             const auto report = tests::assemble(compile(is.handle().ast(), {.target = target}).ptx, target);
             INFO(is.name() << ", for " << target << "\n" << report.log);
@@ -74,6 +74,15 @@ TEST_CASE("quantised products on tensor cores are assembled without spills") {
         for (const std::uint32_t sums : {0u, 16u, 32u}) assembler.check(ArrangeKernel{x, sums});
 }
 
+TEST_CASE("quantised products by wgmma are assembled without spills") {
+    if (tests::skip_without_ptxas()) return;
+    Assembler assembler;
+    for (const Quantised format : quantised_formats())
+        for (const bool is_aligned : {true, false})
+            assembler.check(TensorProductKernel{.format = format, .tokens = 128, .w_is_aligned = is_aligned},
+                            {"sm_90a"});
+}
+
 TEST_CASE("quantised products of bytes on tensor cores are assembled without spills") {
     if (tests::skip_without_ptxas()) return;
     Assembler assembler;
@@ -108,9 +117,11 @@ struct Cost {
     std::uint64_t lane_instructions = 0, weights_moved = 0;
 };
 /// Of rows of 4096 weights.
-Cost cost_of(Quantised format, std::uint64_t rows, std::uint32_t tokens, Activations activations) {
+Cost cost_of(Quantised format, std::uint64_t rows, std::uint32_t tokens, Activations activations,
+             const char* target = "sm_80") {
     std::vector<emulator::LaunchTraffic> traffic;
-    const auto device = runtime::Device::open({.device = "emulator", .threads = 1, .traffic = &traffic});
+    const auto device =
+        runtime::Device::open({.device = "emulator", .target = target, .threads = 1, .traffic = &traffic});
     const std::uint64_t columns = 4096;
     const auto w = device.upload(random_blocks(format, rows * columns / stdlib::weights_of(format), 1), "W");
     const auto x = device.upload(std::vector<float>(tokens * columns, 1), "X");
@@ -145,15 +156,19 @@ TEST_CASE("products of weights on tensor cores are few instructions") {
     // Of a warp, for 4096 products, one or two of which are mma; the prologue and the results are among them.
     struct Limit {
         Quantised format;
-        double exact, q8_1;
+        double exact, q8_1, by_wgmma;
     };
-    for (const Limit& limit : {Limit{Quantised::Q4_0, 14.5, 25.9}, Limit{Quantised::Q8_0, 15.6, 24.7},
-                               Limit{Quantised::Q4_K, 13.1, 36.8}, Limit{Quantised::Q6_K, 26, 48.4}})
-        for (const Activations activations : {Activations::exact, Activations::q8_1}) {
-            const double all = double(cost_of(limit.format, 128, 64, activations).lane_instructions) / 32;
-            INFO("format " << int(limit.format) << ", activations " << int(activations));
-            CHECK(all / (128 * 64) <= (activations == Activations::exact ? limit.exact : limit.q8_1));
-        }
+    for (const Limit& limit : {Limit{Quantised::Q4_0, 14.5, 25.9, 10.4}, Limit{Quantised::Q8_0, 15.6, 24.7, 10.9},
+                               Limit{Quantised::Q4_K, 13.1, 36.8, 7.9}, Limit{Quantised::Q6_K, 26, 48.4, 18.6}}) {
+        INFO("format " << int(limit.format));
+        const auto cost = [&](std::uint32_t tokens, Activations activations, const char* target = "sm_80") {
+            const Cost all = cost_of(limit.format, 128, tokens, activations, target);
+            return double(all.lane_instructions) / 32 / (128 * tokens);
+        };
+        CHECK(cost(64, Activations::exact) <= limit.exact);
+        CHECK(cost(64, Activations::q8_1) <= limit.q8_1);
+        CHECK(cost(128, Activations::exact, "sm_90a") <= limit.by_wgmma);
+    }
 }
 
 }  // namespace ikat::test
