@@ -16,9 +16,9 @@
 // from the exact sum of the rounded weights, before it is rounded to the type of Y: a product is rounded in at most 7
 // sums of its 32, in n more of its lane and in 5 of the lanes. Infinities and NaN are those of that sum.
 //
-// More tokens: on tensor cores, for sm_90a more than 64 by wgmma. The integers of weights are f16, which is exact, and X is rounded to f16, after it has
-// been multiplied by a power of two that brings the largest number of its row to 2^14 or more.
-// With w = scale q - minimum, and r = 2^-11 for X in f32 or 0 for f16 and bf16, an element of Y is at most
+// More tokens: on tensor cores, for sm_90a more than 64 by wgmma. The integers of weights are f16, which is exact, and
+// X is rounded to f16, after it has been multiplied by a power of two that brings the largest number of its row to 2^14
+// or more. With w = scale q - minimum, and r = 2^-11 for X in f32 or 0 for f16 and bf16, an element of Y is at most
 //
 //     (r + (48 + columns / 8) 2^-24) sum (|scale q| + |minimum|) |x|  +  2^-38 max |x| sum (|scale q| + |minimum|)
 //
