@@ -20,13 +20,16 @@ namespace ikat::bench {
 
 const std::string_view forms =
     R"(  gemm_tensor_core TYPE PATH ORDERS M N K [tile TILE] [schedule SCHEDULE] [parts PARTS]
-                                            TYPE: f16 bf16 tf32 i8; PATH: chosen mma_sync wgmma; ORDERS: nn nt tn tt;
+                                            TYPE: f16 bf16 tf32 i8, or with C of f32 f16_f32 bf16_f32;
+                                            PATH: chosen mma_sync wgmma; ORDERS: nn nt tn tt;
                                             TILE: small medium large; SCHEDULE: block_per_tile persistent split_k stream_k
   gemm M N K
   gemv TYPE ROWS COLUMNS                    TYPE: f32 f16 bf16
   quantised_gemv FORMAT X ROWS COLUMNS      FORMAT: q4_0 q4_k …; X: f32 q8_1
   quantised_gemm FORMAT ACTIVATIONS TOKENS ROWS COLUMNS
                                             ACTIVATIONS: exact q8_1
+  gate_up_swiglu FORMAT ACTIVATIONS TOKENS ROWS COLUMNS
+  qkv FORMAT ACTIVATIONS TOKENS ROWS KV_ROWS COLUMNS
   flash_attention TYPE PATH MASK HEAD_DIM SEQUENCES HEADS KV_HEADS QUERIES KEYS
                                             TYPE: f32 f16 bf16; MASK: full causal
   incremental_attention TYPE HEAD_DIM SEQUENCES HEADS KV_HEADS KEYS
@@ -69,6 +72,7 @@ struct Matrices {
     }
     Product product(ir::Type type, bool tf32) const {
         return {.type = type,
+                .c_is_f32 = sizeof(T) == 2 && sizeof(Sum) == 4,
                 .tf32 = tf32,
                 .a_by_columns = a_by_columns,
                 .b_by_columns = b_by_columns,
@@ -133,10 +137,12 @@ Case tensor_case(const Device& device, Words& words, bool tf32) {
 }
 
 Case gemm_tensor_core(const Device& device, Words& words) {
-    switch (words.one_of("the type", {"f16", "bf16", "tf32", "i8"})) {
+    switch (words.one_of("the type", {"f16", "bf16", "tf32", "f16_f32", "bf16_f32", "i8"})) {
         case 0: return tensor_case<half, half>(device, words, false);
         case 1: return tensor_case<bfloat16, bfloat16>(device, words, false);
         case 2: return tensor_case<float, float>(device, words, true);
+        case 3: return tensor_case<half, float>(device, words, false);
+        case 4: return tensor_case<bfloat16, float>(device, words, false);
         default: return tensor_case<std::int8_t, std::int32_t>(device, words, false);
     }
 }
@@ -278,6 +284,8 @@ Case make_case(const Device& device, std::string_view line) {
         return of_type<float, half, bfloat16>(words, [&](auto t) { return gemv<decltype(t)>(device, words); });
     if (name == "quantised_gemv") return quantised_gemv_case(device, words);
     if (name == "quantised_gemm") return quantised_gemm_case(device, words);
+    if (name == "gate_up_swiglu") return gate_up_swiglu_case(device, words);
+    if (name == "qkv") return qkv_case(device, words);
     if (name == "flash_attention") return flash_attention_case(device, words);
     if (name == "incremental_attention") return incremental_attention_case(device, words);
     if (name == "sum")

@@ -39,6 +39,7 @@ def all_cases():
     for path in ("wgmma", "mma_sync"):
         yield f"gemm_tensor_core bf16 {path} nn 4096 4096 4096"
         yield f"gemm_tensor_core f16 {path} nt 4096 4096 4096"
+        yield f"gemm_tensor_core bf16_f32 {path} nt 4096 4096 4096"
         yield f"gemm_tensor_core tf32 {path} nt 4096 4096 4096"
         yield f"gemm_tensor_core i8 {path} nt 4096 4096 4096"
     for n in (1024, 2048, 4096, 8192):
@@ -53,6 +54,12 @@ def all_cases():
         for tokens in (2, 4, 8):
             for activations in ("exact", "q8_1"):
                 yield f"quantised_gemm {kind} {activations} {tokens} 14336 4096"
+        for tokens in (16, 128, 512, 4096):
+            yield f"quantised_gemm {kind} exact {tokens} 14336 4096"
+        yield f"quantised_gemm {kind} q8_1 512 14336 4096"
+    for tokens in (1, 8, 512):
+        yield f"gate_up_swiglu q4_k exact {tokens} 14336 4096"
+        yield f"qkv q4_k exact {tokens} 4096 1024 4096"
     for head_dim, batch, heads, kv_heads, length in ATTENTION:
         for path in ("wgmma", "mma_sync"):
             for mask in ("full", "causal"):

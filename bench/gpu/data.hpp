@@ -147,5 +147,7 @@ Case flash_attention_case(const Device& device, Words& words);
 Case incremental_attention_case(const Device& device, Words& words);
 Case quantised_gemv_case(const Device& device, Words& words);
 Case quantised_gemm_case(const Device& device, Words& words);
+Case gate_up_swiglu_case(const Device& device, Words& words);
+Case qkv_case(const Device& device, Words& words);
 
 }  // namespace ikat::bench

@@ -61,9 +61,12 @@ struct Types {
 };
 
 Types types_of(const Product& product) {
+    const auto of_16 = [&](cudaDataType_t factors) -> Types {
+        return {factors, product.c_is_f32 ? CUDA_R_32F : factors, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+    };
     switch (product.type) {
-        case ir::Type::F16: return {CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
-        case ir::Type::BF16: return {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+        case ir::Type::F16: return of_16(CUDA_R_16F);
+        case ir::Type::BF16: return of_16(CUDA_R_16BF);
         case ir::Type::I8: return {CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I};
         default:
             return {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F,

@@ -12,6 +12,7 @@ namespace ikat::bench {
 /// C = A B in row-major order, each in device memory, rows without gaps.
 struct Product {
     ir::Type type = ir::Type::F32;  // of A and B
+    bool c_is_f32 = false;          // where these are of 16 bits
     bool tf32 = false;              // float may be multiplied as tf32
     bool a_by_columns = false, b_by_columns = false;
     std::uint64_t m = 0, n = 0, k = 0;
