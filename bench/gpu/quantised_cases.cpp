@@ -184,9 +184,10 @@ Case qkv_case(const Device& device, Words& words) {
     const auto X = std::as_const(data->x.buffer).view(is.tokens, columns);
     const auto parts = [=](std::size_t copy) {
         std::vector<stdlib::ProductPart> out;
-        for (const auto& [first, count] : {std::pair(0u, rows), {rows, kv_rows}, {rows + kv_rows, kv_rows}})
-            out.push_back({is.rows_of(data->copies[copy], first, count, columns),
-                           data->y.slice(first, data->y.size() - first).view(is.tokens, count).pitched(all)});
+        for (const auto& [first, count] : {std::pair(0u, rows), {rows, kv_rows}, {rows + kv_rows, kv_rows}}) {
+            const auto Y = data->y.slice(std::uint64_t{first} * is.tokens, std::uint64_t{count} * is.tokens);
+            out.push_back({is.rows_of(data->copies[copy], first, count, columns), Y.view(is.tokens, count)});
+        }
         return out;
     };
     stdlib::FusedProductOptions options = is.options();
@@ -197,7 +198,9 @@ Case qkv_case(const Device& device, Words& words) {
     out.launch = [=](const Queue& queue) {
         stdlib::gemm_parts(queue, X, parts(data->next++ % data->copies.size()), options), void(space);
     };
-    out.error = [=] { return error_of(*data, is.tokens, all); };
+    out.error = [=] {  // of Q, which comes first
+        return error_of(*data, is.tokens, rows);
+    };
     return out;
 }
 
