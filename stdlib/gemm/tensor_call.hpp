@@ -72,7 +72,9 @@ private:
     /// Blocks that take rows of C.
     std::uint64_t rows_at_most() const { return std::min<std::uint64_t>(matrices() * m(), 0x7fffffff); }
     /// Of clusters, one below the other.
-    std::uint64_t cluster_tiles(TileSize size) const { return cluster_tiles(cluster_tile(size, ir::info(A_.type).bytes)); }
+    std::uint64_t cluster_tiles(TileSize size) const {
+        return cluster_tiles(cluster_tile(size, ir::info(A_.type).bytes));
+    }
     std::uint64_t cluster_tiles(const ClusterTile& tile) const {
         return matrices() * ((m() - 1) / (tile.m * tile.blocks) + 1) * ((n() - 1) / tile.n + 1);
     }

@@ -27,8 +27,8 @@ enum class GemmSchedule : std::uint8_t {
     block_per_tile,  // by mma.sync
     persistent,      // as many blocks as the device runs at once take tile after tile
     split_k,         // k is divided into parts, whose sums are added by a second kernel
-    stream_k,  // by mma.sync: as many blocks as the device runs at once have equally many slices of k of the tiles
-               // that do not fill it; the sums of a tile are added by a second kernel, in the order of k
+    stream_k,   // by mma.sync: as many blocks as the device runs at once have equally many slices of k of the tiles
+                // that do not fill it; the sums of a tile are added by a second kernel, in the order of k
     ping_pong,  // by wgmma, of 16-bit elements: persistent, and the two warpgroups of a block make tiles in turn: one
                 // stores its tile while the other multiplies
 };

@@ -23,8 +23,8 @@ constexpr TensorTile tensor_tile(TileSize size) {
 /// The shared memory of a block beside its barriers.
 inline constexpr std::size_t cluster_room = 226 * 1024;
 
-/// The same by wgmma: 128 x 128 or, large, of 16-bit elements, 128 x 256, by clusters of two blocks; 64 x 256 by each of
-/// the two warpgroups in turn.
+/// The same by wgmma: 128 x 128 or, large, of 16-bit elements, 128 x 256, by clusters of two blocks; 64 x 256 by each
+/// of the two warpgroups in turn.
 constexpr ClusterTile cluster_tile(TileSize size, std::size_t element_bytes, bool takes_turns = false) {
     if (takes_turns) return {.m = 64, .n = 256, .stages = 4, .blocks = 2, .takes_turns = true};
     if (size == TileSize::large) return {.m = 128, .n = 256, .stages = 4, .blocks = 2};

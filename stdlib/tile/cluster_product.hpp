@@ -203,10 +203,10 @@ void store_by_boxes(const WarpgroupTiles<W, fragments>& accumulators, const Warp
     using Out = typename Tile::element_type;
     constexpr std::uint32_t of_box = Tile::panel_row / sizeof(Out);
     constexpr std::uint32_t of_group = Tile::stages / 2;
-    static_assert(Tile::rows == 64 && Tile::stages % 2 == 0 &&
-                      std::uint32_t(W::n) * fragments % (Tile::columns * of_group) == 0,
-                  "store_by_boxes: stages of 64 rows, and the columns of the accumulators or a whole part of them, as "
-                  "many for each of two warpgroups");
+    static_assert(
+        Tile::rows == 64 && Tile::stages % 2 == 0 && std::uint32_t(W::n) * fragments % (Tile::columns * of_group) == 0,
+        "store_by_boxes: stages of 64 rows, and the columns of the accumulators or a whole part of them, as "
+        "many for each of two warpgroups");
     std::vector<TileStage<Tile>> stages;
     for (std::uint32_t stage = 0; stage < of_group; ++stage) stages.push_back(tile[at.group * of_group + stage]);
     const auto is_first = value(thread_id().x % 128u == 0u);

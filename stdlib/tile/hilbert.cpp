@@ -75,24 +75,28 @@ private:
     void part_in_three() {
         const auto up = half_of(value(across_)), left = value(along_ / 2u), right = value(along_ - left);
         const auto first = value(up * left), second = value(along_ * (across_ - up));
-        if_(rest_ < first, [&] {
-            along_ = up;
-            across_ = left;
-            exchange_sides();
-        }).else_if([&] { return rest_ < first + second; }, [&] {
-              rest_ -= first;
-              move(sideward_, up);
-              across_ -= up;
-          }).else_([&] {
-            rest_ -= first + second;
-            move(forward_, value(along_ - 1u));
-            move(sideward_, value(up - 1u));
-            along_ = up;
-            across_ = right;
-            exchange_sides();
-            forward_.turn_round();
-            sideward_.turn_round();
-        });
+        if_(rest_ < first,
+            [&] {
+                along_ = up;
+                across_ = left;
+                exchange_sides();
+            })
+            .else_if([&] { return rest_ < first + second; },
+                     [&] {
+                         rest_ -= first;
+                         move(sideward_, up);
+                         across_ -= up;
+                     })
+            .else_([&] {
+                rest_ -= first + second;
+                move(forward_, value(along_ - 1u));
+                move(sideward_, value(up - 1u));
+                along_ = up;
+                across_ = right;
+                exchange_sides();
+                forward_.turn_round();
+                sideward_.turn_round();
+            });
     }
 
     u32 rest_, along_, across_, row_ = 0, column_ = 0;
