@@ -216,7 +216,7 @@ TEMPLATE_TEST_CASE("tensor cores: products by wgmma in large tiles", "", half, b
     check_wgmma<TestType>(TileSize::large, {}, 0, GemmSchedule::persistent, 4);
 }
 TEMPLATE_TEST_CASE("tensor cores: products by warpgroups that take turns", "", half, bfloat16) {
-    check_wgmma<TestType>(TileSize::chosen, {}, 0, GemmSchedule::ping_pong, 2);
+    check_wgmma<TestType>(TileSize::chosen, {}, 0, GemmSchedule::ping_pong, 4);
     if constexpr (std::is_same_v<TestType, half>)
         check_wgmma<half>(TileSize::large, {2, 3, true, true}, 0, GemmSchedule::ping_pong, 3);
 }
