@@ -19,10 +19,11 @@
 namespace ikat::bench {
 
 const std::string_view forms =
-    R"(  gemm_tensor_core TYPE PATH ORDERS M N K [tile TILE] [schedule SCHEDULE] [parts PARTS]
+    R"(  gemm_tensor_core TYPE PATH ORDERS M N K [tile TILE] [schedule SCHEDULE] [raster RASTER] [parts PARTS]
                                             TYPE: f16 bf16 tf32 i8, or with C of f32 f16_f32 bf16_f32;
                                             PATH: chosen mma_sync wgmma; ORDERS: nn nt tn tt;
                                             TILE: small medium large; SCHEDULE: block_per_tile persistent split_k stream_k
+                                            ping_pong; RASTER: grouped hilbert
   gemm M N K
   gemv TYPE ROWS COLUMNS                    TYPE: f32 f16 bf16
   quantised_gemv FORMAT X ROWS COLUMNS      FORMAT: q4_0 q4_k …; X: f32 q8_1
@@ -103,12 +104,14 @@ struct Matrices {
 
 /// What a line says of the tiles after the sizes, if it does.
 void read_tiles(Words& words, stdlib::GemmOptions& options) {
-    while (words.has_more()) switch (words.one_of("what follows the sizes", {"tile", "schedule", "parts"})) {
+    while (words.has_more()) switch (words.one_of("what follows the sizes", {"tile", "schedule", "raster", "parts"})) {
             case 0: options.tile = stdlib::TileSize(1 + words.one_of("the tile", {"small", "medium", "large"})); break;
             case 1:
-                options.schedule = stdlib::GemmSchedule(
-                    1 + words.one_of("the schedule", {"block_per_tile", "persistent", "split_k", "stream_k"}));
+                options.schedule =
+                    stdlib::GemmSchedule(1 + words.one_of("the schedule", {"block_per_tile", "persistent", "split_k",
+                                                                           "stream_k", "ping_pong"}));
                 break;
+            case 2: options.raster = stdlib::Raster(words.one_of("the raster", {"grouped", "hilbert"})); break;
             default: options.parts = words.number("parts");
         }
 }

@@ -47,7 +47,8 @@ void GemmCall::check_enumerators() const {
     check.enumerator("activation", std::size_t(options_.activation), activation_count);
     check.enumerator("path", std::size_t(options_.path), 3);
     check.enumerator("tile", std::size_t(options_.tile), 4);
-    check.enumerator("schedule", std::size_t(options_.schedule), 5);
+    check.enumerator("schedule", std::size_t(options_.schedule), 6);
+    check.enumerator("raster", std::size_t(options_.raster), 2);
 }
 
 static std::string_view name_of(ir::Type type) { return ir::info(type).name; }

@@ -42,6 +42,9 @@ private:
     void choose();
     void choose_parts(std::uint64_t tiles, std::uint64_t at_once);
     void choose_schedule();
+    void choose_clusters(bool is_wide);
+    bool is_ping_pong_better() const;
+    std::uint64_t clocks_of_store() const;
     bool is_stream_better(std::uint64_t tiles, std::uint64_t busy) const;
     /// Why wgmma cannot make this product; "" if it can.
     std::string problem_of_wgmma() const;
@@ -70,7 +73,9 @@ private:
     std::uint64_t rows_at_most() const { return std::min<std::uint64_t>(matrices() * m(), 0x7fffffff); }
     /// Of clusters, one below the other.
     std::uint64_t cluster_tiles(TileSize size) const {
-        const ClusterTile tile = cluster_tile(size, ir::info(A_.type).bytes);
+        return cluster_tiles(cluster_tile(size, ir::info(A_.type).bytes));
+    }
+    std::uint64_t cluster_tiles(const ClusterTile& tile) const {
         return matrices() * ((m() - 1) / (tile.m * tile.blocks) + 1) * ((n() - 1) / tile.n + 1);
     }
 

@@ -32,6 +32,7 @@ void GemmCall::choose() {
     kernel_.a = options_.a, kernel_.b = options_.b, kernel_.activation = options_.activation;
     kernel_.has_bias = options_.bias.has_value();
     kernel_.has_residual = options_.residual.has_value();
+    kernel_.raster = options_.raster;
     if (m() == 0 || n() == 0 || matrices() == 0) return;
     kernel_.c_is_aligned = is_aligned(C_) && (!residual_ || is_aligned(*residual_)) &&
                            (!options_.bias || options_.bias->part.address() % 16 == 0);
@@ -44,25 +45,17 @@ void GemmCall::choose() {
     const std::string problem = problem_of_wgmma();
     // Large tiles where these keep most of a device busy.
     const bool is_wide = ir::info(A_.type).bytes == 2 && cluster_tiles(TileSize::large) >= busy * 3 / 8;
-    if (options_.path == GemmPath::wgmma && !problem.empty())
+    const bool is_ping_pong = options_.schedule == GemmSchedule::ping_pong;
+    if (is_ping_pong && options_.path == GemmPath::mma_sync)
+        fail("mma_sync: there are no warpgroups that take turns", "GemmSchedule::ping_pong is of GemmPath::wgmma");
+    if ((is_ping_pong || options_.path == GemmPath::wgmma) && !problem.empty())
         fail("wgmma: " + problem, "GemmPath::mma_sync multiplies any matrices on any device from sm_80 on");
     if (options_.parts > 1 && options_.schedule != GemmSchedule::chosen && options_.schedule != GemmSchedule::split_k)
         fail(fmt::format("{} parts, and a schedule that does not divide k into parts", options_.parts),
              "parts are of GemmSchedule::split_k");
-    const bool is_by_wgmma =
-        options_.path == GemmPath::wgmma ||
-        (options_.path == GemmPath::chosen && problem.empty() && n() >= 128 && (m() > 128 || (m() > 64 && is_wide)));
-    if (is_by_wgmma) {
-        // A box is stored by 16 bytes, also where a row ends in the middle of them.
-        const bool is_stored_alone =
-            options_.beta == 0 && !options_.bias && !options_.residual && !options_.epilogue && access_of(C_) == 16;
-        kernel_.step = is_stored_alone ? Step::Boxes : Step::Cluster;
-        if (kernel_.tile == TileSize::chosen) kernel_.tile = is_wide ? TileSize::large : TileSize::medium;
-        kernel_.access = {};
-        if (options_.schedule != GemmSchedule::persistent)
-            choose_parts(cluster_tiles(kernel_.tile), std::max(busy / 2, std::uint64_t{1}));
-        return;
-    }
+    if (is_ping_pong || options_.path == GemmPath::wgmma ||
+        (options_.path == GemmPath::chosen && problem.empty() && n() >= 128 && (m() > 128 || (m() > 64 && is_wide))))
+        return choose_clusters(is_wide);
     const TensorTile large = tensor_tile(TileSize::large);
     const bool can_be_large =
         large.shared_bytes() <= device.shared_bytes_optin && kernel_.access == ProductAccess{16, 16};
@@ -76,6 +69,59 @@ void GemmCall::choose() {
     if (tiles(kernel_.tile) * parts_ > 0x7fffffff)
         fail(fmt::format("C is made of {} tiles", tiles(kernel_.tile) * parts_),
              "a grid has at most 2147483647 blocks");
+}
+
+/// By wgmma.
+void GemmCall::choose_clusters(bool is_wide) {
+    using enum GemmSchedule;
+    // A box is stored by 16 bytes, also where a row ends in the middle of them.
+    const bool is_stored_alone =
+        options_.beta == 0 && !options_.bias && !options_.residual && !options_.epilogue && access_of(C_) == 16;
+    kernel_.step = is_stored_alone ? Step::Boxes : Step::Cluster;
+    kernel_.takes_turns = options_.schedule == ping_pong;
+    if (kernel_.tile == TileSize::chosen)
+        kernel_.tile = is_wide || kernel_.takes_turns ? TileSize::large : TileSize::medium;
+    kernel_.access = {};
+    if (options_.schedule == persistent || kernel_.takes_turns) return;
+    const std::uint64_t busy = std::max(queue_.device().properties().multiprocessors, 1u);
+    choose_parts(cluster_tiles(kernel_.tile), std::max(busy / 2, std::uint64_t{1}));
+    if (options_.schedule == chosen && parts_ == 1) kernel_.takes_turns = is_ping_pong_better();
+}
+
+// The clocks of a block on an H100, by the rates of its parts, for 128 x 256 elements of C:
+//
+//                              a slice of k                              C
+//     both warpgroups          1024: 32 KiB of A and B from the L2       they multiply, and then both store for
+//                              cache, and wgmma, which takes as long     clocks_of_store()
+//     in turn, 64 x 256 each   2 * 768: 24 KiB from the L2 cache each;   one stores while the other multiplies
+//                              wgmma alone takes 512
+//
+// So that C is stored beside products costs 512 clocks for each slice of k.
+static constexpr std::uint64_t clocks_of_turns = 512;
+static constexpr std::uint64_t l2_bytes = 32, shared_bytes = 128;  // in a clock, of a multiprocessor
+
+/// For how many clocks a block stores 128 x 256 elements of C, at least, and does not multiply.
+std::uint64_t GemmCall::clocks_of_store() const {
+    const std::uint64_t elements = 128 * 256, bytes_of_c = ir::info(C_.type).bytes, bytes = elements * bytes_of_c;
+    if (kernel_.step == Step::Boxes) {
+        const StagesOfC of_c = stages_of_c(cluster_tile(TileSize::large, ir::info(A_.type).bytes), bytes_of_c);
+        const std::uint64_t at_once = bytes * of_c.columns * of_c.stages / 256;  // the rest waits for copies of this
+        return bytes / shared_bytes + (bytes - at_once) / l2_bytes;
+    }
+    // Counted in machine code, for an element; what an epilogue of your own does is not known.
+    constexpr std::uint64_t of_store = 8, of_operand = 4, of_activation[activation_count] = {0, 2, 85, 74, 56};
+    const std::uint64_t operands =
+        std::uint64_t{options_.beta != 0} + options_.bias.has_value() + options_.residual.has_value();
+    const std::uint64_t instructions = of_store + of_operand * operands + of_activation[int(options_.activation)];
+    return instructions * elements / 128;
+}
+
+/// Whether k is so short that to store C is more than to multiply in turns costs, and there are tiles for both.
+bool GemmCall::is_ping_pong_better() const {
+    if (kernel_.tile != TileSize::large) return false;
+    const std::uint64_t clusters = std::max(queue_.device().properties().multiprocessors / 2, 1u);
+    const ClusterTile tile = cluster_tile(kernel_.tile, ir::info(A_.type).bytes, true);
+    return cluster_tiles(tile) >= 2 * clusters && slices() * clocks_of_turns < clocks_of_store();
 }
 
 /// As many parts of k as are asked for, or as keep a device busy that makes `at_once` tiles at a time, but of at least
@@ -128,6 +174,8 @@ std::string GemmCall::problem_of_wgmma() const {
         return fmt::format("of {} it multiplies only A by rows and B by columns", A_.type_name());
     if (options_.tile == TileSize::small || (options_.tile == TileSize::large && !is_wide))
         return "there is no tile of this size";
+    if (options_.schedule == GemmSchedule::ping_pong && (!is_wide || options_.tile == TileSize::medium))
+        return "warpgroups take turns at large tiles, of 16-bit elements";
     if (options_.schedule == GemmSchedule::block_per_tile || options_.schedule == GemmSchedule::stream_k)
         return "clusters of blocks take tile after tile: GemmSchedule::persistent, or split_k";
     return {};

@@ -42,9 +42,9 @@ void GemmCall::add_factor(Arguments& to, float factor) const {
 }
 
 void GemmCall::run_clusters() const {
-    const ClusterTile tile = cluster_tile(kernel_.tile, ir::info(A_.type).bytes);
+    const ClusterTile tile = cluster_tile(kernel_.tile, ir::info(A_.type).bytes, kernel_.takes_turns);
     const std::uint64_t max_clusters = std::max(queue_.device().properties().multiprocessors / tile.blocks, 1u);
-    const std::uint64_t blocks = std::min(cluster_tiles(kernel_.tile) * parts_, max_clusters) * tile.blocks;
+    const std::uint64_t blocks = std::min(cluster_tiles(tile) * parts_, max_clusters) * tile.blocks;
     if (parts_ > 1)
         return run_parts([&](auto&& add_sums) {
             launch(Step::ClusterPart, blocks, tile.threads, [&](Arguments& to) {

@@ -17,6 +17,7 @@
 #include "stdlib/math/activation.hpp"
 #include "stdlib/spec/recipe.hpp"
 #include "stdlib/tile/matrix_order.hpp"
+#include "stdlib/tile/raster.hpp"
 
 namespace ikat::stdlib {
 
@@ -26,8 +27,10 @@ enum class GemmSchedule : std::uint8_t {
     block_per_tile,  // by mma.sync
     persistent,      // as many blocks as the device runs at once take tile after tile
     split_k,         // k is divided into parts, whose sums are added by a second kernel
-    stream_k,  // by mma.sync: as many blocks as the device runs at once have equally many slices of k of the tiles
-               // that do not fill it; the sums of a tile are added by a second kernel, in the order of k
+    stream_k,   // by mma.sync: as many blocks as the device runs at once have equally many slices of k of the tiles
+                // that do not fill it; the sums of a tile are added by a second kernel, in the order of k
+    ping_pong,  // by wgmma, of 16-bit elements: persistent, and the two warpgroups of a block make tiles in turn: one
+                // stores its tile while the other multiplies
 };
 
 /// What is computed besides A B, and how: what is not said is chosen.
@@ -44,6 +47,7 @@ struct GemmOptions {
     /// Large tiles are medium ones where the device has no room for them, or A or B is not accessed by 16 bytes.
     TileSize tile = TileSize::chosen;
     GemmSchedule schedule = GemmSchedule::chosen;
+    Raster raster = Raster::grouped;  // the order of the tiles
     /// Into how many parts k is divided, whose sums are added by a second kernel, always in the same order. 0: as many
     /// as the device needs to be busy. More than 1 asks for GemmSchedule::split_k.
     std::uint32_t parts = 0;

@@ -13,7 +13,8 @@ namespace {
 using Family = NamedFunction::Family;
 
 constexpr std::string_view paths[] = {"chosen", "mma_sync", "wgmma"};
-constexpr std::string_view schedules[] = {"chosen", "block_per_tile", "persistent", "split_k", "stream_k"};
+constexpr std::string_view schedules[] = {"chosen", "block_per_tile", "persistent", "split_k", "stream_k", "ping_pong"};
+constexpr std::string_view rasters[] = {"grouped", "hilbert"};
 constexpr std::string_view tiles[] = {"chosen", "small", "medium", "large"};
 
 constexpr NamedFunction::Setting gemm_settings[] = {
@@ -21,7 +22,8 @@ constexpr NamedFunction::Setting gemm_settings[] = {
     {"beta", "a number, 0 if it is not set: then C is not read"},
     {"path", "mma_sync, or wgmma, for sm_90a; chosen if it is not set"},
     {"tile", "of a block: small, medium or large; chosen if it is not set"},
-    {"schedule", "of tiles: block_per_tile, persistent, split_k or stream_k; chosen if it is not set"},
+    {"schedule", "of tiles: block_per_tile, persistent, split_k, stream_k or ping_pong; chosen if it is not set"},
+    {"raster", "the order of tiles: grouped, or hilbert, along a Hilbert curve; grouped if it is not set"},
     {"parts", "into how many parts k is divided; chosen if it is not set"},
 };
 constexpr NamedFunction::Size gemm_sizes[] = {{"m", 4096}, {"n", 4096}, {"k", 4096}, {"planes", 0}};
@@ -70,6 +72,7 @@ void run_gemm(const TensorKernel& is, const Queue& queue, std::span<const Mutabl
     options.path = GemmPath(settings.one_of("path", paths));
     options.tile = TileSize(settings.one_of("tile", tiles));
     options.schedule = GemmSchedule(settings.one_of("schedule", schedules));
+    options.raster = Raster(settings.one_of("raster", rasters));
     options.parts = settings.count("parts").value_or(0);
     std::size_t next = 2;
     if (is.has_bias) options.bias = arrays[next++];

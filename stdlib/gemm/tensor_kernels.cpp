@@ -71,7 +71,10 @@ std::string TensorKernel::name() const {
     if (epilogue) out += "_" + epilogue.name();
     const char* const steps[] = {"",      "_persistent", "_part",  "_finish", "_stream",
                                  "_join", "_scale",      "_wgmma", "_wgmma",  "_wgmma_part"};
-    return out + steps[int(step)];
+    out += steps[int(step)];
+    if (takes_turns) out += "_ping_pong";
+    if (raster == Raster::hilbert && step != Step::Finish && step != Step::Scale) out += "_hilbert";
+    return out;
 }
 
 KernelHandle TensorKernel::make() const {

@@ -20,19 +20,34 @@ constexpr TensorTile tensor_tile(TileSize size) {
     return {.m = 128, .n = 128, .warp_m = 64, .warp_n = 64, .stages = 5, .k_bytes = 64};
 }
 
-/// The same by wgmma: 128 x 128 or, large, of 16-bit elements, 128 x 256, by clusters of two blocks.
-constexpr ClusterTile cluster_tile(TileSize size, std::size_t element_bytes) {
-    if (size == TileSize::large) return {.m = 128, .n = 256, .stages = 3, .blocks = 2};
+/// The shared memory of a block beside its barriers.
+inline constexpr std::size_t cluster_room = 226 * 1024;
+
+/// The same by wgmma: 128 x 128 or, large, of 16-bit elements, 128 x 256, by clusters of two blocks; 64 x 256 by each
+/// of the two warpgroups in turn.
+constexpr ClusterTile cluster_tile(TileSize size, std::size_t element_bytes, bool takes_turns = false) {
+    if (takes_turns) return {.m = 64, .n = 256, .stages = 4, .blocks = 2, .takes_turns = true};
+    if (size == TileSize::large) return {.m = 128, .n = 256, .stages = 4, .blocks = 2};
     return {.m = 128, .n = 128, .stages = element_bytes == 2 ? 5u : 4u, .blocks = 2};
 }
+/// The same tile with the stages for which there is room beside this many bytes.
+constexpr ClusterTile beside(ClusterTile tile, std::size_t bytes) {
+    while (tile.stage_bytes() + bytes > cluster_room) --tile.stages;
+    return tile;
+}
 
-/// How many columns of C, of elements of so many bytes, a block stores at once, 64 rows by each warpgroup: all of its
-/// tile's, or a part of them for which there is room beside the stages.
-constexpr std::uint32_t columns_at_once(const ClusterTile& tile, std::size_t element_bytes) {
-    const std::size_t room = 226 * 1024 - tile.stages * (tile.m + tile.n) * 128;  // 1 KiB is for the ring
-    std::uint32_t columns = tile.n;
-    while (2 * 64 * columns * element_bytes > room) columns /= 2;
-    return columns;
+/// How a block stores C by boxes: so many columns at once, 64 rows by each warpgroup, which has `stages` for them.
+struct StagesOfC {
+    std::uint32_t columns, stages;
+};
+/// For elements of so many bytes: all columns of the tile at once, or, where there is no room for these beside A and B,
+/// as many as there is room for twice, so that some are copied while the next ones are written.
+constexpr StagesOfC stages_of_c(const ClusterTile& tile, std::size_t element_bytes) {
+    const std::size_t room = cluster_room - tile.stage_bytes(), of_column = 2 * 64 * element_bytes;
+    if (tile.n * of_column <= room) return {tile.n, 1};
+    std::uint32_t columns = tile.n / 2;
+    while (2 * columns * of_column > room) columns /= 2;
+    return {columns, 2};
 }
 
 /// One of the kernels.
@@ -59,6 +74,8 @@ struct TensorKernel {
     bool c_is_aligned = true;  // rows of C, the bias and the residual, to 16 bytes
     Activation activation = Activation::none;
     bool has_bias = false, has_residual = false;
+    bool takes_turns = false;  // Cluster and Boxes: each warpgroup makes every second tile
+    Raster raster = Raster::grouped;
     EpilogueCode epilogue{};  // a caller's own; then there are none of the above
 
     /// Whether there is the same one with c_is_f32.

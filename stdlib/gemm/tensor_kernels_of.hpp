@@ -96,7 +96,7 @@ KernelHandle with_epilogue(
     const TensorKernel& is, const std::array<const char*, sizeof...(P)>& names,
     const std::type_identity_t<std::function<void(const P&..., const FinishOf<T, Out>&)>>& body) {
     using Sum = typename ProductOf<T>::C::element_type;
-    const ClusterTile cluster = cluster_tile(is.tile, sizeof(T));
+    const ClusterTile cluster = cluster_tile(is.tile, sizeof(T), is.takes_turns);
     const bool is_by_blocks = is.step == Step::Whole || is.step == Step::Persistent || is.step == Step::Stream;
     const bool makes_tiles = is_by_blocks || is.step == Step::Cluster;  // then registers matter more than blocks
     const std::uint32_t threads = is_by_blocks               ? tensor_tile(is.tile).threads()
@@ -149,7 +149,9 @@ struct ProductKernels {
     }
 
 private:
-    static TileGrid grid_of(const auto& m, const auto& n) { return {tiles_of(m, tile.m), tiles_of(n, tile.n)}; }
+    static TileGrid grid_of(const TensorKernel& is, const auto& m, const auto& n) {
+        return {tiles_of(m, tile.m), tiles_of(n, tile.n), is.raster};
+    }
     /// Parts of k are in slices of 128 bytes for every tile.
     static std::optional<PartOfK> in_slices_of_tile(const std::optional<PartOfK>& part) {
         if (!part) return {};
@@ -172,7 +174,7 @@ private:
         return with_epilogue<T, Out, In<T, 3>, In<T, 3>, InOut<Out, 3>>(
             is, {"A", "B", "C"},
             [=](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const auto& epilogue) {
-                const TileGrid grid = grid_of(C.extent(1), C.extent(2));
+                const TileGrid grid = grid_of(is, C.extent(1), C.extent(2));
                 const auto finish = [&](const TileWork& work, const Product& product) {
                     store(is, product, work.at.plane, C, epilogue);
                 };
@@ -187,7 +189,7 @@ private:
         return kernel(is.name().c_str(), params("A", "B", "sums", "parts"),
                       [=](In<T, 3> A, In<T, 3> B, Sums sums, u32 parts) {
                           const auto m = sums.extent(1), n = sums.extent(2);
-                          const TileGrid grid = grid_of(m, n);
+                          const TileGrid grid = grid_of(is, m, n);
                           each_product(SplitBlocks(grid, slices_of(A), parts), A, B, is.access,
                                        [&](const auto& work, const auto& product) {
                                            launch_next();
@@ -204,7 +206,7 @@ private:
             [=](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const Sums& sums, const u32& streamed,
                 const auto& epilogue) {
                 const auto m = value(C.extent(1)), n = value(C.extent(2));
-                const TileGrid grid = grid_of(m, n);
+                const TileGrid grid = grid_of(is, m, n);
                 const auto tiles = grid.tiles(C.extent(0)), slices = slices_of(A);
                 StreamBlocks(grid, tiles, streamed, slices).each([&](const auto& work) {
                     const auto plane = work.at.plane;
@@ -280,8 +282,7 @@ KernelHandle second_kernel(const TensorKernel& is) {
                 const TensorTile tile = tensor_tile(is.tile);
                 const auto m = value(C.extent(1)), n = value(C.extent(2));
                 const auto number = value(block_id().x);
-                const auto down = tiles_of(m, tile.m), across = tiles_of(n, tile.n);
-                const auto at = grouped_raster(number, down, across);
+                const TilePlace at = TileGrid{tiles_of(m, tile.m), tiles_of(n, tile.n), is.raster}.at(number);
                 const auto row = value(at.row * tile.m), column = value(at.column * tile.n);
                 const SharesOfTile shares = StreamK(streamed, slices, workers).shares_of(number);
                 const std::uint32_t groups = tile.n / count;
@@ -313,17 +314,23 @@ KernelHandle second_kernel(const TensorKernel& is) {
 }
 
 /// The kernels of a tile by wgmma.
-template <class T, class Out, TileSize size, MatrixOrder a, MatrixOrder b>
+template <class T, class Out, ClusterTile tile, MatrixOrder a, MatrixOrder b>
 struct ClusterKernels {
-    static constexpr ClusterTile tile = cluster_tile(size, sizeof(T));
-    using Product = ClusterProduct<T, tile, a, b>;
-    using Sum = typename Product::Accumulators::Accumulator;
-    using MapA = typename Product::MapA;
-    using MapB = typename Product::MapB;
+    template <ClusterTile of>
+    using ProductBy = ClusterProduct<T, of, a, b>;
+    using Sum = typename ProductBy<tile>::Accumulators::Accumulator;
+    using MapA = typename ProductBy<tile>::MapA;
+    using MapB = typename ProductBy<tile>::MapB;
+    /// Of the sums of the warpgroups, which are exchanged.
+    static constexpr std::uint32_t scratch_size = 8 * warpgroup_scratch;
+    /// Where sums are exchanged.
+    using Product = ProductBy<beside(tile, scratch_size * sizeof(Sum))>;
 
     static KernelHandle make(const TensorKernel& is) {
         if (is.step == Step::Boxes) return of_boxes(is);
-        return is.step == Step::ClusterPart ? of_parts(is) : of_tiles(is);
+        if constexpr (!tile.takes_turns)
+            if (is.step == Step::ClusterPart) return of_parts(is);
+        return of_tiles(is);
     }
 
 private:
@@ -336,25 +343,33 @@ private:
         return with_epilogue<T, Out, MapA, MapB, InOut<Out, 3>, u32>(
             is, {"A", "B", "C", "k"},
             [=](const auto& A, const auto& B, const InOut<Out, 3>& C, const u32& k, const auto& epilogue) {
-                const Shared<Sum, 8 * warpgroup_scratch> scratch;
-                Product::run(A, B, C.extent(1), C.extent(2), k, C.extent(0), [&](const auto& at, const auto& sums) {
-                    store(is, WarpgroupProduct(at, sums, scratch_of_warp(scratch)), at.plane, C, epilogue);
-                });
+                const Shared<Sum, scratch_size> scratch;
+                Product::run(
+                    A, B, C.extent(1), C.extent(2), k, C.extent(0),
+                    [&](const auto& at, const auto& sums) {
+                        store(is, WarpgroupProduct(at, sums, scratch_of_warp(scratch)), at.plane, C, epilogue);
+                    },
+                    {}, is.raster);
             });
     }
 
     static KernelHandle of_boxes(const TensorKernel& is) {
-        using Columns = SharedTile<Out, 2, 64, columns_at_once(tile, sizeof(Out))>;  // of C: rows of each warpgroup
+        constexpr StagesOfC of_c = stages_of_c(tile, sizeof(Out));
+        using Columns = SharedTile<Out, 2 * of_c.stages, 64, of_c.columns>;  // of C: rows of each warpgroup
         using MapC = TensorMap<Out, Box<1, 64, 128 / sizeof(Out)>, 128>;
         return kernel(is.name().c_str(), params("A", "B", "C", "m", "n", "k", "planes", "alpha"),
-                      [code = is.code()](MapA A, MapB B, MapC C, u32 m, u32 n, u32 k, u32 planes, Var<Sum> alpha) {
+                      [code = is.code(), raster = is.raster](MapA A, MapB B, MapC C, u32 m, u32 n, u32 k, u32 planes,
+                                                             Var<Sum> alpha) {
                           const Columns columns;
                           More none(nullptr);
                           const BoundEpilogue epilogue(code, none);
-                          Product::run(A, B, m, n, k, planes, [&](const auto& at, const auto& sums) {
-                              store_by_boxes(sums, at, columns, C,
-                                             [&](const auto& v) { return epilogue.of(value(alpha * v)); });
-                          });
+                          ProductBy<tile>::run(
+                              A, B, m, n, k, planes,
+                              [&](const auto& at, const auto& sums) {
+                                  store_by_boxes(sums, at, columns, C,
+                                                 [&](const auto& v) { return epilogue.of(value(alpha * v)); });
+                              },
+                              {}, raster);
                           if_(warpgroup_id() != 0u, [&] { wait_for_boxes(); });
                       })
             .launch_bounds(tile.threads, 1)
@@ -365,7 +380,7 @@ private:
     static KernelHandle of_parts(const TensorKernel& is) {
         return kernel(is.name().c_str(), params("A", "B", "sums", "k", "planes", "parts"),
                       [=](MapA A, MapB B, ikat::Out<Sum, 3> to, u32 k, u32 planes, u32 parts) {
-                          const Shared<Sum, 8 * warpgroup_scratch> scratch;
+                          const Shared<Sum, scratch_size> scratch;
                           const auto m = value(to.extent(1)), n = value(to.extent(2));
                           Product::run(
                               A, B, m, n, k, planes,
@@ -375,7 +390,7 @@ private:
                                   store_sums<Sum>(WarpgroupProduct(at, sums, scratch_of_warp(scratch)), plane, to, m,
                                                   n);
                               },
-                              value(parts));
+                              value(parts), is.raster);
                       })
             .launch_bounds(tile.threads, 1)
             .cluster(tile.blocks)
@@ -388,9 +403,11 @@ KernelHandle of_orders(const TensorKernel& is) {
     constexpr bool has_clusters =
         size != TileSize::small &&
         (sizeof(T) == 2 || (a == MatrixOrder::Rows && b == MatrixOrder::Columns && size == TileSize::medium));
+    if constexpr (size == TileSize::large && sizeof(T) == 2)
+        if (is.takes_turns) return ClusterKernels<T, Out, cluster_tile(size, sizeof(T), true), a, b>::make(is);
     if constexpr (has_clusters)
         if (is.step == Step::Cluster || is.step == Step::Boxes || is.step == Step::ClusterPart)
-            return ClusterKernels<T, Out, size, a, b>::make(is);
+            return ClusterKernels<T, Out, cluster_tile(size, sizeof(T)), a, b>::make(is);
     return ProductKernels<T, Out, tensor_tile(size), a, b>::make(is);
 }
 template <class T, class Out, TileSize size>

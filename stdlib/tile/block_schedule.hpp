@@ -7,15 +7,21 @@
 //         ...
 //     });
 #pragma once
+#include "stdlib/tile/hilbert.hpp"
 #include "stdlib/tile/parts.hpp"
+#include "stdlib/tile/raster.hpp"
 
 namespace ikat::stdlib {
 
-/// Planes of rows x columns tiles, in the order of grouped_raster().
+/// Planes of rows x columns tiles, in the order of a raster.
 struct TileGrid {
     Leaf<std::uint32_t> rows, columns;
+    Raster raster = Raster::grouped;
     /// Where tile number `number` is.
-    TilePlace at(const Word& number) const { return grouped_raster(number, rows, columns); }
+    TilePlace at(const Word& number) const {
+        return raster == Raster::hilbert ? hilbert_raster(number, rows, columns)
+                                         : grouped_raster(number, rows, columns);
+    }
     /// How many tiles `planes` planes have.
     Leaf<std::uint32_t> tiles(const Word& planes) const { return value(rows * columns * word(planes)); }
 };
@@ -116,13 +122,23 @@ public:
     PersistentClusters(const TileGrid& grid, const Word& slices, const Word& planes,
                        const std::optional<Leaf<std::uint32_t>>& parts)
         : slices_(word(slices)),
-          down_{value((grid.rows + (blocks - 1)) / blocks), grid.columns},
+          down_{value((grid.rows + (blocks - 1)) / blocks), grid.columns, grid.raster},
           tiles_(parts ? value(down_.tiles(planes) * *parts) : down_.tiles(planes)),
           rank_(value(cluster_rank() % blocks)),
           parts_(parts) {}
+    /// All slices of k.
+    const Leaf<std::uint32_t>& slices() const { return slices_; }
+    /// Number `turn` of `turns`, who take the tiles of this block in turn.
+    PersistentClusters taking_turns(const Leaf<std::uint32_t>& turn, std::uint32_t turns) const {
+        PersistentClusters out(*this);
+        out.turn_ = turn, out.turns_ = turns;
+        return out;
+    }
     /// Calls f(work) for the tiles of this block. Blocks do not meet.
     void each(auto&& f) const {
-        for (auto number : range(block_id().x / blocks, tiles_, grid_dim().x / blocks)) {
+        const auto clusters = value(grid_dim().x / blocks), cluster = value(block_id().x / blocks);
+        const auto first = turn_ ? value(cluster + *turn_ * clusters) : cluster;
+        for (auto number : range(first, tiles_, value(clusters * turns_))) {
             const TilePlace of_cluster = down_.at(number);
             const auto row = value(of_cluster.row * blocks + rank_);
             if (parts_) {
@@ -138,7 +154,8 @@ private:
     Leaf<std::uint32_t> slices_;
     TileGrid down_;  // of clusters
     Leaf<std::uint32_t> tiles_, rank_;
-    std::optional<Leaf<std::uint32_t>> parts_;
+    std::optional<Leaf<std::uint32_t>> parts_, turn_{};
+    std::uint32_t turns_ = 1;
 };
 
 }  // namespace ikat::stdlib

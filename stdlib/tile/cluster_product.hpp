@@ -10,20 +10,29 @@
 //             });
 //         });
 #pragma once
+#include <vector>
+
 #include "dsl/kernel/tensor_map.hpp"
 #include "stdlib/tile/block_product.hpp"
 #include "stdlib/tile/block_schedule.hpp"
 #include "stdlib/tile/ring_pipeline.hpp"
+#include "stdlib/tile/turns.hpp"
 #include "stdlib/tile/warp_specialised.hpp"
 #include "stdlib/tile/warpgroup_tiles.hpp"
 
 namespace ikat::stdlib {
 
 /// A block makes m x n of C by two warpgroups, m / 2 rows each; slices of k are 128 bytes, `stages` of them in shared
-/// memory. `blocks` are in a cluster.
+/// memory. `blocks` are in a cluster. Or the warpgroups take turns: each makes every second tile alone, and while it
+/// stores that, the other one multiplies (ping-pong).
 struct ClusterTile {
     std::uint32_t m = 128, n = 256, stages = 3, blocks = 2;
+    bool takes_turns = false;
     static constexpr std::uint32_t threads = specialised_threads(2);
+
+    constexpr std::uint32_t rows_of_group() const { return takes_turns ? m : m / 2; }
+    /// Bytes of shared memory.
+    constexpr std::size_t stage_bytes() const { return stages * std::size_t{m + n} * 128; }
 };
 
 /// The product of a warpgroup of elements of T, n columns wide.
@@ -46,7 +55,7 @@ class ClusterProduct {
     static constexpr Major major_b = order_b == MatrixOrder::Columns ? Major::K : Major::MN;
     static_assert(sizeof(T) == 2 || (major_a == Major::K && major_b == Major::K),
                   "ClusterProduct: other elements than those of 16 bits are stored with k contiguous");
-    static_assert(tile.m % 128 == 0 && tile.n % (64 * tile.blocks) == 0,
+    static_assert(tile.rows_of_group() % 64 == 0 && tile.n % (64 * tile.blocks) == 0,
                   "ClusterProduct: 64 rows or more for each warpgroup, and whole boxes of B for each block");
     template <Major major, std::uint32_t extent>
     using Tile = std::conditional_t<major == Major::K, SharedTile<T, tile.stages, extent, k>,
@@ -59,17 +68,20 @@ class ClusterProduct {
 public:
     using MapA = Map<major_a, tile.m>;
     using MapB = Map<major_b, tile.n / tile.blocks>;
-    using Accumulators = WarpgroupTiles<W, tile.m / 128>;
+    using Accumulators = WarpgroupTiles<W, tile.rows_of_group() / 64>;
     using Schedule = PersistentClusters<tile.blocks>;
 
     /// For each tile of m x n accumulators over k, for each of the planes, calls finish(place, accumulators) by each
     /// warpgroup, with WarpgroupPlace and Accumulators. The grid is any number of clusters. A and B are maps of planes
     /// as they are stored. With `parts`, at most as many as there are slices, for each tile of each part of k.
     static void run(const MapA& A, const MapB& B, const Word& m, const Word& n, const Word& all_k, const Word& planes,
-                    auto&& finish, const std::optional<Leaf<std::uint32_t>>& parts = {}) {
-        run(A, B, Schedule({tiles_of(m, tile.m), tiles_of(n, tile.n)}, tiles_of(all_k, k), planes, parts), finish);
+                    auto&& finish, const std::optional<Leaf<std::uint32_t>>& parts = {},
+                    Raster raster = Raster::grouped) {
+        run(A, B, Schedule({tiles_of(m, tile.m), tiles_of(n, tile.n), raster}, tiles_of(all_k, k), planes, parts),
+            finish);
     }
-    /// The same for the tiles of a schedule, whose Work has the `number` of a part of k, too.
+    /// The same for the tiles of a schedule, whose Work has the `number` of a part of k, too. Where warpgroups take
+    /// turns, it is a PersistentClusters without parts of k.
     template <TileSchedule S>
     static void run(const MapA& A, const MapB& B, const S& schedule, auto&& finish) {
         require_linear_blocks();
@@ -123,24 +135,39 @@ private:
     /// Multiplies what is in the ring. One group of products is in flight while the next is begun; then the stage of
     /// the one before is free.
     void multiply(const Leaf<std::uint32_t>& group, const auto& schedule, auto&& finish) {
-        const WarpgroupOperand<W, Tile<major_a, tile.m>, major_a> left(a_, group * (tile.m / 2));
+        constexpr std::uint32_t rows_of_next = tile.takes_turns ? 0 : tile.m / 2;
+        const WarpgroupOperand<W, Tile<major_a, tile.m>, major_a> left(a_, group * rows_of_next);
         const WarpgroupOperand<W, Tile<major_b, tile.n>, major_b> right(b_, 0u);
         RingPlace<tile.stages> at;
-        schedule.each([&](const auto& work) {
+        const auto make = [&](const auto& work, auto&& all_begun) {
             const auto row = value(work.at.row * tile.m), column = value(work.at.column * tile.n);
             Accumulators accumulators(typename Accumulators::Accumulator{});
-            pipeline_products(ring_, at, work.part.count, [&](const auto& stage, const auto&) {
-                accumulators.begin(left, right, a_[stage], b_[stage]);
-            });
-            finish(WarpgroupPlace{work.at.plane, value(row + group * (tile.m / 2)), column, group, work.number},
+            pipeline_products(
+                ring_, at, work.part.count,
+                [&](const auto& stage, const auto&) { accumulators.begin(left, right, a_[stage], b_[stage]); },
+                all_begun);
+            finish(WarpgroupPlace{work.at.plane, value(row + group * rows_of_next), column, group, work.number},
                    accumulators);
-        });
+        };
+        if constexpr (tile.takes_turns) {
+            Turn turn(turns_, group);
+            at.skip(group * schedule.slices());  // those of the other's first tile
+            schedule.taking_turns(group, 2).each([&](const auto& work) {
+                turn.begin();
+                make(work, [&] { turn.end(); });
+                at.skip(schedule.slices());
+            });
+        } else {
+            schedule.each([&](const auto& work) { make(work, [] {}); });
+        }
     }
 
+    struct NoTurns {};
     Leaf<std::uint32_t> rank_ = value(cluster_rank() % tile.blocks);
     Tile<major_a, tile.m> a_;
     Tile<major_b, tile.n> b_;
-    Ring<tile.stages> ring_{8, tile.blocks};  // freed by the warps of two warpgroups
+    [[no_unique_address]] std::conditional_t<tile.takes_turns, Turns, NoTurns> turns_;
+    Ring<tile.stages> ring_{tile.takes_turns ? 4u : 8u, tile.blocks};  // freed by the warps that multiply
 };
 
 /// The accumulators of a warpgroup as a TileProduct: its `scratch`, of warpgroup_scratch accumulators, is the warp's
@@ -167,21 +194,24 @@ private:
     const Scratch& scratch_;
 };
 
-/// The accumulators of a warpgroup, with f(v) for each, to the tensor that a map is of, by way of a SharedTile with a
-/// stage of 64 rows for each warpgroup, whose panels are boxes. It has all of their columns, or some, and is filled
-/// again for the next ones.
+/// The accumulators of a warpgroup, with f(v) for each, to the tensor that a map is of, by way of a SharedTile with
+/// stages of 64 rows for each warpgroup, whose panels are boxes. A stage has all of their columns, or some: then the
+/// stages of a warpgroup are filled in turn, each again when it has been copied.
 template <class W, std::uint32_t fragments, class Tile, class Map>
 void store_by_boxes(const WarpgroupTiles<W, fragments>& accumulators, const WarpgroupPlace& at, const Tile& tile,
                     const Map& to, auto&& f) {
     using Out = typename Tile::element_type;
     constexpr std::uint32_t of_box = Tile::panel_row / sizeof(Out);
-    static_assert(Tile::rows == 64 && std::uint32_t(W::n) % Tile::columns == 0 && Tile::stages == 2,
-                  "store_by_boxes: a tile of 64 rows, and the columns of the accumulators or a whole part of them, for "
-                  "each of two warpgroups");
-    const auto mine = tile[at.group];
+    constexpr std::uint32_t of_group = Tile::stages / 2;
+    static_assert(
+        Tile::rows == 64 && Tile::stages % 2 == 0 && std::uint32_t(W::n) * fragments % (Tile::columns * of_group) == 0,
+        "store_by_boxes: stages of 64 rows, and the columns of the accumulators or a whole part of them, as "
+        "many for each of two warpgroups");
+    std::vector<TileStage<Tile>> stages;
+    for (std::uint32_t stage = 0; stage < of_group; ++stage) stages.push_back(tile[at.group * of_group + stage]);
     const auto is_first = value(thread_id().x % 128u == 0u);
     const auto row = value(warp_id() % 4u * 16u);
-    const auto fill = [&](std::uint32_t i, std::uint32_t first) {  // with the columns from `first` on
+    const auto fill = [&](const auto& mine, std::uint32_t i, std::uint32_t first) {  // with the columns from `first` on
         const auto sum = [&](std::uint32_t e) { return value(cast<Var<Out>>(f(accumulators[i][e]))); };
         for (std::uint32_t j = 0; j < Tile::columns; j += 16) {
             const std::uint32_t e = (first + j) / 2;
@@ -200,9 +230,10 @@ void store_by_boxes(const WarpgroupTiles<W, fragments>& accumulators, const Warp
         }
     };
     const auto store = [&](std::uint32_t i, std::uint32_t first) {
-        if_(is_first, [&] { bulk_wait_read<0>(); });  // what was stored before has been copied
+        const auto& mine = stages[(i * std::uint32_t(W::n) + first) / Tile::columns % of_group];
+        if_(is_first, [&] { bulk_wait_read<int(of_group) - 1>(); });  // what was in this stage has been copied
         sync_warpgroup(at.group);
-        fill(i, first);
+        fill(mine, i, first);
         fence_async_shared();
         sync_warpgroup(at.group);
         if_(is_first, [&] {

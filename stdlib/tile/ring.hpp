@@ -37,6 +37,12 @@ public:
         parity_ = select(is_last, parity_ ^ 1u, parity_);
         stage_ = select(is_last, 0u, stage_ + 1u);
     }
+    /// As next(), `count` times.
+    void skip(const Word& count) {
+        const auto further = value(stage_ + word(count));
+        parity_ = parity_ ^ (further / stages & 1u);
+        stage_ = further % stages;
+    }
 
 private:
     Where where_;

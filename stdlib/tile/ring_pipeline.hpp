@@ -40,8 +40,10 @@ void pipeline(const Ring<stages>& ring, RingPlace<stages>& at, const Word& count
 
 /// The same for products of a warpgroup: begin(stage, slice) begins them, WarpgroupTiles::begin(). One slice's products
 /// are in flight while the next one's begin; then its stage is free. At the end none are in flight. `count` is not 0.
+/// all_begun() is called once, while the last slice's are.
 template <std::uint32_t stages>
-void pipeline_products(const Ring<stages>& ring, RingPlace<stages>& at, const Word& count, auto&& begin) {
+void pipeline_products(const Ring<stages>& ring, RingPlace<stages>& at, const Word& count, auto&& begin,
+                       auto&& all_begun) {
     u32 before = 0;
     for (auto slice : range(word(count))) {
         ring.wait(at);
@@ -54,8 +56,13 @@ void pipeline_products(const Ring<stages>& ring, RingPlace<stages>& at, const Wo
         before = stage;
         at.next();
     }
+    all_begun();
     wgmma_wait<0>();
     ring.free(before);
+}
+template <std::uint32_t stages>
+void pipeline_products(const Ring<stages>& ring, RingPlace<stages>& at, const Word& count, auto&& begin) {
+    pipeline_products(ring, at, count, begin, [] {});
 }
 
 }  // namespace ikat::stdlib

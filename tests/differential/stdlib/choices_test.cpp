@@ -74,6 +74,7 @@ TEST_CASE("a number that is no enumerator is an error") {
     gemm("path", {.path = stdlib::GemmPath(77)});
     gemm("tile", {.tile = stdlib::TileSize(77)});
     gemm("schedule", {.schedule = stdlib::GemmSchedule(77)});
+    gemm("raster", {.raster = stdlib::Raster(77)});
     const auto Q = std::as_const(halves).view(1, 64);
     check("flash_attention: 'path", [&] {
         stdlib::flash_attention(device, Q, Q, Q, halves.slice(2048, 64).view(1, 64),

@@ -122,6 +122,7 @@ TEMPLATE_TEST_CASE("epilogues: of f32 for C, in each way of dividing a product",
     check("sm_80", {9, 17, 0}, {.beta = 2});
     check("sm_90a", {130, 136, 64}, {.beta = 2, .path = GemmPath::wgmma, .tile = TileSize::medium});
     check("sm_90a", {130, 264, 64, 2, 8}, {.path = GemmPath::wgmma, .tile = TileSize::large});
+    check("sm_90a", {130, 264, 136, 2, 8}, {.beta = 2, .schedule = GemmSchedule::ping_pong});
 }
 
 TEST_CASE("epilogues: arrays of any type, also where rows begin anywhere") {

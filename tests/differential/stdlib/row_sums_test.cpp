@@ -165,6 +165,8 @@ TEST_CASE("row sums: in one order, whatever the way to the product") {
         {"sm_80", {.tile = TileSize::small, .schedule = GemmSchedule::split_k, .parts = 2}},
         {"sm_90a", {.path = GemmPath::wgmma, .tile = TileSize::medium}},
         {"sm_90a", {.path = GemmPath::wgmma, .tile = TileSize::large}},
+        {"sm_90a", {.schedule = GemmSchedule::ping_pong}},
+        {"sm_90a", {.path = GemmPath::wgmma, .tile = TileSize::large, .raster = Raster::hilbert}},
     };
     for (const auto& [target, options] : ways) {
         INFO(target << ", " << text_of(of, options));

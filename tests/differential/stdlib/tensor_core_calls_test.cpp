@@ -23,7 +23,7 @@ std::string kernels_of(std::uint32_t m, std::uint32_t n, std::uint32_t k, const 
     std::vector<emulator::LaunchTraffic> traffic;
     const Device device = Device::open({.device = "emulator", .target = target, .threads = 4, .traffic = &traffic});
     const auto A = device.upload(std::vector<T>(m * k), "A"), B = device.upload(std::vector<T>(n * k), "B");
-    auto C = device.buffer<Sum>(m * n, "C");
+    auto C = device.upload(std::vector<Sum>(m * n), "C");
     GemmOptions columns = options;
     columns.b = Columns;
     const auto bytes = gemm_workspace(device, A.view(m, k), B.view(n, k), C.view(m, n), columns);
@@ -70,6 +70,29 @@ TEST_CASE("tensor cores: which kernels are chosen") {
     CHECK(of_halves(65, 256) == "_wgmma 0");
     CHECK(of_halves(64, 256) == " 0");
     CHECK(of_halves(65, 120) == " 0");
+}
+
+TEST_CASE("tensor cores: warpgroups take turns where k is short for what is stored") {
+    // Four multiprocessors are two clusters: four tiles of 128 x 256 are one for each warpgroup.
+    const auto turns = [](std::uint32_t slices, bool to_f32, const GemmOptions& options, std::uint32_t n = 512) {
+        const std::string found = to_f32 ? kernels_of<half, float>(256, n, 64 * slices, "sm_90a", options)
+                                         : kernels_of<half, half>(256, n, 64 * slices, "sm_90a", options);
+        return found.contains("_ping_pong ");
+    };
+    const auto most = [&](std::uint32_t slices, bool to_f32, const GemmOptions& options = {}) {
+        return turns(slices, to_f32, options) && !turns(slices + 1, to_f32, options);
+    };
+    CHECK(most(2, false));
+    CHECK(most(7, true));
+    CHECK(most(5, false, {.beta = 1}));
+    CHECK(most(6, false, {.beta = 1, .activation = Activation::relu}));
+    CHECK(most(33, false, {.beta = 1, .activation = Activation::silu}));
+    CHECK(most(7, true, {.activation = Activation::gelu}));  // alone, by boxes
+    CHECK(!turns(1, false, {}, 256));
+    CHECK(!turns(1, false, {.tile = TileSize::medium}));
+    CHECK(!turns(1, false, {.schedule = GemmSchedule::persistent}));
+    CHECK(!turns(1, false, {.schedule = GemmSchedule::split_k}));
+    CHECK(turns(49, false, {.schedule = GemmSchedule::ping_pong}, 256));
 }
 
 TEST_CASE("tensor cores: calls that do not fit together") {
@@ -124,6 +147,14 @@ TEST_CASE("tensor cores: calls that do not fit together") {
     CHECK_THAT(
         run(a.view(4, 8), b.view(8, 8), c.view(4, 8), {.path = GemmPath::wgmma, .schedule = GemmSchedule::stream_k}),
         Contains("wgmma: clusters of blocks take tile after tile"));
+    constexpr GemmSchedule ping_pong = GemmSchedule::ping_pong;
+    CHECK_THAT(run(a.view(4, 8), b.view(8, 8), c.view(4, 8), {.path = GemmPath::mma_sync, .schedule = ping_pong}),
+               Contains("mma_sync: there are no warpgroups that take turns") &&
+                   Contains("GemmSchedule::ping_pong is of GemmPath::wgmma"));
+    CHECK_THAT(run(a.view(4, 8), b.view(8, 8), c.view(4, 8), {.tile = TileSize::medium, .schedule = ping_pong}),
+               Contains("wgmma: warpgroups take turns at large tiles, of 16-bit elements"));
+    CHECK_THAT(run(a.view(4, 8), b.view(8, 8), c.view(4, 8), {.schedule = ping_pong, .parts = 2}),
+               Contains("2 parts, and a schedule that does not divide k into parts"));
     CHECK_THAT(run(a.view(4, 8), b.view(8, 8), c.view(4, 8), {.schedule = GemmSchedule::stream_k, .parts = 2}),
                Contains("2 parts, and a schedule that does not divide k into parts"));
     const auto on_sm_80 = message([&] {

@@ -71,6 +71,10 @@ TEST_CASE("tensor cores: main loops have few other instructions for each product
     const auto of = [](ir::Type type, MatrixOrder a, MatrixOrder b, TileSize tile, Step step = Step::Whole) {
         return TensorKernel{.step = step, .type = type, .a = a, .b = b, .tile = tile};
     };
+    const auto in_turn = [](TensorKernel kernel) {
+        kernel.takes_turns = true;
+        return kernel;
+    };
     const auto to_f32 = [](TensorKernel kernel) {
         kernel.c_is_f32 = true;
         return kernel;
@@ -91,6 +95,7 @@ TEST_CASE("tensor cores: main loops have few other instructions for each product
         {of(BF16, Columns, Rows, TileSize::large, Step::Boxes), "sm_90a", 10.0, 10.0},
         {to_f32(of(BF16, Rows, Columns, TileSize::large)), "sm_80", 0.69, 0.81},
         {to_f32(of(F16, Rows, Columns, TileSize::large, Step::Boxes)), "sm_90a", 10.0, 10.0},
+        {in_turn(of(BF16, Rows, Columns, TileSize::large, Step::Boxes)), "sm_90a", 10.0, 10.0},
         {of(F32, Rows, Columns, TileSize::medium, Step::Boxes), "sm_90a", 10.0, 10.0},
         {of(I8, Rows, Columns, TileSize::medium, Step::Boxes), "sm_90a", 10.0, 10.0},
     };
@@ -148,6 +153,47 @@ TEST_CASE("tensor cores: two blocks of medium tiles fit a multiprocessor") {
         INFO(report.log);
         const std::uint32_t registers = (std::uint32_t(report.registers) + 7) / 8 * 8;
         CHECK(2 * registers * tile.threads() <= 65536);
+    }
+}
+
+TEST_CASE("tensor cores: large tiles by wgmma have four stages of A and B beside C") {
+    struct Case {
+        bool takes_turns, c_is_f32;
+        StagesOfC of_c;
+    };
+    const Case cases[] = {
+        {false, false, {64, 2}}, {false, true, {32, 2}}, {true, false, {256, 1}}, {true, true, {64, 2}}};
+    for (const Case& of : cases) {
+        const ClusterTile tile = cluster_tile(TileSize::large, 2, of.takes_turns);
+        const std::uint32_t bytes_of_c = of.c_is_f32 ? 4 : 2;
+        const StagesOfC found = stages_of_c(tile, bytes_of_c);
+        CHECK(tile.stages == 4);
+        CHECK(found.columns == of.of_c.columns);
+        CHECK(found.stages == of.of_c.stages);
+        TensorKernel kernel{.step = Step::Boxes, .type = ir::Type::BF16, .c_is_f32 = of.c_is_f32, .b = Columns};
+        kernel.tile = TileSize::large, kernel.takes_turns = of.takes_turns;
+        const auto shared = compile(kernel.handle().ast(), {.target = "sm_90a"}).info.own_dynamic_shared_bytes;
+        INFO(kernel.name() << ": " << shared);
+        CHECK(shared >= 4 * (tile.m + tile.n) * 128 + found.stages * found.columns * 128 * bytes_of_c + 64);
+        CHECK(shared <= 227 * 1024);
+    }
+    // Where sums are exchanged, there is room for three.
+    CHECK(beside(cluster_tile(TileSize::large, 2), 8 * warpgroup_scratch * 4).stages == 3);
+    CHECK(beside(cluster_tile(TileSize::large, 2, true), 8 * warpgroup_scratch * 4).stages == 4);
+    CHECK(beside(cluster_tile(TileSize::medium, 2), 8 * warpgroup_scratch * 4).stages == 5);
+}
+
+TEST_CASE("tensor cores: warpgroups that take turns, without spills and warnings") {
+    if (tests::skip_without_ptxas()) return;
+    for (const bool c_is_f32 : {false, true}) {
+        TensorKernel kernel{.step = Step::Boxes, .type = ir::Type::BF16, .c_is_f32 = c_is_f32, .b = Columns};
+        kernel.tile = TileSize::large, kernel.takes_turns = true;
+        check_assembled(kernel, "sm_90a");
+        kernel.raster = Raster::hilbert;
+        check_assembled(kernel, "sm_90a");
+        kernel.step = Step::Cluster, kernel.type = ir::Type::F16, kernel.a = Columns, kernel.b = Rows;
+        kernel.activation = Activation::gelu, kernel.has_bias = true, kernel.has_residual = true;
+        check_assembled(kernel, "sm_90a");
     }
 }
 

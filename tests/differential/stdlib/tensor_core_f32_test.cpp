@@ -142,6 +142,8 @@ TEMPLATE_TEST_CASE("tensor cores: C of f32 by wgmma", "", half, bfloat16) {
     std::vector<GemmOptions> ways;
     for (const TileSize tile : {TileSize::medium, TileSize::large})
         for (const std::uint32_t parts : {1u, 2u}) ways.push_back({.tile = tile, .parts = parts});
+    ways.push_back({.tile = TileSize::large, .schedule = GemmSchedule::persistent});
+    ways.push_back({.schedule = GemmSchedule::ping_pong});
     for (GemmOptions& way : ways) way.path = GemmPath::wgmma;
     check_ways<TestType>(test::open_device({.target = "sm_90a", .threads = 3}), extents, ways);
 }
@@ -152,7 +154,9 @@ TEST_CASE("tensor cores: C of f32 in every order of the warps, without a race") 
     for (const GemmSchedule schedule : {block_per_tile, persistent, split_k, stream_k})
         check_to_f32<half>(device, {65, 72, 136}, {.tile = TileSize::small, .schedule = schedule}, true);
     const Device hopper = test::open_device({.target = "sm_90a", .threads = 1, .check = "races", .schedules = 4});
-    for (const TileSize tile : {TileSize::medium, TileSize::large})
-        for (const bool follows : {false, true})
+    for (const bool follows : {false, true}) {
+        for (const TileSize tile : {TileSize::medium, TileSize::large})
             check_to_f32<bfloat16>(hopper, {136, 264, 64}, {.path = GemmPath::wgmma, .tile = tile}, follows);
+        check_to_f32<bfloat16>(hopper, {136, 264, 320}, {.schedule = ping_pong}, follows);
+    }
 }

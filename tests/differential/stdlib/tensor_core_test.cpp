@@ -167,12 +167,15 @@ const Shape aligned_shapes[] = {
     {2, 200, 72, 0, 0, 1, 16},    {256, 128, 8, 16, 0, 1, 16},  {129, 260, 520, 0, 0, 2, 16}};
 
 template <class T>
-void check_wgmma(TileSize tile, const Factors& factors = {}, std::uint32_t parts = 0) {
+void check_wgmma(TileSize tile, const Factors& factors = {}, std::uint32_t parts = 0,
+                 GemmSchedule schedule = GemmSchedule::chosen, unsigned multiprocessors = 0) {
     for (const MatrixOrder a : {Rows, Columns})
         for (const MatrixOrder b : {Rows, Columns}) {
             if (sizeof(T) != 2 && (a == Columns || b == Rows)) continue;
-            each_shape(aligned_shapes, {.target = "sm_90a"}, [&](const Device& device, const Shape& shape) {
-                const GemmOptions options{.a = a, .b = b, .path = GemmPath::wgmma, .tile = tile, .parts = parts};
+            const runtime::OpenOptions of{.target = "sm_90a", .threads = multiprocessors};
+            each_shape(aligned_shapes, of, [&](const Device& device, const Shape& shape) {
+                const GemmOptions options{
+                    .a = a, .b = b, .path = GemmPath::wgmma, .tile = tile, .schedule = schedule, .parts = parts};
                 check_product<T>(device, shape, options, factors);
             });
         }
@@ -210,7 +213,12 @@ TEMPLATE_TEST_CASE("tensor cores: products by wgmma in medium tiles", "", half, 
     check_wgmma<TestType>(TileSize::medium);
 }
 TEMPLATE_TEST_CASE("tensor cores: products by wgmma in large tiles", "", half, bfloat16) {
-    check_wgmma<TestType>(TileSize::large);
+    check_wgmma<TestType>(TileSize::large, {}, 0, GemmSchedule::persistent, 4);
+}
+TEMPLATE_TEST_CASE("tensor cores: products by warpgroups that take turns", "", half, bfloat16) {
+    check_wgmma<TestType>(TileSize::chosen, {}, 0, GemmSchedule::ping_pong, 4);
+    if constexpr (std::is_same_v<TestType, half>)
+        check_wgmma<half>(TileSize::large, {2, 3, true, true}, 0, GemmSchedule::ping_pong, 3);
 }
 TEMPLATE_TEST_CASE("tensor cores: what follows a product by wgmma", "", half, bfloat16, float, std::int8_t) {
     check_wgmma<TestType>(TileSize::medium, {2, 3, true, true});
@@ -247,6 +255,7 @@ TEST_CASE("tensor cores: several tiles for each block that the device runs at on
     check(of_clusters, 256, 128, {.b = Columns, .path = wgmma, .tile = TileSize::medium, .schedule = persistent});
     check(of_clusters, 256, 128, {.path = wgmma, .tile = TileSize::medium, .schedule = persistent}, {2, 3, true});
     check(of_clusters, 256, 256, {.b = Columns, .path = wgmma, .tile = TileSize::large, .schedule = persistent});
+    check(2 * of_clusters, 128, 256, {.b = Columns, .schedule = ping_pong, .raster = Raster::hilbert});
     const std::uint32_t of_blocks = at_once * 15 / 2;  // at most three on a multiprocessor
     for (const GemmSchedule schedule : {persistent, stream_k})
         check(of_blocks, 64, 64, {.path = mma_sync, .tile = TileSize::small, .schedule = schedule});

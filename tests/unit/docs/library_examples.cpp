@@ -99,7 +99,7 @@ const IncrementalOptions for_incremental_attention{
     .parts = 0, .workspace = {}};
 const GemmOptions for_gemm_tensor_core{
     .alpha = 1, .beta = 0, .a = MatrixOrder::Rows, .b = MatrixOrder::Rows, .activation = Activation::none, .bias = {}, .residual = {},
-    .epilogue = {}, .path = GemmPath::chosen, .tile = TileSize::chosen, .schedule = GemmSchedule::chosen, .parts = 0, .workspace = {}};
+    .epilogue = {}, .path = GemmPath::chosen, .tile = TileSize::chosen, .schedule = GemmSchedule::chosen, .raster = Raster::grouped, .parts = 0, .workspace = {}};
     const AttentionOptions attention;
     CHECK(attention.causal == for_flash_attention.causal);
     CHECK(attention.path == for_flash_attention.path);

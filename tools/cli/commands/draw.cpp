@@ -37,6 +37,7 @@ struct PipelineOptions : Output {
 };
 struct RasterOptions : Output {
     std::uint32_t rows = 0, columns = 0, group = 8, blocks = 0;
+    bool hilbert = false;
 };
 
 }  // namespace
@@ -79,11 +80,14 @@ void add_raster(CLI::App& app) {
     command->add_option("COLUMNS", options->columns, "Tiles from left to right")->required();
     command->add_option("--group", options->group, "The rows of a group, as in grouped_raster()")
         ->capture_default_str();
+    command->add_flag("--hilbert", options->hilbert, "Along a Hilbert curve, as in hilbert_raster(), not in groups");
     command->add_option("--blocks", options->blocks, "The blocks of the grid; 0: one for each tile")
         ->capture_default_str();
     options->add_to(*command);
-    command->callback(
-        [options] { options->write(RasterDrawing(options->rows, options->columns, options->group, options->blocks)); });
+    command->callback([options] {
+        const auto raster = options->hilbert ? stdlib::Raster::hilbert : stdlib::Raster::grouped;
+        options->write(RasterDrawing(raster, options->rows, options->columns, options->group, options->blocks));
+    });
 }
 
 }  // namespace ikat::cli

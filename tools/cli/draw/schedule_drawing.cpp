@@ -7,6 +7,7 @@
 
 #include "dsl/kernel/kernel.hpp"
 #include "runtime/device.hpp"
+#include "stdlib/tile/hilbert.hpp"
 #include "stdlib/tile/pipeline.hpp"
 #include "stdlib/tile/schedule.hpp"
 #include "tools/cli/draw/drawing.hpp"
@@ -59,13 +60,15 @@ std::vector<std::uint32_t> logged(std::uint32_t stages, std::uint32_t slices) {
 }
 
 /// The number of each tile, and after those its block.
-std::vector<std::uint32_t> tiles_of(std::uint32_t rows, std::uint32_t columns, std::uint32_t group,
-                                    std::uint32_t blocks) {
+std::vector<std::uint32_t> tiles_of(stdlib::Raster raster, std::uint32_t rows, std::uint32_t columns,
+                                    std::uint32_t group, std::uint32_t blocks) {
     const auto noted = kernel("raster", params("numbers", "rows", "columns"),
-                              [group](Out<std::uint32_t> numbers, u32 rows, u32 columns) {
+                              [raster, group](Out<std::uint32_t> numbers, u32 rows, u32 columns) {
                                   u32 tiles = rows * columns;
                                   stdlib::each_tile(tiles, [&](const auto& number) {
-                                      const auto place = stdlib::grouped_raster(number, rows, columns, group);
+                                      const auto place = raster == stdlib::Raster::hilbert
+                                                             ? stdlib::hilbert_raster(number, rows, columns)
+                                                             : stdlib::grouped_raster(number, rows, columns, group);
                                       u32 at = place.row * columns + place.column;
                                       numbers[at] = number;
                                       numbers[tiles + at] = block_id().x;
@@ -141,21 +144,24 @@ std::string PipelineDrawing::svg() const {
     return out.str();
 }
 
-RasterDrawing::RasterDrawing(std::uint32_t rows, std::uint32_t columns, std::uint32_t group, std::uint32_t blocks)
-    : rows_(rows), columns_(columns), group_(group), blocks_(blocks ? blocks : rows * columns) {
+RasterDrawing::RasterDrawing(stdlib::Raster raster, std::uint32_t rows, std::uint32_t columns, std::uint32_t group,
+                             std::uint32_t blocks)
+    : raster_(raster), rows_(rows), columns_(columns), group_(group), blocks_(blocks ? blocks : rows * columns) {
     if (rows == 0 || columns == 0 || std::uint64_t{rows} * columns > max_tiles || blocks > max_tiles)
         throw Error(fmt::format("{} x {} tiles{} are not drawn", rows, columns,
                                 blocks ? fmt::format(" by {} blocks", blocks) : ""),
                     fmt::format("draw 1 to {} tiles, by at most as many blocks", max_tiles));
     if (group == 0) throw Error("a group of 0 rows", "--group is at least 1");
-    const std::vector<std::uint32_t> both = tiles_of(rows, columns, group, blocks_);
+    const std::vector<std::uint32_t> both = tiles_of(raster, rows, columns, group, blocks_);
     number_.assign(both.begin(), both.begin() + std::ptrdiff_t(both.size() / 2));
     block_.assign(both.begin() + std::ptrdiff_t(both.size() / 2), both.end());
 }
 
 std::string RasterDrawing::title() const {
-    return fmt::format("{} x {} tiles in groups of {} row{}, {} block{}", rows_, columns_, group_,
-                       group_ == 1 ? "" : "s", blocks_, blocks_ == 1 ? "" : "s");
+    const std::string order = raster_ == stdlib::Raster::hilbert
+                                  ? "along a Hilbert curve"
+                                  : fmt::format("in groups of {} row{}", group_, group_ == 1 ? "" : "s");
+    return fmt::format("{} x {} tiles {}, {} block{}", rows_, columns_, order, blocks_, blocks_ == 1 ? "" : "s");
 }
 
 std::string RasterDrawing::table() const {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What runs when and where, as tables and pictures: the stages of pipeline() (stdlib/tile/pipeline.hpp), and the tiles
-// of a grid by grouped_raster() and each_tile() (stdlib/tile/schedule.hpp). A small kernel that calls these functions
-// runs on the emulator and notes what they do, so the drawings show what kernels get.
+// of a grid by a raster and each_tile() (stdlib/tile/schedule.hpp, hilbert.hpp). A small kernel that calls these
+// functions runs on the emulator and notes what they do, so the drawings show what kernels get.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "stdlib/tile/raster.hpp"
 
 namespace ikat::cli {
 
@@ -34,9 +36,10 @@ private:
 /// The tiles of a result, and the blocks that make them.
 class RasterDrawing {
 public:
-    /// In groups of `group` rows; `blocks` is how many blocks there are, 0: one for each tile. Throws Error unless
-    /// there are tiles, at most 4096, and a group has rows.
-    RasterDrawing(std::uint32_t rows, std::uint32_t columns, std::uint32_t group, std::uint32_t blocks);
+    /// In groups of `group` rows, or along a Hilbert curve; `blocks` is how many blocks there are, 0: one for each
+    /// tile. Throws Error unless there are tiles, at most 4096, and a group has rows.
+    RasterDrawing(stdlib::Raster raster, std::uint32_t rows, std::uint32_t columns, std::uint32_t group,
+                  std::uint32_t blocks);
 
     /// A table of the numbers of the tiles and one of the blocks.
     std::string table() const;
@@ -46,6 +49,7 @@ public:
 private:
     std::string title() const;
 
+    stdlib::Raster raster_;
     std::uint32_t rows_, columns_, group_, blocks_;
     std::vector<std::uint32_t> number_, block_;  // of the tile at row * columns + column
 };
