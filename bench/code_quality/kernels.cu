@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of kernels.cpp as CUDA C++, by the same algorithm, tile and launch; compiled by nvcc with -fmad=false, so
+// The kernels of *_kernels.cpp as CUDA C++, by the same algorithm, tile and launch; compiled by nvcc with -fmad=false, so
 // that a fused product is one where it is written, and results can be compared.
 // Indices are int, as CUDA programs have them: they must not wrap, so that nvcc may unroll loops and increment
 // pointers. Only where the algorithm is about bits, or relies on wrapping, they are unsigned: conv, bitonic, grey,

@@ -24,6 +24,18 @@ struct Row {
     double tolerance = 0;  // relative, for f32 results; 0: bit-equal
 };
 
-std::vector<Row> rows();
+// Of the files *_kernels.cpp, which have the kernels of kernels.cu in ikat.
+std::vector<Row> elements();
+std::vector<Row> rows_of_matrices();
+std::vector<Row> products();
+std::vector<Row> blocks();
+
+/// All of them.
+inline std::vector<Row> rows() {
+    std::vector<Row> out;
+    for (const auto& of_file : {elements(), rows_of_matrices(), products(), blocks()})
+        for (const Row& row : of_file) out.push_back(row);
+    return out;
+}
 
 }  // namespace ikat::bench

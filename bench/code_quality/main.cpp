@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost of our PTX compared with nvcc's: the kernels of kernels.cpp and of kernels.cu, for one target, by one ptxas.
+// The cost of our PTX compared with nvcc's: the kernels of *_kernels.cpp and of kernels.cu, for one target, by one
+// ptxas.
 //
 //     build/release/bench/bench_code_quality [TARGET] [-s NAME]
 // Both are first run on the emulator with the same arguments and must give the same results. Then it prints, for the

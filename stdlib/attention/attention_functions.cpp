@@ -5,7 +5,6 @@
 #include "codegen/support/diagnostic.hpp"
 #include "stdlib/attention/attention.hpp"
 #include "stdlib/attention/named_heads.hpp"
-#include "stdlib/spec/functions.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -19,34 +18,38 @@ constexpr NamedFunction::Setting attention_settings[] = {
     {"path", "mma_sync, or wgmma, for sm_90a; chosen if it is not set"},
     {"queries_of_block", "64, 128, or by wgmma 192; chosen if it is not set"},
 };
-constexpr NamedFunction::Size attention_sizes[] = {{"sequences", 4},  {"heads", 16},      {"kv_heads", 16},
-                                                   {"queries", 2048}, {"keys", 2048},     {"head_dim", 128},
-                                                   {"offsets", 5},    {"bias_keys", 2048}};
+constexpr NamedFunction::Size attention_sizes[] = {
+    {"sequences", 4}, {"heads", 16},       {"kv_heads", 16}, {"queries", 2048}, {"keys", 2048},    {"head_dim", 128},
+    {"offsets", 5},   {"bias_keys", 2048}, {"pages", 512},   {"page_rows", 16}, {"max_pages", 128}};
 
 constexpr NamedFunction::Family attention_family{
     .prefix = "flash_attention",
-    .form = "flash_attention[_heads_in_rows][_causal][_bias][_sinks][_offsets][_log_sum]_TYPE",
+    .form = "flash_attention[_heads_in_rows][_causal][_bias][_sinks][_offsets][_pages][_log_sum]_TYPE",
     .summary = "O = softmax(scale Q K') V for each head",
     .document =
-        "TYPE is f16, bf16, or f32, without tensor cores. A head has 64, 80, 96, 128 or 256 elements. Several\n"
-        "heads of Q may share one of K and V: kv_heads divides heads. _heads_in_rows: those of a query, or a key,\n"
-        "follow each other in a row. The last query belongs to the last key; _causal, a query sees no key after\n"
-        "its own. _bias is added to scores; one sequence or head of it is for all. _sinks: for each head a score\n"
-        "without a value, which counts in the softmax and in _log_sum. _offsets: sequences of different lengths,\n"
-        "one after the other; where each begins among the queries and keys, and where the last ends; a bias then\n"
-        "has a row for each query, for the keys of its sequence. _log_sum is the logarithm of the sum of\n"
-        "exp(score) of each query, in f32.",
+        "TYPE is f16, bf16, or f32, without tensor cores, or e4m3 or q8_0, of K and V: Q, O and a bias are f16,\n"
+        "bf16 or f32 then, and K and V are decoded to that. A head has 64, 80, 96, 128 or 256 elements, of q8_0\n"
+        "not 80. Several heads of Q may share one of K and V: kv_heads divides heads. _heads_in_rows: those of a\n"
+        "query, or a key, follow each other in a row. The last query belongs to the last key; _causal, a query\n"
+        "sees no key after its own. _bias is added to scores; one sequence or head of it is for all. _sinks: for\n"
+        "each head a score without a value, which counts in the softmax and in _log_sum. _offsets: sequences of\n"
+        "different lengths, one after the other; where each begins among the queries and keys, and where the last\n"
+        "ends; a bias then has a row for each query, for the keys of its sequence. _pages: K and V are pages of a\n"
+        "power of two of rows, 16 or more, and key j of a sequence is row j % page_rows of page\n"
+        "pages[j / page_rows]; all keys that pages have room for or, with _offsets, as many as these say. _log_sum\n"
+        "is the logarithm of the sum of exp(score) of each query, in f32.",
     .settings = attention_settings,
     .sizes = attention_sizes};
 
 struct AttentionName {
-    ir::Type type;
-    bool is_in_rows, is_causal, has_bias, has_sinks, has_offsets, has_log_sum;
+    CacheElements are;  // K and V
+    bool is_in_rows, is_causal, has_bias, has_sinks, has_offsets, has_pages, has_log_sum;
 
     std::string text() const {
-        return fmt::format("flash_attention{}{}{}{}{}{}_{}", is_in_rows ? "_heads_in_rows" : "",
+        return fmt::format("flash_attention{}{}{}{}{}{}{}_{}", is_in_rows ? "_heads_in_rows" : "",
                            is_causal ? "_causal" : "", has_bias ? "_bias" : "", has_sinks ? "_sinks" : "",
-                           has_offsets ? "_offsets" : "", has_log_sum ? "_log_sum" : "", ir::info(type).name);
+                           has_offsets ? "_offsets" : "", has_pages ? "_pages" : "", has_log_sum ? "_log_sum" : "",
+                           are.name());
     }
 };
 
@@ -64,6 +67,7 @@ void run_attention(const AttentionName& is, const Queue& queue, std::span<const 
     if (is.has_bias) options.bias = arrays[next++];
     if (is.has_sinks) options.sinks = arrays[next++];
     if (is.has_offsets) options.query_offsets = arrays[next++], options.key_offsets = arrays[next++];
+    if (is.has_pages) options.pages = arrays[next++];
     const MutableTensorView O = heads(next++);
     if (is.has_log_sum) options.log_sum = arrays[next];
     flash_attention(queue, heads(0), heads(1), heads(2), O, options);
@@ -79,29 +83,33 @@ NamedFunction attention_function(const AttentionName& is) {
     if (is.has_sinks) options += ", .sinks = sinks";
     if (is.has_log_sum) options += ", .log_sum = log_sum";
     if (is.has_offsets) options += ", .query_offsets = query_offsets, .key_offsets = key_offsets";
+    if (is.has_pages) options += ", .pages = pages";
     out.call = fmt::format("flash_attention(queue, {}{})", call_of_heads(is.is_in_rows),
                            options.empty() ? "" : ", {" + options.substr(2) + "}");
     const HeadsShape of_q =
         is.has_offsets ? HeadsShape{"[heads] queries head_dim", "queries heads head_dim"}
                        : HeadsShape{"[sequences] [heads] queries head_dim", "[sequences] queries heads head_dim"};
     const HeadsShape of_k =
-        is.has_offsets ? HeadsShape{"[kv_heads] keys head_dim", "keys kv_heads head_dim"}
-                       : HeadsShape{"[sequences] [kv_heads] keys head_dim", "[sequences] keys kv_heads head_dim"};
+        is.has_pages     ? paged_shape
+        : is.has_offsets ? HeadsShape{"[kv_heads] keys head_dim", "keys kv_heads head_dim"}
+                         : HeadsShape{"[sequences] [kv_heads] keys head_dim", "[sequences] keys kv_heads head_dim"};
     const OperandShape of_log_sum =
         is.has_offsets ? OperandShape("[heads] queries") : OperandShape("[sequences] [heads] queries");
-    out.arrays = {of_q.array("Q", is.type, is.is_in_rows), of_k.array("K", is.type, is.is_in_rows),
-                  of_k.array("V", is.type, is.is_in_rows)};
+    out.arrays = {of_q.decoded("Q", is.are, is.is_in_rows, Access::In), of_k.array("K", is.are, is.is_in_rows),
+                  of_k.array("V", is.are, is.is_in_rows)};
     if (is.has_bias)
-        out.arrays.push_back({"bias", is.type,
-                              is.has_offsets ? OperandShape("[bias_heads] queries bias_keys")
-                                             : OperandShape("[bias_sequences] [bias_heads] queries keys")});
-    if (is.has_sinks) out.arrays.push_back({"sinks", ir::Type::F32, "heads"});
+        out.arrays.push_back(input("bias",
+                                   is.has_offsets ? OperandShape("[bias_heads] queries bias_keys")
+                                   : is.has_pages ? OperandShape("[bias_sequences] [bias_heads] queries bias_keys")
+                                                  : OperandShape("[bias_sequences] [bias_heads] queries keys"),
+                                   is.are.decoded()));
+    if (is.has_sinks) out.arrays.push_back(input("sinks", "heads", ir::Type::F32));
     if (is.has_offsets)
         for (const std::string_view name : {"query_offsets", "key_offsets"})
-            out.arrays.push_back({name, ir::Type::U32, "offsets"});
-    out.arrays.push_back(of_q.array("O", is.type, is.is_in_rows));
-    out.arrays.back().access = Access::Out;
-    if (is.has_log_sum) out.arrays.push_back({"log_sum", ir::Type::F32, of_log_sum, Access::Out});
+            out.arrays.push_back(input(name, "offsets", ir::Type::U32));
+    if (is.has_pages) out.arrays.push_back(input("pages", "sequences max_pages", ir::Type::U32));
+    out.arrays.push_back(of_q.decoded("O", is.are, is.is_in_rows, Access::Out));
+    if (is.has_log_sum) out.arrays.push_back(output("log_sum", of_log_sum, ir::Type::F32));
     out.run = [is](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
         run_attention(is, queue, arrays, settings);
     };
@@ -112,15 +120,16 @@ NamedFunction attention_function(const AttentionName& is) {
 
 std::vector<NamedFunction> attention_functions() {
     std::vector<NamedFunction> out;
-    for (const ir::Type type : {ir::Type::F16, ir::Type::BF16, ir::Type::F32})
+    for (const CacheElements& are : named_elements)
         for (const bool is_in_rows : {false, true})
             for (const bool is_causal : {false, true})
                 for (const bool has_log_sum : {false, true})
                     for (const bool has_bias : {false, true})
                         for (const bool has_sinks : {false, true})
                             for (const bool has_offsets : {false, true})
-                                out.push_back(attention_function(
-                                    {type, is_in_rows, is_causal, has_bias, has_sinks, has_offsets, has_log_sum}));
+                                for (const bool has_pages : {false, true})
+                                    out.push_back(attention_function({are, is_in_rows, is_causal, has_bias, has_sinks,
+                                                                      has_offsets, has_pages, has_log_sum}));
     return out;
 }
 

@@ -4,19 +4,33 @@
 #include <string_view>
 
 #include "stdlib/attention/attention.hpp"
-#include "stdlib/spec/functions.hpp"
+#include "stdlib/spec/named_arrays.hpp"
 
 namespace ikat::stdlib {
 
 struct HeadsShape {
     OperandShape heads_of_rows, rows_of_heads;
 
-    constexpr NamedFunction::Array array(std::string_view name, ir::Type type, bool is_in_rows) const {
-        NamedFunction::Array out{name, type, is_in_rows ? rows_of_heads : heads_of_rows};
+    NamedFunction::Array array(std::string_view name, const CacheElements& are, bool is_in_rows) const {
+        NamedFunction::Array out = are.array(name, is_in_rows ? rows_of_heads : heads_of_rows);
         if (is_in_rows) out.row = 2;
         return out;
     }
+    /// Q or O, of the type that K and V have or are decoded to.
+    NamedFunction::Array decoded(std::string_view name, const CacheElements& are, bool is_in_rows,
+                                 Access access) const {
+        NamedFunction::Array out = input(name, is_in_rows ? rows_of_heads : heads_of_rows, are.decoded());
+        if (is_in_rows) out.row = 2;
+        out.access = access;
+        return out;
+    }
 };
+
+/// What K and V may be.
+inline constexpr CacheElements named_elements[] = {
+    {ir::Type::F16}, {ir::Type::BF16}, {ir::Type::F32}, {ir::Type::E4M3}, {ir::Type::Void}};
+/// In pages.
+inline constexpr HeadsShape paged_shape{"pages kv_heads page_rows head_dim", "pages page_rows kv_heads head_dim"};
 
 /// An array of this shape, as heads of rows.
 inline MutableTensorView heads_of(const MutableTensorView& given, bool is_in_rows) {

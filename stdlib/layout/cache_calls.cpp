@@ -4,8 +4,8 @@
 
 #include "stdlib/layout/cache_rows.hpp"
 #include "stdlib/quantised/call.hpp"
-#include "stdlib/spec/functions.hpp"
 #include "stdlib/spec/kernel_arguments.hpp"
+#include "stdlib/spec/named_arrays.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -174,22 +174,16 @@ constexpr NamedFunction::Family scatter_family{
     .settings = {},
     .sizes = sizes};
 
-/// A type of caches, or Void for Q8_0.
-NamedFunction function_of(const NamedFunction::Family& family, ir::Type type) {
-    const bool turns = &family == &rope_family, is_encoded = type == ir::Type::Void || type == ir::Type::E4M3;
-    const auto& [name, weights, bytes] = *runtime::find_info(Quantised::Q8_0);
-    const std::string_view of = type == ir::Type::Void ? name : ir::info(type).name;
-    NamedFunction out{.name = fmt::format("{}_{}", family.prefix, of), .family = &family};
-    out.formula = fmt::format("cache[slots[t]] = x[t]{}, in {}", turns ? ", turned" : "", of);
+NamedFunction function_of(const NamedFunction::Family& family, const CacheElements& are) {
+    const bool turns = &family == &rope_family;
+    NamedFunction out{.name = fmt::format("{}_{}", family.prefix, are.name()), .family = &family};
+    out.formula = fmt::format("cache[slots[t]] = x[t]{}, in {}", turns ? ", turned" : "", are.name());
     out.call = turns ? "rope_scatter(queue, form, x, positions, slots, cache, rotary, base)"
                      : "kv_scatter(queue, x, slots, cache)";
-    out.arrays.push_back({"x", is_encoded ? ir::Type::Void : type, "tokens heads head_dim"});
-    if (turns) out.arrays.push_back({"positions", ir::Type::U32, "tokens"});
-    out.arrays.push_back({"slots", ir::Type::U32, "tokens"});
-    NamedFunction::Array cache{"cache", type == ir::Type::Void ? ir::Type::U8 : type, "cache_rows heads head_dim",
-                               Access::InOut};
-    if (type == ir::Type::Void) cache.blocks = {name, bytes, weights, Quantised::Q8_0};
-    out.arrays.push_back(cache);
+    out.arrays.push_back(input("x", "tokens heads head_dim", are.decoded()));
+    if (turns) out.arrays.push_back(input("positions", "tokens", ir::Type::U32));
+    out.arrays.push_back(input("slots", "tokens", ir::Type::U32));
+    out.arrays.push_back(are.array("cache", "cache_rows heads head_dim", Access::InOut));
     out.run = [turns](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& given) {
         if (!turns) return kv_scatter(queue, arrays[0], arrays[1], arrays[2]);
         constexpr std::string_view forms[] = {"interleaved", "neox"};
@@ -203,10 +197,10 @@ NamedFunction function_of(const NamedFunction::Family& family, ir::Type type) {
 }  // namespace
 
 std::vector<NamedFunction> cache_functions() {
-    using enum ir::Type;
+    using enum ir::Type;  // Void: Q8_0
     std::vector<NamedFunction> out;
-    for (const ir::Type type : {F32, F16, BF16, E4M3, Void}) out.push_back(function_of(rope_family, type));
-    for (const ir::Type type : {E4M3, Void}) out.push_back(function_of(scatter_family, type));
+    for (const ir::Type type : {F32, F16, BF16, E4M3, Void}) out.push_back(function_of(rope_family, {type}));
+    for (const ir::Type type : {E4M3, Void}) out.push_back(function_of(scatter_family, {type}));
     return out;
 }
 

@@ -5,9 +5,9 @@
 #include <deque>
 
 #include "stdlib/elementwise/elementwise.hpp"
-#include "stdlib/quantised/arranged_tokens.hpp"
 #include "stdlib/quantised/fused_kernels.hpp"
 #include "stdlib/quantised/product_call.hpp"
+#include "stdlib/quantised/products.hpp"
 #include "stdlib/spec/kernel_arguments.hpp"
 
 namespace ikat::stdlib {
@@ -17,13 +17,6 @@ namespace {
 void each_group(const TensorView& X, std::uint64_t most, auto&& f) {
     for (std::uint64_t first = 0; first < X.extents[0]; first += most)
         f(TokenGroup(X, first, std::uint32_t(std::min(most, X.extents[0] - first))));
-}
-/// Adds the numbers that kernels take of weights.
-void add_weights(KernelArguments& to, const WeightsOfLaunch& of) { to.add_numbers(of.begin, of.pitch, of.end); }
-
-/// Rows of W, from number `first` on.
-WeightsOfLaunch weights_of_rows(const TensorView& W, const ArrayRows& rows, std::uint64_t first, std::uint64_t count) {
-    return weights_of_launch(W, RowPairs::rows_of(rows, first, count));
 }
 
 /// X as kernels for few tokens take it: as it is, or in Q8_1 in a workspace.
@@ -70,13 +63,13 @@ public:
     std::uint64_t workspace() const {
         if (is_empty()) return 0;
         if (!are_products()) return FewTokens::bytes(X_, options_.activations);
-        if (is_one_product()) return ArrangedTokens::bytes(*Wg_.format, ArrangedTokens::at_once(X_, Y_), X_.extents[1]);
+        if (is_one_product()) return one_product().workspace();
         return buffers() * Workspace::rounded(tokens_at_once_on_tensor_cores() * rows() * 4) + of_products();
     }
 
     void run() const {
         if (is_empty()) return;
-        if (are_products()) return is_one_product() ? run_one_product() : run_products();
+        if (are_products()) return is_one_product() ? one_product().run() : run_products();
         const FewTokens x(queue_, "gate_up_swiglu", X_, options_);
         each_group(x.view(), std::min(tokens_at_once(x.view()), tokens_at_once(Y_)),
                    [&](const TokenGroup& group) { run_group(group); });
@@ -116,47 +109,16 @@ private:
         return is_on_tensor_cores(queue_, Wg_, tokens(), options_.activations) ||
                is_on_tensor_cores(queue_, Wu_, tokens(), options_.activations);
     }
-    /// Of tiles that have both gate and up, where they are not divided into parts of the columns. Rows begin at
-    /// multiples of 16 bytes: others would take more registers than there are.
+    /// Of tiles that have both gate and up, where columns are not divided into parts.
     bool is_one_product() const {
-        const auto parts = PartsOfColumns::of(2 * rows(), tokens(), X_.extents[1]);
-        const auto is_aligned = [&](const TensorView& W, const char* name) {
-            const WeightsOfLaunch first =
-                weights_of_rows(W, call_.rows_of_weights(W, name), 0, std::min<std::uint64_t>(rows(), 2));
-            return first.begin == 0 && first.pitch % 16 == 0;
-        };
-        return Wg_.format == Wu_.format && options_.activations == Activations::exact && parts.count == 1 &&
-               is_aligned(Wg_, "Wg") && is_aligned(Wu_, "Wu");
+        return Wg_.format == Wu_.format && PartsOfColumns::of(2 * rows(), tokens(), X_.extents[1]).count == 1;
     }
-    void run_one_product() const {
-        Workspace workspace(queue_, "gate_up_swiglu", options_.workspace, this->workspace());
-        const std::uint64_t most = ArrangedTokens::at_once(X_, Y_), columns = X_.extents[1];
-        const ArrangedTokens arranged(workspace, *Wg_.format, most, columns);
-        const ArrayRows gate_rows = call_.rows_of_weights(Wg_, "Wg"), up_rows = call_.rows_of_weights(Wu_, "Wu");
-        const std::uint64_t most_rows = std::min(RowPairs::max_rows(gate_rows), RowPairs::max_rows(up_rows));
-        for (std::uint64_t first = 0; first < tokens(); first += most) {
-            const std::uint64_t count = std::min(most, tokens() - first);
-            arranged.arrange(queue_, X_, first, count);
-            for (std::uint64_t row = 0; row < rows(); row += most_rows) {
-                const std::uint64_t rows_of_launch = std::min(most_rows, rows() - row);
-                const WeightsOfLaunch gate = weights_of_rows(Wg_, gate_rows, row, rows_of_launch),
-                                      up = weights_of_rows(Wu_, up_rows, row, rows_of_launch);
-                const TensorProductKernel is{
-                    .format = *Wg_.format, .tokens = tokens_of_tile(count), .y = Y_.type, .is_gated = true};
-                KernelArguments arguments(is.handle(), where_);
-                arguments.add_array(gate.bytes);
-                arguments.add_array(up.bytes);
-                arranged.add_to(arguments, count);
-                arguments.add_array(part_from(Y_, first * Y_.strides[0] + row));
-                arguments.add_numbers(std::uint32_t(rows_of_launch), std::uint32_t(columns / 32),
-                                      std::uint32_t(padded_columns(columns) / 256),
-                                      std::uint32_t(count == 1 ? 0 : Y_.strides[0]));
-                add_weights(arguments, gate);
-                add_weights(arguments, up);
-                const std::uint64_t tiles = ((rows_of_launch - 1) / is.rows_of_y() + 1) * ((count - 1) / is.tokens + 1);
-                arguments.launch(queue_, tiles, is.threads());
-            }
-        }
+    OneProduct::Weights gate() const { return {Wg_, call_.rows_of_weights(Wg_, "Wg")}; }
+    OneProduct::Weights up() const { return {Wu_, call_.rows_of_weights(Wu_, "Wu")}; }
+    Products one_product() const {
+        Products out("gate_up_swiglu", queue_, X_, options_.activations, options_.workspace);
+        out.add({.weights = {gate(), up()}, .Y = Y_});
+        return out;
     }
     /// Of numbers in f32: both products and, if that is not Y itself, what becomes of them.
     std::uint64_t buffers() const { return Y_.type == ir::Type::F32 ? 2 : 3; }
@@ -170,25 +132,29 @@ private:
         out.part.bytes = ((count - 1) * out.strides[0] + out.extents[1]) * info(of.type).bytes;
         return out;
     }
-    /// What gemm() needs for both, one after the other.
+    /// Both, into matrices in f32.
+    Products both(const TensorView& X, const MutableTensorView& of_gate, const MutableTensorView& of_up,
+                  const WorkspaceSlice& workspace) const {
+        Products out("gate_up_swiglu", queue_, X, options_.activations, workspace, tokens());
+        out.add({.weights = {gate()}, .Y = of_gate});
+        out.add({.weights = {up()}, .Y = of_up});
+        return out;
+    }
+    /// What they need.
     std::uint64_t of_products() const {
         const std::uint64_t count = tokens_at_once_on_tensor_cores();
         const TensorView X = first_tokens(X_, 0, count);
         TensorView result;  // without memory
         result.type = ir::Type::F32, result.rank = 2;
         result.extents = {count, rows()}, result.strides = {rows(), 1};
-        const auto bytes = [&](const TensorView& W) {
-            return gemm_workspace(queue_, W, X, MutableTensorView(result), {.activations = options_.activations});
-        };
-        return Workspace::rounded(std::max(bytes(Wg_), bytes(Wu_)));
+        return Workspace::rounded(both(X, MutableTensorView(result), MutableTensorView(result), {}).workspace());
     }
     void run_products() const {
         Workspace workspace(queue_, "gate_up_swiglu", options_.workspace, this->workspace());
         const std::uint64_t most = tokens_at_once_on_tensor_cores();
         std::vector<runtime::BufferSlice<float>> numbers;
         for (std::uint64_t i = 0; i < buffers(); ++i) numbers.push_back(workspace.take<float>(most * rows()));
-        const QuantisedGemmOptions options{.activations = options_.activations,
-                                           .workspace = WorkspaceSlice(workspace.take<std::uint8_t>(of_products()))};
+        const WorkspaceSlice of_both(workspace.take<std::uint8_t>(of_products()));
         for (std::uint64_t first = 0; first < tokens(); first += most) {
             const std::uint64_t count = std::min(most, tokens() - first);
             const std::array<std::uint64_t, 2> extents{count, rows()};
@@ -198,8 +164,7 @@ private:
             };
             const TensorView X = first_tokens(X_, first, count);
             const MutableTensorView Y(first_tokens(Y_, first, count));
-            quantised_gemm(queue_, Wg_, X, matrix(0), options);
-            quantised_gemm(queue_, Wu_, X, matrix(1), options);
+            both(X, matrix(0), matrix(1), of_both).run();
             elementwise(queue_, Binary::fused_swiglu, matrix(0), matrix(1), buffers() == 2 ? Y : matrix(2));
             if (buffers() == 3) cast(queue_, matrix(2), Y);
         }
@@ -207,7 +172,8 @@ private:
 
     const Queue& queue_;
     const Location where_;
-    const TensorView &Wg_, &Wu_, &X_, &Y_;
+    const TensorView &Wg_, &Wu_, &X_;
+    const MutableTensorView& Y_;
     const FusedProductOptions& options_;
     const QuantisedCall call_;
 };
@@ -235,22 +201,12 @@ public:
     std::uint64_t workspace() const {
         if (is_empty()) return 0;
         if (!are_products()) return FewTokens::bytes(X_, options_.activations);
-        std::uint64_t out = 0;
-        for (const ProductPart& part : parts_)
-            out = std::max(out, gemm_workspace(queue_, part.W, X_, part.Y, {.activations = options_.activations}));
-        return out;
+        return products().workspace();
     }
 
     void run() const {
         if (is_empty()) return;
-        if (are_products()) {
-            Workspace workspace(queue_, "gemm_parts", options_.workspace, this->workspace());
-            const QuantisedGemmOptions options{
-                .activations = options_.activations,
-                .workspace = WorkspaceSlice(workspace.take<std::uint8_t>(this->workspace()))};
-            for (const ProductPart& part : parts_) quantised_gemm(queue_, part.W, X_, part.Y, options);
-            return;
-        }
+        if (are_products()) return products().run();
         const FewTokens x(queue_, "gemm_parts", X_, options_);
         std::uint64_t most = tokens_at_once(x.view());
         for (const ProductPart& part : parts_) most = std::min(most, tokens_at_once(part.Y));
@@ -272,6 +228,12 @@ private:
         return std::ranges::any_of(parts_, [&](const ProductPart& part) {
             return is_on_tensor_cores(queue_, part.W, X_.extents[0], options_.activations);
         });
+    }
+    Products products() const {
+        Products out("gemm_parts", queue_, X_, options_.activations, options_.workspace);
+        for (std::size_t i = 0; i < parts_.size(); ++i)
+            out.add({.weights = {{parts_[i].W, rows_[i]}}, .Y = parts_[i].Y});
+        return out;
     }
     std::vector<Piece> pieces() const {
         std::vector<Piece> out;

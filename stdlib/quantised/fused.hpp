@@ -32,9 +32,8 @@ struct FusedProductOptions {
 ///     1.1 a (|u| + b) + |silu(g)| b + 2^-21 (|silu(g)| + 1.1 a) (|u| + b)
 ///
 /// from silu(g) u, before it is rounded to the type of Y. Many tokens, which gemm() multiplies on tensor cores: if both
-/// have the same format, with rows at multiples of 16 bytes, and activations are exact, a block computes a tile of
-/// both, unless gemm() would divide so few tiles into parts. Otherwise two products go to a workspace, and then follows
-/// fused_swiglu(). The bound is the same.
+/// have the same format, a block computes a tile of both, unless gemm() would divide so few tiles into parts.
+/// Otherwise two products go to a workspace, and then follows fused_swiglu(). The bound is the same.
 void gate_up_swiglu(const Queue& queue, const TensorView& Wg, const TensorView& Wu, const TensorView& X,
                     const MutableTensorView& Y, const FusedProductOptions& options = {});
 /// The bytes of workspace that the same call needs: 0 for exact activations of up to eight tokens.
@@ -62,7 +61,8 @@ struct ProductPart {
 };
 /// Y = X W' for each part, such as the queries, keys and values of attention: with the bits of gemm(). The parts may
 /// have different formats, numbers of rows and types of Y. A launch is for up to four parts. Many tokens, which gemm()
-/// multiplies on tensor cores, are one product after the other.
+/// multiplies on tensor cores, are arranged for them, or rounded to Q8_1, once; then follows one product after the
+/// other.
 void gemm_parts(const Queue& queue, const TensorView& X, const std::vector<ProductPart>& parts,
                 const FusedProductOptions& options = {});
 /// The bytes of workspace that the same call needs: 0 for exact activations of up to eight tokens.

@@ -4,6 +4,7 @@
 
 #include "stdlib/quantised/fused.hpp"
 #include "stdlib/quantised/product_settings.hpp"
+#include "stdlib/spec/named_arrays.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -16,17 +17,6 @@ std::string_view format_name(Quantised format) { return runtime::find_info(forma
 /// "q4_k" for equal formats, "q4_k_q6_k" for others.
 std::string names_of(Quantised a, Quantised b) {
     return a == b ? std::string(format_name(a)) : fmt::format("{}_{}", format_name(a), format_name(b));
-}
-
-NamedFunction::Array weights(std::string_view name, const OperandShape& shape, Quantised format) {
-    const auto& [of_format, count, bytes] = *runtime::find_info(format);
-    return {.name = name, .type = ir::Type::U8, .shape = shape, .blocks = {of_format, bytes, count, format}};
-}
-NamedFunction::Array input(std::string_view name, const OperandShape& shape) {
-    return {.name = name, .type = ir::Type::Void, .shape = shape};
-}
-NamedFunction::Array output(std::string_view name, const OperandShape& shape) {
-    return {.name = name, .type = ir::Type::Void, .shape = shape, .access = Access::Out};
 }
 
 constexpr NamedFunction::Size fused_sizes[] = {{"tokens", 1}, {"rows", 4096}, {"columns", 4096}};
@@ -47,8 +37,8 @@ NamedFunction swiglu_function(Quantised gate, Quantised up) {
     out.formula =
         fmt::format("Y = silu(X Wg') (X Wu'), Wg of {} weights, Wu of {}", format_name(gate), format_name(up));
     out.call = "gate_up_swiglu(queue, Wg, Wu, X, Y)";
-    out.arrays = {weights("Wg", "rows columns", gate), weights("Wu", "rows columns", up), input("X", "tokens columns"),
-                  output("Y", "tokens rows")};
+    out.arrays = {blocks_of(gate, "Wg", "rows columns"), blocks_of(up, "Wu", "rows columns"),
+                  input("X", "tokens columns"), output("Y", "tokens rows")};
     out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
         gate_up_swiglu(queue, arrays[0], arrays[1], arrays[2], arrays[3], {.activations = activations_of(settings)});
     };
@@ -74,7 +64,7 @@ NamedFunction norm_function(Quantised format) {
     out.call = "rmsnorm_gemv(queue, W, x, gamma, y, epsilon)";
     NamedFunction::Array gamma = input("gamma", "columns");
     gamma.is_of_any_type = true;
-    out.arrays = {weights("W", "rows columns", format), input("x", "tokens columns"), gamma,
+    out.arrays = {blocks_of(format, "W", "rows columns"), input("x", "tokens columns"), gamma,
                   output("y", "tokens rows")};
     out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
         rmsnorm_gemv(queue, arrays[0], arrays[1], arrays[2], arrays[3], settings.required("epsilon"));
@@ -100,9 +90,9 @@ NamedFunction parts_function(Quantised format, Quantised of_v) {
     out.formula = fmt::format("Q = X Wq', K = X Wk', V = X Wv', Wq and Wk of {} weights, Wv of {}", format_name(format),
                               format_name(of_v));
     out.call = "gemm_parts(queue, X, {{Wq, Q}, {Wk, K}, {Wv, V}})";
-    out.arrays = {weights("Wq", "q_rows columns", format),
-                  weights("Wk", "k_rows columns", format),
-                  weights("Wv", "v_rows columns", of_v),
+    out.arrays = {blocks_of(format, "Wq", "q_rows columns"),
+                  blocks_of(format, "Wk", "k_rows columns"),
+                  blocks_of(of_v, "Wv", "v_rows columns"),
                   input("X", "tokens columns"),
                   output("Q", "tokens q_rows"),
                   output("K", "tokens k_rows"),

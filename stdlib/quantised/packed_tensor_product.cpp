@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/threads/grids.hpp"
+#include "stdlib/math/activation.hpp"
 #include "stdlib/quantised/kernel_arrays.hpp"
 #include "stdlib/quantised/tensor_formats.hpp"
 #include "stdlib/quantised/tensor_slices.hpp"
@@ -23,9 +26,9 @@ constexpr SliceShape slice_of_x{.bytes = 288, .rows_are_aligned = true};
 
 /// What the body of a kernel has, whatever the type of y is.
 struct Arguments {
-    const In<std::uint8_t>& w;
+    std::vector<TensorProductArguments::Weights> weights;  // one, or two if it is_gated
     const In<std::uint32_t>& x;
-    const u32 &rows, &tokens, &units, &w_begin, &w_pitch, &w_bytes, &x_pitch, &x_words, &slices_of_part;
+    const u32 &rows, &tokens, &units, &x_pitch, &x_words, &slices_of_part;
     StoreResult store;
 };
 
@@ -43,7 +46,7 @@ struct SignedUnit {
 
 template <class Format, std::uint32_t tokens, bool is_aligned>
 class PackedProduct {
-    static constexpr SliceShape slice{Format::bytes * 256 / Format::weights, is_aligned};
+    static constexpr SliceShape slice{Format::bytes * 256 / Format::weights, is_aligned, Format::bytes % 2 == 0};
     using Whole = Mma<16, 8, 32, std::int8_t, std::int32_t>;
     using Half = Mma<16, 8, 16, std::int8_t, std::int32_t>;
     using Totals = WarpTiles<Mma<16, 8, 16, half, float>, 32, tokens>;
@@ -51,9 +54,9 @@ class PackedProduct {
 public:
     explicit PackedProduct(const Arguments& of)
         : of_(of),
-          tile_(1, value(of.rows), value(of.tokens), value((of.units + 7u) / 8u), value(of.slices_of_part)),
-          of_w_({{of.w.as<std::uint8_t>(), is_aligned ? U(value(u32(0u))) : U(value(of.w_begin)), value(of.w_pitch),
-                  value(of.w_bytes), value(of.rows), tile_.first_row()}}),
+          tile_(std::uint32_t(of.weights.size()), value(of.rows), value(of.tokens), value((of.units + 7u) / 8u),
+                value(of.slices_of_part)),
+          of_w_(rows_of_blocks(of.weights, of.rows, is_aligned, tile_.first_row())),
           of_x_({{of.x.as<std::uint8_t>(), value(u32(0u)), value(of.x_pitch * 4u), value(of.x_words * 4u),
                   value(of.tokens), tile_.first_token()}}) {}
 
@@ -73,8 +76,12 @@ public:
                 number = number + 1u;
             });
         launch_next();  // which adds up parts
-        tile_.store(
-            totals_, [](const auto&, const U&) { return std::optional<F>(); }, of_.store);
+        const auto none = [](const auto&, const U&) { return std::optional<F>(); };
+        if (of_.weights.size() == 1) return tile_.store(totals_, none, of_.store);
+        tile_.store_pairs(totals_, none,
+                          [&](const auto& condition, const U& token, const U& row, const F& gate, const F& up) {
+                              of_.store(condition, token, row, value(silu(gate) * up));
+                          });
     }
 
 private:
@@ -188,9 +195,10 @@ void record(const PackedTensorKernel& is, const Arguments& of) {
 }  // namespace
 
 std::string PackedTensorKernel::name() const {
-    return fmt::format("gemm_{}_q8_1_{}_tokens_{}_tensor_core{}", runtime::find_info(format)->name, ir::info(y).name,
-                       tokens, suffix_of(epilogue));
+    return fmt::format("{}_{}_q8_1_{}_tokens_{}_tensor_core{}", is_gated ? "gate_up_swiglu" : "gemm",
+                       runtime::find_info(format)->name, ir::info(y).name, tokens, suffix_of(epilogue));
 }
+std::uint32_t PackedTensorKernel::rows_of_y() const { return is_gated ? tile_rows / 2 : tile_rows; }
 std::uint32_t PackedTensorKernel::shared_bytes() const {
     const auto* info = runtime::find_info(format);
     const SliceShape of_w{info->bytes * 256 / info->weights, w_is_aligned};
@@ -199,31 +207,32 @@ std::uint32_t PackedTensorKernel::shared_bytes() const {
 KernelHandle PackedTensorKernel::make() const {
     MoreParameters more;
     more.add<In<std::uint8_t>>("w");
+    if (is_gated) more.add<In<std::uint8_t>>("up");
     more.add<In<std::uint32_t>>("x");
     add_array<Out>(more, "y", y);
     add_numbers(more, {"rows", "tokens", "units", "w_begin", "w_pitch", "w_bytes", "x_pitch", "x_words",
                        "slices_of_part", "y_pitch"});
+    if (is_gated) add_numbers(more, {"up_begin", "up_pitch", "up_bytes"});
     add_epilogue(more, epilogue);
-    return kernel(name().c_str(), params(more),
-                  [is = *this](More rest) {
-                      grid_wait();  // for the kernel that has quantised the activations
-                      const auto w = rest.next<In<std::uint8_t>>();
-                      const auto x = rest.next<In<std::uint32_t>>();
-                      const StoreElement y = next_results(rest, is.y);
-                      const auto rows = rest.next<u32>(), tokens = rest.next<u32>(), units = rest.next<u32>(),
-                                 w_begin = rest.next<u32>(), w_pitch = rest.next<u32>(), w_bytes = rest.next<u32>(),
-                                 x_pitch = rest.next<u32>(), x_words = rest.next<u32>(),
-                                 slices_of_part = rest.next<u32>(), y_pitch = rest.next<u32>();
-                      record(is,
-                             {w, x, rows, tokens, units, w_begin, w_pitch, w_bytes, x_pitch, x_words, slices_of_part,
-                              by_epilogue(is.epilogue, rest, rows,
-                                          [&](const Leaf<bool>& condition, const U& token, const U& row, const F& sum) {
-                                              y(condition, token, y_pitch, row, sum);
-                                          })});
-                  })
-        .require(aligned<16>("w"), aligned<16>("x"))
-        .launch_bounds(threads(), 2)
-        .handle();
+    auto made = kernel(name().c_str(), params(more), [is = *this](More rest) {
+        grid_wait();  // for the kernel that has quantised the activations
+        const auto w = rest.next<In<std::uint8_t>>(), up = is.is_gated ? rest.next<In<std::uint8_t>>() : w;
+        const auto x = rest.next<In<std::uint32_t>>();
+        const StoreElement y = next_results(rest, is.y);
+        const auto rows = rest.next<u32>(), tokens = rest.next<u32>(), units = rest.next<u32>();
+        std::vector<TensorProductArguments::Weights> weights;
+        weights.emplace_back(w, rest);
+        const auto x_pitch = rest.next<u32>(), x_words = rest.next<u32>(), slices_of_part = rest.next<u32>(),
+                   y_pitch = rest.next<u32>();
+        if (is.is_gated) weights.emplace_back(up, rest);
+        record(is, {std::move(weights), x, rows, tokens, units, x_pitch, x_words, slices_of_part,
+                    by_epilogue(is.epilogue, rest, rows,
+                                [&](const Leaf<bool>& condition, const U& token, const U& row, const F& sum) {
+                                    y(condition, token, y_pitch, row, sum);
+                                })});
+    });
+    auto of_w = std::move(made).require(aligned<16>("w"), aligned<16>("x")).launch_bounds(threads(), 2);
+    return is_gated ? std::move(of_w).require(aligned<16>("up")).handle() : of_w.handle();
 }
 const KernelHandle& PackedTensorKernel::handle() const { return Kernels<PackedTensorKernel>::of(*this); }
 

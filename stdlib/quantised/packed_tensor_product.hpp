@@ -20,23 +20,29 @@ namespace ikat::stdlib {
 /// Which of the kernels. Its parameters:
 ///
 ///     w                  bytes, from a multiple of 16 on
+///     up                 the same, if it is_gated
 ///     x                  words of Q8_1, from a multiple of 16 bytes on, all of which are in `x_words`
 ///     y                  f32, f16, bf16
 ///     rows, tokens, units
 ///     w_begin            the byte of w where the first row begins, below 16
 ///     w_pitch, w_bytes   from a row to the next; of all
 ///     x_pitch, x_words   from a token to the next, a multiple of 4; of all
-///     slices_of_part, y_pitch, and those of the epilogue     as of TensorProductKernel
+///     slices_of_part, y_pitch    as of TensorProductKernel
+///     up_...             begin, pitch and bytes, if it is_gated
+///     ...                of the epilogue, see add_epilogue()
 struct PackedTensorKernel {
     runtime::Quantised format = runtime::Quantised::Q4_0;
     std::uint32_t tokens = 64;  // of a block: 16, 32 or 64
     ir::Type y = ir::Type::F32;
     bool w_is_aligned = true;  // all rows begin at multiples of 16 bytes
-    EpilogueCode epilogue{};   // without row sums; not in parts
+    bool is_gated = false;     // as TensorProductKernel
+    EpilogueCode epilogue{};   // without row sums; not in parts, nor gated
 
     static constexpr std::uint32_t threads() { return 128; }
-
-    /// "gemm_q4_k_q8_1_f16_tokens_64_tensor_core", and the epilogue's name.
+    /// Of y, of a block.
+    std::uint32_t rows_of_y() const;
+    /// "gemm_q4_k_q8_1_f16_tokens_64_tensor_core", "gate_up_swiglu_q4_k_q8_1_f16_tokens_64_tensor_core"; and the
+    /// epilogue's name.
     std::string name() const;
     std::uint32_t shared_bytes() const;
     /// A new one, not yet captured.

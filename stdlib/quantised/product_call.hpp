@@ -5,6 +5,7 @@
 
 #include "stdlib/quantised/call.hpp"
 #include "stdlib/quantised/product.hpp"
+#include "stdlib/spec/kernel_arguments.hpp"
 
 namespace ikat::stdlib {
 
@@ -16,6 +17,14 @@ struct NamedOperand {
 
 /// Throws Error unless W, X and Y are those of Y = X W'.
 void check_product(const QuantisedCall& call, const NamedOperand& W, const NamedOperand& X, const NamedOperand& Y);
+
+/// Rows of W, whose rows are these, from number `first` on.
+inline WeightsOfLaunch weights_of_rows(const TensorView& W, const ArrayRows& rows, std::uint64_t first,
+                                       std::uint64_t count) {
+    return weights_of_launch(W, RowPairs::rows_of(rows, first, count));
+}
+/// Adds the numbers that kernels take of weights.
+inline void add_weights(KernelArguments& to, const WeightsOfLaunch& of) { to.add_numbers(of.begin, of.pitch, of.end); }
 
 /// Whether products are computed on tensor cores: of more than eight tokens, on most devices.
 bool is_on_tensor_cores(const Queue& queue, const TensorView& W, std::uint64_t tokens, Activations activations);

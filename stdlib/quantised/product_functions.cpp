@@ -4,6 +4,7 @@
 
 #include "stdlib/quantised/product_settings.hpp"
 #include "stdlib/quantised/quantised.hpp"
+#include "stdlib/spec/named_arrays.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -41,14 +42,11 @@ std::vector<std::string_view> other_names(runtime::Quantised format) {
 }
 
 NamedFunction product_function(runtime::Quantised format) {
-    const auto& [name, weights, bytes] = *runtime::find_info(format);
+    const std::string_view name = runtime::find_info(format)->name;
     NamedFunction out{.name = fmt::format("gemm_{}", name), .family = &product_family()};
     out.formula = fmt::format("Y = X W', W of {} weights", name);
     out.call = "gemm(queue, W, X, Y)";
-    out.arrays = {
-        {.name = "W", .type = ir::Type::U8, .shape = "rows columns", .blocks = {name, bytes, weights, format}},
-        {.name = "X", .type = ir::Type::Void, .shape = "tokens columns"},
-        {.name = "Y", .type = ir::Type::Void, .shape = "tokens rows", .access = Access::Out}};
+    out.arrays = {blocks_of(format, "W", "rows columns"), input("X", "tokens columns"), output("Y", "tokens rows")};
     out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
         quantised_gemm(queue, arrays[0], arrays[1], arrays[2], {.activations = activations_of(settings)});
     };
@@ -68,16 +66,11 @@ constexpr NamedFunction::Family quantiser_family{
     .sizes = quantiser_sizes};
 
 NamedFunction quantiser_function(runtime::Quantised format) {
-    const auto& [name, weights, bytes] = *runtime::find_info(format);
+    const std::string_view name = runtime::find_info(format)->name;
     NamedFunction out{.name = fmt::format("quantise_{}", name), .family = &quantiser_family};
     out.formula = fmt::format("W = {} weights of the numbers x", name);
     out.call = "quantise(queue, x, W)";
-    out.arrays = {{.name = "x", .type = ir::Type::Void, .shape = "rows columns"},
-                  {.name = "W",
-                   .type = ir::Type::U8,
-                   .shape = "rows columns",
-                   .access = Access::Out,
-                   .blocks = {name, bytes, weights, format}}};
+    out.arrays = {input("x", "rows columns"), blocks_of(format, "W", "rows columns", Access::Out)};
     out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings&) {
         quantise(queue, arrays[0], arrays[1]);
     };

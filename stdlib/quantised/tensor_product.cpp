@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/threads/grids.hpp"
@@ -28,12 +29,14 @@ Powers powers_for(const F& largest) {
     return {value(bit_cast<f32>(chosen << 23)), value(bit_cast<f32>((254u - chosen) << 23))};
 }
 
-/// Stores the sum of a group of activations, number i of the token's is one of them, as two f16.
-void store_sum(const Out<half, 2>& sums, std::uint32_t of_slice, const U& token, const U& i, const F& sum) {
+/// Stores the sum of a group of activations, number i of the token's is one of them, as two f16: those of such groups
+/// begin at column `begin`, or 0.
+void store_sum(const Out<half, 2>& sums, std::uint32_t of_slice, const U& token, const U& i, const F& sum,
+               const std::optional<U>& begin) {
     const std::uint32_t group = 512 / of_slice;
     const U number = value(i % 256u / group);
     const U place = group == 32 ? number : U(value(number % 4u / 2u * 16u + number / 4u * 2u + number % 2u));
-    const U at = value(i / 256u * of_slice + place);
+    const U in_order = value(i / 256u * of_slice + place), at = begin ? U(value(*begin + in_order)) : in_order;
     const F scaled = value(sum * ArrangeKernel::scale_of_sums);
     const auto first = value(cast<f16>(scaled));
     if_(i % group == 0u, [&] {
@@ -65,11 +68,16 @@ KernelHandle arrange(const ArrangeKernel& is) {
                           const U from = value(i - place + place / 2u % 4u * 4u + place / 8u + place % 2u * 2u);
                           const auto rounded = value(cast<f16>(at(from) * powers.up));
                           arranged[token, i] = rounded;
-                          if (is.sums == 0) continue;
-                          f32 sum = cast<f32>(rounded);
-                          for (std::uint32_t distance = 256 / is.sums; distance != 0; distance /= 2)
-                              sum += shuffle_xor(sum, int(distance));
-                          store_sum(*sums, is.sums, token, i, value(sum));
+                          for (const std::uint32_t of_slice : {16u, 32u}) {
+                              if ((is.sums & of_slice) == 0) continue;
+                              f32 sum = cast<f32>(rounded);
+                              for (std::uint32_t distance = 256 / of_slice; distance != 0; distance /= 2)
+                                  sum += shuffle_xor(sum, int(distance));
+                              std::optional<U> begin_of_sums;
+                              if (is.sums > of_slice && of_slice == 32)
+                                  begin_of_sums.emplace(value(arranged.extent(1) / 16u));
+                              store_sum(*sums, of_slice, token, i, value(sum), begin_of_sums);
+                          }
                       }
                   })
         .launch_bounds(threads)
@@ -102,12 +110,10 @@ KernelHandle TensorProductKernel::make() const {
         const StoreElement y = next_results(rest, is.y);
         const auto rows = rest.next<u32>(), units = rest.next<u32>(), slices_of_part = rest.next<u32>(),
                    y_pitch = rest.next<u32>();
-        std::vector<std::array<u32, 3>> numbers;
-        for (int matrix = 0; matrix < (is.is_gated ? 2 : 1); ++matrix) {
-            const auto begin = rest.next<u32>(), pitch = rest.next<u32>(), bytes = rest.next<u32>();
-            numbers.push_back({begin, pitch, bytes});
-        }
-        TensorProductArguments of{.weights = {},
+        std::vector<TensorProductArguments::Weights> weights;
+        weights.emplace_back(w, rest);
+        if (is.is_gated) weights.emplace_back(up, rest);
+        TensorProductArguments of{.weights = std::move(weights),
                                   .x = x,
                                   .sums = has_sums ? &sums : nullptr,
                                   .scales = scales,
@@ -117,8 +123,6 @@ KernelHandle TensorProductKernel::make() const {
                                   .store = by_epilogue(is.epilogue, rest, rows,
                                                        [&](const Leaf<bool>& condition, const U& token, const U& row,
                                                            const F& sum) { y(condition, token, y_pitch, row, sum); })};
-        for (std::size_t i = 0; i < numbers.size(); ++i)
-            of.weights.push_back({i == 0 ? w : up, numbers[i][0], numbers[i][1], numbers[i][2]});
         record_tensor_product(is, of);
     });
     auto of_w = std::move(made).launch_bounds(threads(), tokens == 128 ? 1 : 2).require(aligned<16>("w"));

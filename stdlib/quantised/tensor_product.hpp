@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/kernel/more.hpp"
 #include "dsl/record/capture.hpp"
 #include "stdlib/quantised/results.hpp"
 #include "stdlib/quantised/units.hpp"
@@ -27,7 +28,8 @@ namespace ikat::stdlib {
 /// in other banks.
 struct SliceShape {
     std::uint32_t bytes;
-    bool rows_are_aligned;  // they begin at multiples of 16 bytes
+    bool rows_are_aligned;      // they begin at multiples of 16 bytes
+    bool pitch_is_even = true;  // that of rows, in bytes, which are whole blocks
 
     /// Where each slice then begins at such a multiple.
     constexpr bool is_aligned() const { return rows_are_aligned && bytes % 16 == 0; }
@@ -62,7 +64,7 @@ struct TensorProductKernel {
     std::uint32_t tokens = 64;  // of a block: 16, 32 or 64; or 128, for sm_90a and not if it is_gated
     ir::Type y = ir::Type::F32;
     bool w_is_aligned = true;  // all rows begin at multiples of 16 bytes
-    bool is_gated = false;     // silu(product) times the product with `up`; not in parts, and rows are aligned
+    bool is_gated = false;     // silu(product) times the product with `up`; not in parts
     EpilogueCode epilogue{};   // without row sums; not in parts, nor gated
 
     static constexpr std::uint32_t rows = 128, stages = 4;  // of a block
@@ -95,7 +97,7 @@ constexpr std::uint64_t padded_columns(std::uint64_t columns) { return (columns 
 /// order, of 16 groups 4 q and 4 q + 1 of q = 0, 1, 2, 3, and then 4 q + 2 and 4 q + 3 likewise.
 struct ArrangeKernel {
     ir::Type x = ir::Type::F32;
-    std::uint32_t sums = 0;  // of a slice, see sums_of_slice()
+    std::uint32_t sums = 0;  // of a slice, see sums_of_slice(); 16 + 32: a token has those of 16, then those of 32
     static constexpr std::uint32_t threads = 256;
     static constexpr float scale_of_sums = 0x1p-5f;
     /// "arrange_tokens_f32", "arrange_tokens_f32_sums_16".
@@ -139,7 +141,11 @@ struct TensorProductArguments {
 
     struct Weights {
         const In<std::uint8_t>& w;
-        const u32 &begin, &pitch, &bytes;
+        u32 begin, pitch, bytes;
+
+        /// Of an array; the numbers are the next parameters.
+        Weights(const In<std::uint8_t>& w, More& rest)
+            : w(w), begin(rest.next<u32>()), pitch(rest.next<u32>()), bytes(rest.next<u32>()) {}
     };
     std::vector<Weights> weights;  // one, or two if it is_gated
     const In<half, 2>& x;

@@ -101,7 +101,7 @@ class TensorProduct {
     using Units = blocks::TensorUnits<Format>;
     static constexpr std::uint32_t stages = TensorProductKernel::stages, threads = Products::threads,
                                    rows_of_lane = Products::rows_of_warp / 8;
-    static constexpr SliceShape slice{Format::bytes * 256 / Format::weights, is_aligned};
+    static constexpr SliceShape slice{Format::bytes * 256 / Format::weights, is_aligned, Format::bytes % 2 == 0};
     static constexpr bool has_minima = Units::group_of_minima != 0;
     using X = TokenSlices<tokens>;
     using Tile = ProductTile<slice, tokens, Products::rows_of_warp>;
@@ -112,7 +112,7 @@ public:
         : of_(of),
           tile_(std::uint32_t(of.weights.size()), value(of.rows), value(of.x.extent(0)), value((of.units + 7u) / 8u),
                 value(of.slices_of_part)),
-          copies_(rows_of_blocks(of, tile_)),
+          copies_(rows_of_blocks(of.weights, of.rows, is_aligned, tile_.first_row())),
           minima_([&] {
               if constexpr (has_minima)
                   return Less(*of.sums, tile_.first_token());
@@ -152,13 +152,6 @@ public:
 private:
     using Less = std::conditional_t<has_minima, Minima<Format, tokens, threads>, NothingToSubtract>;
 
-    static std::vector<RowsOfBlocks> rows_of_blocks(const TensorProductArguments& of, const Tile& tile) {
-        std::vector<RowsOfBlocks> out;
-        for (const auto& [w, begin, pitch, bytes] : of.weights)
-            out.push_back({w.template as<std::uint8_t>(), is_aligned ? U(value(u32(0u))) : U(value(begin)),
-                           value(pitch), value(bytes), value(of.rows), tile.first_row()});
-        return out;
-    }
     /// Two units of a slice.
     void work_on(const U& stage, const auto& x, const U& number) {
         const std::vector<blocks::LaneRow> rows = tile_.rows_of(weights_, copies_, number);

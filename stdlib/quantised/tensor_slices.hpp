@@ -36,6 +36,16 @@ struct RowsOfBlocks {
     blocks::U begin, pitch, bytes, rows, first;
 };
 
+/// The rows of one matrix or of two, from `first` on.
+inline std::vector<RowsOfBlocks> rows_of_blocks(const std::vector<TensorProductArguments::Weights>& weights,
+                                                const u32& rows, bool are_aligned, const blocks::U& first) {
+    std::vector<RowsOfBlocks> out;
+    for (const auto& [w, begin, pitch, bytes] : weights)
+        out.push_back({w.as<std::uint8_t>(), are_aligned ? blocks::U(value(u32(0u))) : blocks::U(value(begin)),
+                       value(pitch), value(bytes), value(rows), first});
+    return out;
+}
+
 /// Copies of rows into slices: two threads have a row, and every second piece of it. Of two matrices, 16 rows of the
 /// one and the same 16 of the other take turns, so that a warp has both.
 template <SliceShape slice, std::uint32_t rows, std::uint32_t threads = 128>
@@ -134,7 +144,10 @@ public:
                               : slice.rows_are_aligned ? U(value(number * slice.bytes % 16u))
                                                        : U(value(copies.begin_of(of, row_, number) % 16u));
             const U shift = slice.is_aligned() ? none : U(value(further % 4u * 8u));
-            const U begin = slice.rows_are_aligned || r % 2 == 0 ? further : U(value((further + of.pitch * 8u) % 16u));
+            // Tiles of two matrices have no register left for what is known to be 0.
+            const bool is_shifted = !slice.pitch_is_even || copies.of().size() == 1;
+            const bool is_like_first = slice.rows_are_aligned || r % 2 == 0 || !is_shifted;
+            const U begin = is_like_first ? further : U(value((further + of.pitch * 8u) % 16u));
             const U word = value((first + begin) / 4u + r * 8 * slice.row_bytes() / 4);
             out.emplace_back(in.memory(), word, shift, q_, slice.is_aligned());
         }
@@ -149,19 +162,18 @@ public:
             for (std::uint32_t r = 0; r < rows_of_lane; ++r) {
                 const U row = value(*first_row_ + row_ + 8 * r);
                 const auto total = totals(r / 2, j)[int(r % 2 * 2 + e)];
-                finish(value(is_there & (row < all_rows_)), place, row,
-                       factor ? F(value(total * *factor)) : F(value(total)));
+                finish(value(is_there & (row < all_rows_)), place, row, scaled(total, factor));
             }
         });
     }
     /// The same for both matrices: finish(condition, token, row, total of the first, total of the second).
     void store_pairs(const auto& totals, auto&& of_token, auto&& finish) const {
         each_token([&](const auto& is_there, const U& token, std::uint32_t j, std::uint32_t e) {
-            const F factor = of_token(is_there, token);
+            const std::optional<F> factor = of_token(is_there, token);
             for (std::uint32_t r = 0; r < 2; ++r) {
                 const U row = value(*first_row_ + row_ + 8 * r);
                 const auto total = [&](std::uint32_t matrix) {
-                    return F(value(totals(matrix, j)[int(r * 2 + e)] * factor));
+                    return scaled(totals(matrix, j)[int(r * 2 + e)], factor);
                 };
                 finish(value(is_there & (row < all_rows_)), token, row, total(0), total(1));
             }
@@ -169,6 +181,9 @@ public:
     }
 
 private:
+    static F scaled(const auto& total, const std::optional<F>& factor) {
+        return factor ? F(value(total * *factor)) : F(value(total));
+    }
     void each_token(auto&& work) const {
         for (std::uint32_t j = 0; j < tokens / 8; ++j)
             for (std::uint32_t e = 0; e < 2; ++e) {

@@ -4,7 +4,6 @@
 
 #include "stdlib/attention/incremental/incremental.hpp"
 #include "stdlib/attention/named_heads.hpp"
-#include "stdlib/spec/functions.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -24,8 +23,9 @@ constexpr NamedFunction::Family incremental_family{
     .form = "incremental_attention[_heads_in_rows][_causal][_lengths][_pages][_sinks][_log_sum]_TYPE",
     .summary = "O = softmax(scale Q K') V of few queries to a cache of keys",
     .document =
-        "TYPE is f16, bf16 or f32. A head has 64, 80, 96, 128 or 256 elements. Several heads of Q may share one\n"
-        "of K and V: kv_heads divides heads. _heads_in_rows: those of a query, or a key, follow each other in a\n"
+        "TYPE is f16, bf16 or f32, or e4m3 or q8_0, of K and V: Q and O are f16, bf16 or f32 then, and K and V are\n"
+        "decoded to that. A head has 64, 80, 96, 128 or 256 elements, of q8_0 not 80. Several heads of Q may share\n"
+        "one of K and V: kv_heads divides heads. _heads_in_rows: those of a query, or a key, follow each other in a\n"
         "row. _lengths: how many keys each sequence has; without, all have as many as there is room for. _pages: K\n"
         "and V are pages of a power of two of rows, 16 or more, and key j of a sequence is row j % page_rows of\n"
         "page pages[j / page_rows]. The last query belongs to the last key; _causal, a query sees no key after\n"
@@ -35,13 +35,13 @@ constexpr NamedFunction::Family incremental_family{
     .sizes = incremental_sizes};
 
 struct IncrementalName {
-    ir::Type type;
+    CacheElements are;  // K and V
     bool is_in_rows, is_causal, has_lengths, has_pages, has_sinks, has_log_sum;
 
     std::string text() const {
         return fmt::format("incremental_attention{}{}{}{}{}{}_{}", is_in_rows ? "_heads_in_rows" : "",
                            is_causal ? "_causal" : "", has_lengths ? "_lengths" : "", has_pages ? "_pages" : "",
-                           has_sinks ? "_sinks" : "", has_log_sum ? "_log_sum" : "", ir::info(type).name);
+                           has_sinks ? "_sinks" : "", has_log_sum ? "_log_sum" : "", are.name());
     }
 };
 
@@ -75,16 +75,15 @@ NamedFunction incremental_function(const IncrementalName& is) {
                            options.empty() ? "" : ", {" + options.substr(2) + "}");
     constexpr HeadsShape of_q{"[sequences] [heads] queries head_dim", "[sequences] queries heads head_dim"};
     const HeadsShape of_k =
-        is.has_pages ? HeadsShape{"pages kv_heads page_rows head_dim", "pages page_rows kv_heads head_dim"}
+        is.has_pages ? paged_shape
                      : HeadsShape{"[sequences] [kv_heads] keys head_dim", "[sequences] keys kv_heads head_dim"};
-    out.arrays = {of_q.array("Q", is.type, is.is_in_rows), of_k.array("K", is.type, is.is_in_rows),
-                  of_k.array("V", is.type, is.is_in_rows)};
-    if (is.has_lengths) out.arrays.push_back({"lengths", ir::Type::U32, "sequences"});
-    if (is.has_pages) out.arrays.push_back({"pages", ir::Type::U32, "sequences max_pages"});
-    if (is.has_sinks) out.arrays.push_back({"sinks", ir::Type::F32, "heads"});
-    out.arrays.push_back(of_q.array("O", is.type, is.is_in_rows));
-    out.arrays.back().access = Access::Out;
-    if (is.has_log_sum) out.arrays.push_back({"log_sum", ir::Type::F32, "[sequences] [heads] queries", Access::Out});
+    out.arrays = {of_q.decoded("Q", is.are, is.is_in_rows, Access::In), of_k.array("K", is.are, is.is_in_rows),
+                  of_k.array("V", is.are, is.is_in_rows)};
+    if (is.has_lengths) out.arrays.push_back(input("lengths", "sequences", ir::Type::U32));
+    if (is.has_pages) out.arrays.push_back(input("pages", "sequences max_pages", ir::Type::U32));
+    if (is.has_sinks) out.arrays.push_back(input("sinks", "heads", ir::Type::F32));
+    out.arrays.push_back(of_q.decoded("O", is.are, is.is_in_rows, Access::Out));
+    if (is.has_log_sum) out.arrays.push_back(output("log_sum", "[sequences] [heads] queries", ir::Type::F32));
     out.run = [is](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
         run_incremental(is, queue, arrays, settings);
     };
@@ -95,7 +94,7 @@ NamedFunction incremental_function(const IncrementalName& is) {
 
 std::vector<NamedFunction> incremental_functions() {
     std::vector<NamedFunction> out;
-    for (const ir::Type type : {ir::Type::F16, ir::Type::BF16, ir::Type::F32})
+    for (const CacheElements& are : named_elements)
         for (const bool is_in_rows : {false, true})
             for (const bool is_causal : {false, true})
                 for (const bool has_lengths : {false, true})
@@ -103,7 +102,7 @@ std::vector<NamedFunction> incremental_functions() {
                         for (const bool has_sinks : {false, true})
                             for (const bool has_log_sum : {false, true})
                                 out.push_back(incremental_function(
-                                    {type, is_in_rows, is_causal, has_lengths, has_pages, has_sinks, has_log_sum}));
+                                    {are, is_in_rows, is_causal, has_lengths, has_pages, has_sinks, has_log_sum}));
     return out;
 }
 

@@ -26,34 +26,18 @@ struct EncodedProblem {
 
     EncodedProblem(const Shape& shape, std::uint32_t d, Encoding encoding, const Extra& extra = {})
         : problem(shape, d, extra), encoding(encoding) {
-        k = encoded(encoding, floats(problem.K.stored)), v = encoded(encoding, floats(problem.V.stored));
+        k = encoded(encoding, problem.K.stored), v = encoded(encoding, problem.V.stored);
         decode();
     }
-    static std::vector<float> floats(const std::vector<T>& from) { return {from.begin(), from.end()}; }
     void decode() { problem.K.stored = decoded<T>(encoding, k), problem.V.stored = decoded<T>(encoding, v); }
 
-    bool is_q8_0() const { return encoding == Encoding::q8_0; }
-    std::uint64_t pitch() const { return bytes_of_row(encoding, problem.d) + gap * (is_q8_0() ? 34 : 1); }
-    runtime::Buffer<std::uint8_t> upload(const Device& device, const Stored& rows, const char* name) const {
-        const std::uint32_t of_row = bytes_of_row(encoding, problem.d);
-        Stored out(first + rows.size() / of_row * pitch(), 0x7f);
-        for (std::size_t i = 0; i < rows.size(); ++i) out[first + i / of_row * pitch() + i % of_row] = rows[i];
-        return device.upload(out, name);
-    }
-    TensorView view(const runtime::Buffer<std::uint8_t>& all) const {
-        const Shape& is = problem.shape;
-        const std::uint64_t row = is_q8_0() ? pitch() / 34 * 32 : pitch();
-        const auto made = [&](std::uint64_t outer, std::uint64_t inner) {
-            const std::uint64_t extents[] = {is.batch, outer, inner, problem.d},
-                                pitches[] = {outer * inner * row, inner * row, row};
-            const runtime::BufferPart part = all.memory().whole().from(first);
-            return is_q8_0() ? TensorView(runtime::Quantised::Q8_0, part, extents, pitches)
-                             : TensorView(ir::Type::E4M3, part, extents, pitches);
-        };
-        return is.heads_in_rows ? stdlib::heads_in_rows(made(is.keys, is.kv_heads)) : made(is.kv_heads, is.keys);
-    }
     auto run(const Device& device, const AttentionOptions& how = {}) const {
-        const auto keys = upload(device, k, "K"), values = upload(device, v, "V");
+        const Shape& is = problem.shape;
+        const EncodedLayout layout{encoding, problem.d, first, gap};
+        const auto keys = device.upload(layout.spread(k), "K"), values = device.upload(layout.spread(v), "V");
+        const auto view = [&](const auto& all) {
+            return layout.view(all, is.batch, is.kv_heads, is.keys, is.heads_in_rows);
+        };
         return problem.run(device, view(keys), view(values), how);
     }
 

@@ -23,35 +23,25 @@ struct EncodedProblem {
     Stored k, v;
 
     EncodedProblem(const Case& is, Encoding encoding) : problem(is), encoding(encoding) {
-        k = encoded(encoding, floats(problem.k)), v = encoded(encoding, floats(problem.v));
+        k = encoded(encoding, problem.k), v = encoded(encoding, problem.v);
         decode();
     }
-    static std::vector<float> floats(const std::vector<T>& from) { return {from.begin(), from.end()}; }
     void decode() { problem.k = decoded<T>(encoding, k), problem.v = decoded<T>(encoding, v); }
 
-    std::uint32_t of_row() const { return bytes_of_row(encoding, problem.is.d); }
     Output<T> run(const Device& device) const {
         const Case& is = problem.is;
-        const std::uint32_t gap = is.gap * (encoding == Encoding::q8_0 ? 34 : 1);  // in blocks, or elements
+        const auto layout = [&](std::uint32_t first) { return EncodedLayout{encoding, is.d, first, is.gap}; };
         const auto upload = [&](const Stored& rows, std::uint32_t first) {
-            return device.upload(problem.stored(rows, first, of_row(), gap, std::uint8_t(0x7f)), first ? "V" : "K");
+            const EncodedLayout at = layout(first);
+            return device.upload(problem.stored(rows, first, at.row_bytes(), at.gap_bytes(), std::uint8_t(0x7f)),
+                                 first ? "V" : "K");
+        };
+        const auto view = [&](const runtime::Buffer<std::uint8_t>& all, std::uint32_t first) {
+            return layout(first).view(all, is.page_rows ? is.pages() : is.sequences(), is.kv_heads,
+                                      is.page_rows ? is.page_rows : is.capacity(), is.heads_in_rows);
         };
         const auto keys = upload(k, is.first[1]), values = upload(v, is.first[2]);
-        return problem.run(device, view(keys, is.first[1], gap), view(values, is.first[2], gap));
-    }
-    TensorView view(const runtime::Buffer<std::uint8_t>& all, std::uint32_t first, std::uint32_t gap) const {
-        const Case& is = problem.is;
-        const std::uint64_t each = encoding == Encoding::q8_0 ? 34 : 1, of = encoding == Encoding::q8_0 ? 32 : 1;
-        const std::uint64_t rows = is.page_rows ? is.page_rows : is.capacity(), heads = is.kv_heads;
-        const std::uint64_t planes = is.page_rows ? is.pages() : is.sequences(), pitch = (of_row() + gap) / each * of;
-        const auto made = [&](std::uint64_t outer, std::uint64_t inner) {
-            const std::uint64_t extents[] = {planes, outer, inner, is.d},
-                                pitches[] = {outer * inner * pitch, inner * pitch, pitch};
-            const runtime::BufferPart part = all.memory().whole().from(first);
-            return encoding == Encoding::q8_0 ? TensorView(runtime::Quantised::Q8_0, part, extents, pitches)
-                                              : TensorView(ir::Type::E4M3, part, extents, pitches);
-        };
-        return is.heads_in_rows ? stdlib::heads_in_rows(made(rows, heads)) : made(heads, rows);
+        return problem.run(device, view(keys, is.first[1]), view(values, is.first[2]));
     }
 
     /// By the orders of threads in turn.
@@ -162,7 +152,8 @@ TEMPLATE_TEST_CASE("incremental attention decodes each byte of e4m3 and each of 
         EncodedProblem<TestType> problem({.lengths = std::vector<std::uint32_t>(256, 1)}, encoding);
         for (std::size_t row = 0; row < 256; ++row)
             for (std::size_t e = 0; e < 64; ++e)
-                problem.v[row * problem.of_row() + (encoding == Encoding::q8_0 ? e / 32 * 34 + 2 + e % 32 : e)] =
+                problem
+                    .v[row * bytes_of_row(encoding, 64) + (encoding == Encoding::q8_0 ? e / 32 * 34 + 2 + e % 32 : e)] =
                     std::uint8_t(row + e);
         problem.decode();
         const auto got = problem.run(devices[0]), plain = problem.problem.run(devices[0]);

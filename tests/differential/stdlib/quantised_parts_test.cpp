@@ -186,11 +186,43 @@ TEST_CASE("products of parts: launches and workspace") {
     check(2, 5, Activations::exact, 0,
           {"gemm_parts_f32_tokens_2_q4_0_f32_q4_0_f32_q5_0_f32_q8_0_f32", "gemm_parts_f32_tokens_2_q8_0_f32"});
     check(10, 2, Activations::q8_1, 10 * 28 * 4,
-          {"quantise_q8_1_pitched", "gemm_q4_0_q8_1_f32_tokens_16_tensor_core", "quantise_q8_1_pitched",
+          {"quantise_q8_1_pitched", "gemm_q4_0_q8_1_f32_tokens_16_tensor_core",
            "gemm_q4_0_q8_1_f32_tokens_16_tensor_core"});
     check(17, 2, Activations::exact, 17 * 256 * 2 + 80,
-          {"arrange_tokens_f32", "gemm_q4_0_f32_tokens_32_tensor_core", "arrange_tokens_f32",
-           "gemm_q4_0_f32_tokens_32_tensor_core"});
+          {"arrange_tokens_f32", "gemm_q4_0_f32_tokens_32_tensor_core", "gemm_q4_0_f32_tokens_32_tensor_core"});
+}
+
+TEST_CASE("many tokens of products of parts are arranged once") {
+    const runtime::Device device = open_device(), races = open_device({.check = "races", .schedules = 2});
+    using enum Quantised;
+    // Formats with sums of groups of 16, of 32, and without; columns in several parts.
+    for (const Activations activations : both) {
+        check_parts<float, float>(device, Matrices(device, {{Q2_K, 9}, {Q4_K, 4}, {Q6_K, 5}}, 2304, 1, 2), 9,
+                                  activations, odd);
+        check_parts<half, bfloat16>(device, Matrices(device, {{Q6_K, 3}, {Q5_1, 130}, {Q2_K, 17}}, 512), 33,
+                                    activations, packed);
+    }
+    check_parts<half, half>(races, Matrices(races, {{Q5_K, 3}, {Q2_K, 5}, {Q4_1, 2}}, 768), 10, Activations::exact,
+                            aligned);
+    const Matrices weights(device, {{Q2_K, 3}, {Q4_K, 5}, {Q6_K, 2}, {Q5_1, 2}}, 512);
+    const auto kernels = [&](std::initializer_list<std::size_t> which, Activations activations) {
+        const Placed<half> x(device, packed, {20, 512}, 1);
+        std::deque<Placed<float>> results;
+        std::vector<ProductPart> parts;
+        for (const std::size_t i : which)
+            parts.push_back(
+                {weights.all[i].view(), results.emplace_back(device, packed, Extents{20, weights.all[i].rows()}, 2)});
+        std::vector<std::string> out = launched(
+            device, [&](const stdlib::Queue& queue) { gemm_parts(queue, x, parts, {.activations = activations}); });
+        std::erase_if(out, [](const std::string& name) { return name.starts_with("gemm_"); });
+        return out;
+    };
+    using Names = std::vector<std::string>;
+    CHECK(kernels({0, 1, 2, 3}, Activations::exact) == Names{"arrange_tokens_f16_sums_48"});
+    CHECK(kernels({2, 3, 1}, Activations::exact) == Names{"arrange_tokens_f16_sums_16"});
+    CHECK(kernels({2, 0}, Activations::exact) == Names{"arrange_tokens_f16_sums_32"});
+    CHECK(kernels({2, 2}, Activations::exact) == Names{"arrange_tokens_f16"});
+    CHECK(kernels({0, 1, 2, 3}, Activations::q8_1) == Names{"quantise_q8_1_pitched_f16"});
 }
 
 TEST_CASE("rows of parts that one launch does not reach") {

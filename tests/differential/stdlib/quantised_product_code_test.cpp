@@ -67,11 +67,12 @@ TEST_CASE("quantised products on tensor cores are assembled without spills") {
         for (const bool is_aligned : {true, false})
             assembler.check(TensorProductKernel{.format = format, .tokens = 64, .w_is_aligned = is_aligned});
     for (const Quantised format : quantised_formats())
-        assembler.check(TensorProductKernel{.format = format, .is_gated = true});
+        for (const bool is_aligned : {true, false})
+            assembler.check(TensorProductKernel{.format = format, .w_is_aligned = is_aligned, .is_gated = true});
     for (const std::uint32_t tokens : {16u, 32u})
         assembler.check(TensorProductKernel{.format = Quantised::Q6_K, .tokens = tokens, .y = ir::Type::BF16});
     for (const ir::Type x : {ir::Type::F32, ir::Type::F16, ir::Type::BF16})
-        for (const std::uint32_t sums : {0u, 16u, 32u}) assembler.check(ArrangeKernel{x, sums});
+        for (const std::uint32_t sums : {0u, 16u, 32u, 48u}) assembler.check(ArrangeKernel{x, sums});
 }
 
 TEST_CASE("quantised products by wgmma are assembled without spills") {
@@ -88,7 +89,8 @@ TEST_CASE("quantised products of bytes on tensor cores are assembled without spi
     Assembler assembler;
     for (const Quantised format : quantised_formats())
         for (const bool is_aligned : {true, false})
-            assembler.check(PackedTensorKernel{.format = format, .tokens = 64, .w_is_aligned = is_aligned});
+            for (const bool is_gated : {false, true})
+                assembler.check(PackedTensorKernel{.format = format, .w_is_aligned = is_aligned, .is_gated = is_gated});
     for (const std::uint32_t tokens : {16u, 32u})
         assembler.check(PackedTensorKernel{.format = Quantised::Q2_K, .tokens = tokens, .y = ir::Type::F16});
 }
