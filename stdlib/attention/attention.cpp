@@ -56,9 +56,16 @@ private:
         return sequences() * heads() * ((queries() - 1) / queries_of_block + 1);
     }
 
-    /// Whether 128 queries leave enough registers for what else there is to do.
+    /// Whether 128 queries leave enough registers for what else there is to do: a bias, or, of 128 elements, a cap.
     bool has_large_blocks() const {
-        return head_dim() < 128 && !options_.bias && (Q_.type != ir::Type::F32 || !are_bytes());
+        return AttentionTile::has_large(std::uint32_t(head_dim()), ir::bits(Q_.type), are_bytes()) && !options_.bias &&
+               (head_dim() < 128 || !numbers_.has_cap);
+    }
+    /// Whether they leave work for all multiprocessors, and, of 128 elements, each has the memory for two.
+    bool suit_large_blocks() const {
+        const auto& device = queue_.device().properties();
+        return queries_of_sequence() > 64 && blocks(128) >= multiprocessors() &&
+               (head_dim() < 128 || device.shared_bytes_optin >= 2 * AttentionTile::large_bytes);
     }
     /// Whether the kernel takes K and V as bytes.
     bool are_bytes() const { return pages_ || encoding_of(K_) != CacheEncoding::none; }
@@ -183,9 +190,9 @@ void Attention::choose_path() {
     const std::uint32_t n = options_.queries_of_block;
     if (!is_by_wgmma_ && n != 0 && n != 64 && (n != 128 || !has_large_blocks()))
         fail(fmt::format("{} queries of a block", n),
-             "there are kernels for 64 and, of rows of less than 128 elements and without a bias, for 128; of f32 not "
-             "for "
-             "pages or encoded caches");
+             "there are blocks of 64 and, without a bias, of 128: of rows of less than 128 elements, in f32 if K and V "
+             "are neither in pages nor encoded, and of 128 elements of 16 bits, also without a soft cap, pages and "
+             "encodings");
     constexpr std::string_view but = "; by wgmma, only those of log_sum and the bias";
     if (options_.log_sum) check_pitches("log_sum", *log_sum_, but);
     if (options_.bias) check_pitches("the bias", *bias_, but);
@@ -219,11 +226,7 @@ AttentionKernel Attention::chosen() const {
     out.q_access = access_of(Q_), out.k_access = access_of(K_), out.v_access = access_of(V_);
     out.o_is_aligned = access_of(O_) == 16;
     out.queries = options_.queries_of_block;
-    if (out.queries == 0) {
-        // Half as many, if otherwise multiprocessors had nothing to do.
-        const bool is_busy = blocks(128) >= multiprocessors();
-        out.queries = has_large_blocks() && queries_of_sequence() > 64 && is_busy ? 128 : 64;
-    }
+    if (out.queries == 0) out.queries = has_large_blocks() && suit_large_blocks() ? 128 : 64;
     return out;
 }
 

@@ -77,9 +77,10 @@ struct AttentionOptions {
     /// multiples of 16 bytes; otherwise it is an error. Chosen where it can be, of more than 64 queries, on average of
     /// all sequences.
     AttentionPath path = AttentionPath::chosen;
-    /// The queries of a block: 64 or, of rows of less than 128 elements and without a bias, 128, of f32 only of K and V
-    /// that are neither encoded nor in pages; by wgmma 64, 128 or,
-    /// of rows of 64 elements, 192. 0: chosen, as many as leave no multiprocessor without a block.
+    /// The queries of a block: 64 or, without a bias, 128, of rows of less than 128 elements, of f32 only if K and V
+    /// are neither encoded nor in pages, and of rows of 128 elements of 16 bits, also without a soft cap, encodings and
+    /// pages; by wgmma 64, 128 or, of rows of 64 elements, 192. 0: chosen, as many as leave no multiprocessor without a
+    /// block.
     std::uint32_t queries_of_block = 0;
 };
 

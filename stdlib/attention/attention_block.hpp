@@ -45,8 +45,15 @@ class AttentionBlock {
                                    rows = tile.rows();
     static constexpr bool keeps_queries = sizeof(T) == 2 && rows * d <= 2560;  // 40 registers
     using M = ProductInF32<T>;
-    using Queries = SharedTile<T, 1, queries, d>;
-    using Keys = SharedTile<T, 1, keys, d>;
+    /// Registers are few: with 32 rows of 128 elements, sums and scores of a thread take 192 of 255, and with 16 rows a
+    /// third block fits a multiprocessor if all take 168. What can be computed or read where it is used has none
+    /// through the loop, and of 32 rows the tiles are padded.
+    static constexpr bool is_tight = sizeof(T) == 2 && sizeof(E) == 2 && d == 128;
+    template <std::uint32_t count>
+    using Tile = std::conditional_t<is_tight && rows == 32, PaddedTile<T, 1, count, d>, SharedTile<T, 1, count, d>>;
+    using Queries = Tile<queries>;
+    using Keys = Tile<keys>;
+    static_assert(!is_tight || rows < 32 || tile.large_bytes == Queries::stage_bytes + 2 * Keys::stage_bytes + 20);
     static constexpr bool is_bytes = !std::is_same_v<E, T>;
     using KeySource =
         std::conditional_t<is_bytes, EncodedTiles<Keys, tile.threads>, TileSource<Keys, tile.threads, Along::Rows>>;
@@ -73,6 +80,7 @@ public:
         const RightOperand<M, Keys, Major::MN> right_v(v_, 0);
 
         const auto [begin, end] = tiles_of_keys();
+        if (output_) if_(thread_id().x == 0u, [&] { output().put(*output_); });
         from_q.load(q_[0], 0);
         copy_commit();
         from_k.load(k_[0], begin);
@@ -95,8 +103,8 @@ public:
                 scores.accumulate(*kept, right_k, k_[0]);
             else
                 scores.accumulate(left.of(queries_in_tile), right_k, k_[0]);
-            finish_scores<Softmax>(scores, is_, with_, at_, own_, {first_query_, value(number * keys), queries, keys},
-                                   [&](std::uint32_t r) { return value(lane_query_ + 8 * r); });
+            finish_scores<Softmax>(scores, is_, with_, at_, own_, place_of_scores(number),
+                                   [&](std::uint32_t r) { return query_of(r); });
             if (is_.has_cap || is_.has_bias || is_.own.has_scores())
                 softmax_.take(scores, is_.has_wide_cap ? 1.0f : std::numbers::log2e_v<float>, sums_);
             else
@@ -111,7 +119,7 @@ public:
         });
         copy_wait<0>();
         softmax_.finish(sums_);
-        store(rows_of_head(O, sequence_, head_, all_queries_, d, at_.query_row));
+        store(O, output_ ? Output::kept(*output_, at_.query_row.has_value()) : output());
     }
 
 private:
@@ -127,7 +135,7 @@ private:
         if constexpr (is_bytes)
             return {keys, pages_, is_.encoding, access};
         else
-            return {keys, 0, {.bytes = access, .saves_registers = true}};
+            return {keys, 0, {.bytes = access, .saves_registers = true, .multiplies_rows = is_tight}};
     }
     /// What has been copied of encoded keys becomes a tile; otherwise it is one.
     void decode(const KeySource& source, const TileStage<Keys>& to) const {
@@ -167,24 +175,71 @@ private:
                });
     }
 
-    void store(const Out<T, 2>& o) {
+    /// What only the end needs of a block's place. If registers are few, shared memory keeps it until then.
+    struct Output {
+        U32 queries, first_query, head, sequence;
+        std::optional<U32> query_row;
+
+        using Memory = Shared<std::uint32_t, 5>;
+        static std::optional<Memory> memory() {
+            if constexpr (!is_tight) return {};
+            return std::optional<Memory>(std::in_place);
+        }
+        void put(const Memory& to) const {
+            to[0u] = queries, to[1u] = first_query, to[2u] = head, to[3u] = sequence;
+            if (query_row) to[4u] = *query_row;
+        }
+        static Output kept(const Memory& from, bool has_row) {
+            Output out{value(from[0u]), value(from[1u]), value(from[2u]), value(from[3u]), {}};
+            if (has_row) out.query_row.emplace(value(from[4u]));
+            return out;
+        }
+    };
+    Output output() const { return {all_queries_, first_query_, head_, sequence_, at_.query_row}; }
+
+    /// The query of the lane's row r.
+    U32 query_of(std::uint32_t r) const {
+        if constexpr (!is_tight) return value(lane_query_ + 8 * r);
+        const auto [lane, warp_row] = place_of_thread();
+        return value(first_query_ + warp_row + lane / 4u + 8 * r);
+    }
+    /// Of tile `number` of keys; see place_of_thread().
+    ScoresPlace place_of_scores(const U32& number) const {
+        const auto first_key = value(number * keys);
+        if constexpr (!is_tight) return {first_query_, first_key, queries, keys};
+        const auto first_query = value(first_query_ + softmax_.zero_after_weights());
+        return {first_query, first_key, queries, keys, [this] { return place_of_thread().first; }};
+    }
+
+    /// The lane, and the warp's first row. If registers are few, from the thread's number and a 0 that depends on all
+    /// weights so far: so none has them, or what is made of them, before they are used.
+    std::pair<U32, U32> place_of_thread() const {
+        if constexpr (!is_tight) return {value(lane_id()), warp_row_};
+        const auto thread = value(thread_id().x + softmax_.zero_after_weights());
+        return {value(thread % 32u), value(thread / 32u * rows)};
+    }
+
+    void store(const Out<T, 4>& O, const Output& to) {
         constexpr std::uint32_t count = 16 / sizeof(T);
-        put_rows(sums_, q_[0], warp_row_);
-        each_piece(q_[0], warp_row_, rows, [&](const auto& row, const auto& column, const auto& v) {
-            const auto query = value(first_query_ + warp_row_ + row);
-            if_(query < all_queries_, [&] {
+        const auto o = rows_of_head(O, to.sequence, to.head, to.queries, d, to.query_row);
+        const auto [lane, warp_row] = place_of_thread();
+        put_rows(sums_, q_[0], warp_row, lane);
+        const auto put = [&](const auto& row, const auto& column, const auto& v) {
+            const auto query = value(to.first_query + warp_row + row);
+            if_(query < to.queries, [&] {
                 if (is_.o_is_aligned)
                     o.template vec<int(count)>(query, column / count) = v;
                 else
                     for (std::uint32_t e = 0; e < count; ++e) o[query, column + e] = v.lane(e);
             });
-        });
+        };
+        each_piece(q_[0], warp_row, rows, put, lane);
         if (!is_.has_log_sum) return;
-        const auto of_head = (*with_.log_sum)[sequence_, head_];
-        const auto log_sums = at_.query_row ? of_head.slice(*at_.query_row) : of_head;
+        const auto of_head = (*with_.log_sum)[to.sequence, to.head];
+        const auto log_sums = to.query_row ? of_head.slice(*to.query_row) : of_head;
         for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
-            const auto query = value(lane_query_ + 8 * r);
-            log_sums.store_if((lane_id() % 4u == 0u) & (query < all_queries_), query,
+            const auto query = value(to.first_query + warp_row + lane / 4u + 8 * r);
+            log_sums.store_if((lane % 4u == 0u) & (query < to.queries), query,
                               softmax_.log2_sum(r) * std::numbers::ln2_v<float>);
         }
     }
@@ -200,6 +255,7 @@ private:
     U32 lane_query_ = value(first_query_ + warp_row_ + lane_id() / 4u);  // of the lane's row 0
     Queries q_;
     Keys k_, v_;
+    std::optional<typename Output::Memory> output_ = Output::memory();
     Softmax softmax_;
     WarpTiles<M, rows, d> sums_{0.0f};
 };
@@ -243,11 +299,11 @@ KernelHandle made(const AttentionKernel& is) {
     });
 }
 
-/// Of f32, too, blocks of 128 queries: a lane has twice as many products with what it reads of K and V. With bytes it
-/// would not have enough registers.
+/// Of f32, too, blocks of 128 queries: a lane has twice as many products with what it reads of K and V. See
+/// AttentionTile::has_large().
 template <class T, class E, std::uint32_t d>
 KernelHandle of_queries(const AttentionKernel& is) {
-    if constexpr (d < 128 && (sizeof(T) == 2 || sizeof(E) == 4))
+    if constexpr (AttentionTile::has_large(d, 8 * sizeof(T), sizeof(E) == 1))
         if (is.queries == 128) return made<T, E, d, 128>(is);
     return made<T, E, d, 64>(is);
 }

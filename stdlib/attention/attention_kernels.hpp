@@ -19,6 +19,15 @@ struct AttentionTile {
     static constexpr std::uint32_t keys(std::uint32_t row_bytes) { return row_bytes <= 512 ? 64 : 16; }
     static constexpr std::uint32_t warps = 4, threads = 32 * warps;
     constexpr std::uint32_t rows() const { return queries / warps; }
+    /// Whether there are blocks of 128 queries, of `head_dim` elements of `bits` bits: not where a thread would not
+    /// have enough registers. `are_bytes`: K and V are encoded or in pages.
+    static constexpr bool has_large(std::uint32_t head_dim, int bits, bool are_bytes) {
+        if (head_dim < 128) return bits == 16 || !are_bytes;
+        return head_dim == 128 && bits == 16 && !are_bytes;
+    }
+    /// The shared memory of a block of 128 queries of 128 elements: their rows, and those of K and V, padded by 16
+    /// bytes, and its place.
+    static constexpr std::uint32_t large_bytes = (128 + 2 * 64) * (2 * 128 + 16) + 20;
 };
 /// Which of the kernels. Its parameters, of which those in brackets are there only where `has_` says so:
 ///

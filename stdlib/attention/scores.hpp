@@ -126,6 +126,8 @@ QueriesPlace place_in_sequence(const Scoring<T>& with, const SequenceFound& foun
 struct ScoresPlace {
     Leaf<std::uint32_t> first_query, first_key;
     std::uint32_t queries, keys;
+    /// lane_id(), recorded where it is used.
+    std::function<Leaf<std::uint32_t>()> lane = [] { return value(lane_id()); };
 };
 /// What sees() tells of a tile.
 inline Truth sight_of(const HeadScores& own, const QueriesPlace& of, const ScoresPlace& tile) {
@@ -175,7 +177,7 @@ template <class Softmax>
 void hide_scores(auto& scores, const QueriesPlace& of, const ScoresPlace& tile, const HeadScores& own,
                  const std::function<Leaf<std::uint32_t>(std::uint32_t r)>& query_of) {
     if_(!sight_of(own, of, tile).surely, [&] {
-        const auto key = value(bit_cast<i32>(tile.first_key + lane_id() % 4u * 2u));
+        const auto key = value(bit_cast<i32>(tile.first_key + tile.lane() % 4u * 2u));
         for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
             const auto query = of.position(query_of(r));
             each_of_row(scores, r, [&](auto& score, std::uint32_t column) {
@@ -193,7 +195,7 @@ void finish_scores(auto& scores, const auto& is, const Scoring<T>& with, const Q
                    const std::optional<HeadScores>& own, const ScoresPlace& tile,
                    const std::function<Leaf<std::uint32_t>(std::uint32_t r)>& query_of) {
     constexpr float log2e = std::numbers::log2e_v<float>;
-    const auto own_key = [&] { return value(tile.first_key + lane_id() % 4u * 2u); };
+    const auto own_key = [&] { return value(tile.first_key + tile.lane() % 4u * 2u); };
     if (is.has_cap)
         for (std::uint32_t r = 0; r < Softmax::rows; ++r)
             each_of_row(scores, r, [&](auto& score, std::uint32_t) {

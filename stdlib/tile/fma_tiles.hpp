@@ -209,10 +209,11 @@ private:
 
 /// put_rows() of accumulators that are elements.
 template <std::uint32_t m, std::uint32_t n, class Tile>
-void put_rows(const WarpTiles<FmaProduct, m, n>& accumulators, const TileStage<Tile>& stage, const Word& first) {
+void put_rows(const WarpTiles<FmaProduct, m, n>& accumulators, const TileStage<Tile>& stage, const Word& first,
+              const Word& of_lane = lane_id()) {
     static_assert(std::is_same_v<typename Tile::element_type, float> && n == Tile::columns,
                   "put_rows: to a tile of f32, as wide as the accumulators");
-    const auto lane = value(lane_id()), row = value(word(first) + lane / 4u);
+    const auto lane = word(of_lane), row = value(word(first) + lane / 4u);
     const auto elements = stage.tile().bytes().template as<float>();
     for (std::uint32_t i = 0; i < m / 16; ++i)
         for (std::uint32_t half = 0; half < 2; ++half)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/tile/shared_tile.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace ikat::stdlib {
@@ -11,7 +12,7 @@ Leaf<std::uint32_t> TileShape::place(const Word& row, const Word& column) const 
 }
 
 Leaf<std::uint32_t> TileShape::piece_place(const Leaf<std::uint32_t>& row, const Leaf<std::uint32_t>& piece) const {
-    if (swizzle == 0) return value(row * row_bytes + piece * 16u);
+    if (swizzle == 0) return value(row * panel_row() + piece * 16u);
     return value(row * panel_row() + piece / pieces_of_panel() * panel_bytes() +
                  (piece % pieces_of_panel() ^ turn(row)) * 16u);
 }
@@ -38,7 +39,7 @@ UnitOfRow TileShape::unit_of_row(const Leaf<std::uint32_t>& at, std::uint32_t by
 
 SwizzledLayout TileShape::layout() const {
     const std::uint32_t width = panel_row() / element_bytes;
-    Layout::Mode across{{width, 1}};
+    Layout::Mode across{{std::min(width, columns()), 1}};
     if (width < columns()) across.push_back({columns() / width, std::uint64_t{rows} * width});
     const Layout plain({{{rows, width}}, across});
     const auto base = unsigned(std::countr_zero(16 / element_bytes));

@@ -14,6 +14,12 @@
 //     stage ┌─────────┬─────────┐  row 0  │ 0 1 2 3 4 5 6 7 │  of a panel: 8 pieces of 16 bytes
 //           │ panel 0 │ panel 1 │      1  │ 1 0 3 2 5 4 7 6 │
 //           └─────────┴─────────┘      2  │ 2 3 0 1 6 7 4 5 │ ...
+//
+//     PaddedTile<bfloat16, 1, 64, 128> b;          rows of 272 bytes, of which the last 16 are free
+//
+// A padded tile takes more memory and no TensorMap fills it. But all pieces of a row, and of rows below it, are a
+// constant number of bytes from the first: a thread has one register for their places, of a swizzled tile four or
+// eight.
 #pragma once
 #include <vector>
 
@@ -60,10 +66,11 @@ struct UnitOfRow {
 /// compiled once for all of them.
 struct TileShape {
     std::uint32_t rows = 0, row_bytes = 0, swizzle = 0, element_bytes = 0;
+    std::uint32_t padding = 0;  // bytes after each row, where rows are not swizzled
 
     constexpr std::uint32_t columns() const { return row_bytes / element_bytes; }
     /// A panel has this many bytes of each row, in pieces of 16.
-    constexpr std::uint32_t panel_row() const { return swizzle ? swizzle : row_bytes; }
+    constexpr std::uint32_t panel_row() const { return swizzle ? swizzle : row_bytes + padding; }
     constexpr std::uint32_t panel_bytes() const { return rows * panel_row(); }
     constexpr std::uint32_t pieces_of_panel() const { return panel_row() / 16; }
     /// How many rows of a panel a wavefront has.
@@ -88,15 +95,15 @@ struct TileShape {
 template <class Tile>
 class TileStage;
 
-/// `stages` tiles of rows x columns elements in shared memory.
+/// `stages` tiles of rows x columns elements in shared memory; `padding` bytes are free after each row.
 template <class T, std::uint32_t stages_, std::uint32_t rows_, std::uint32_t columns_,
-          std::uint32_t swizzle_ = swizzle_of_rows(columns_ * sizeof(T))>
+          std::uint32_t swizzle_ = swizzle_of_rows(columns_ * sizeof(T)), std::uint32_t padding_ = 0>
 class SharedTile {
 public:
     using element_type = T;
     static constexpr std::uint32_t stages = stages_, rows = rows_, columns = columns_, swizzle = swizzle_;
-    static constexpr TileShape shape{rows, columns * sizeof(T), swizzle, sizeof(T)};
-    static constexpr std::uint32_t row_bytes = shape.row_bytes, stage_bytes = rows * row_bytes;
+    static constexpr TileShape shape{rows, columns * sizeof(T), swizzle, sizeof(T), padding_};
+    static constexpr std::uint32_t row_bytes = shape.row_bytes, stage_bytes = rows * (row_bytes + padding_);
     static constexpr std::uint32_t panel_row = shape.panel_row(), panel_bytes = shape.panel_bytes();
     static constexpr std::uint32_t pieces_of_panel = shape.pieces_of_panel();
     static constexpr std::uint32_t rows_of_wavefront = shape.rows_of_wavefront();
@@ -106,6 +113,8 @@ public:
     static_assert(swizzle == 0 || swizzle == 32 || swizzle == 64 || swizzle == 128,
                   "SharedTile: 0, 32, 64 or 128 bytes are swizzled");
     static_assert(swizzle == 0 || row_bytes % swizzle == 0, "SharedTile: a row is a whole number of swizzled panels");
+    static_assert(padding_ % 16 == 0 && (padding_ == 0 || swizzle == 0),
+                  "SharedTile: rows that are not swizzled are padded by a multiple of 16 bytes");
 
     explicit SharedTile(const Where& where = Where::current())
         : bytes_(Shared<std::uint8_t, std::size_t{stages} * stage_bytes>(where).flat()), where_(where) {}
@@ -141,6 +150,10 @@ private:
     Where where_;
     bool conflicts_ = false;
 };
+
+/// The same, padded in place of swizzled: rows are an odd multiple of 16 bytes apart.
+template <class T, std::uint32_t stages, std::uint32_t rows, std::uint32_t columns>
+using PaddedTile = SharedTile<T, stages, rows, columns, 0, columns * sizeof(T) % 32 == 0 ? 16 : 0>;
 
 /// A stage as bytes of its tile's memory: what TileStages of all types have in common.
 struct StageBytes {

@@ -113,10 +113,10 @@ namespace detail {
 /// f(place, v, w) for each two neighbours of a lane's accumulators, and for the byte of a stage of elements of 16 bits
 /// where they are in rows `first` and on.
 template <class Tile, class Tiles>
-void each_pair(Tiles& accumulators, const Word& first, auto&& f) {
+void each_pair(Tiles& accumulators, const Word& first, const Word& of_lane, auto&& f) {
     static_assert(sizeof(typename Tile::element_type) == 2 && Tiles::n == Tile::columns,
                   "put_rows and get_rows: of a tile of 16-bit elements, as wide as the accumulators");
-    const auto lane = value(lane_id()), row = value(word(first) + lane / 4u);
+    const auto lane = word(of_lane), row = value(word(first) + lane / 4u);
     for (std::uint32_t i = 0; i < Tiles::m / 16; ++i)
         for (std::uint32_t half = 0; half < 2; ++half)
             for (std::uint32_t j = 0; j < Tiles::n / 8; ++j) {
@@ -129,12 +129,13 @@ void each_pair(Tiles& accumulators, const Word& first, auto&& f) {
 }  // namespace detail
 
 /// The accumulators, each rounded to an element of 16 bits, to rows `first` and on of a stage. Afterwards the warp sees
-/// them.
+/// them. `lane` is lane_id(), computed anew where no register is to keep it until here.
 template <class M, std::uint32_t m, std::uint32_t n, class Tile>
-void put_rows(const WarpTiles<M, m, n>& accumulators, const TileStage<Tile>& stage, const Word& first) {
+void put_rows(const WarpTiles<M, m, n>& accumulators, const TileStage<Tile>& stage, const Word& first,
+              const Word& lane = lane_id()) {
     using Pair = ikat::Pair<typename Tile::element_type>;
     const auto pairs = stage.tile().bytes().template as<Pair>();
-    detail::each_pair<Tile>(accumulators, first, [&](const auto& place, const auto& v, const auto& w) {
+    detail::each_pair<Tile>(accumulators, first, lane, [&](const auto& place, const auto& v, const auto& w) {
         pairs[(stage.first() + place) / 4u] = pack<Pair>(v, w);
     });
     sync_warp();
@@ -145,7 +146,7 @@ template <class M, std::uint32_t m, std::uint32_t n, class Tile>
 void get_rows(WarpTiles<M, m, n>& accumulators, const TileStage<Tile>& stage, const Word& first) {
     using Accumulator = typename WarpTiles<M, m, n>::Accumulator;
     const auto pairs = stage.tile().bytes().template as<ikat::Pair<typename Tile::element_type>>();
-    detail::each_pair<Tile>(accumulators, first, [&](const auto& place, auto& v, auto& w) {
+    detail::each_pair<Tile>(accumulators, first, lane_id(), [&](const auto& place, auto& v, auto& w) {
         const auto two = value(pairs[(stage.first() + place) / 4u]);
         v = cast<Var<Accumulator>>(two[0]);
         w = cast<Var<Accumulator>>(two[1]);
@@ -153,12 +154,13 @@ void get_rows(WarpTiles<M, m, n>& accumulators, const TileStage<Tile>& stage, co
 }
 
 /// Calls f(row, column, values) for the 16 bytes from each such column on, of rows `first` to `first + rows - 1` of a
-/// stage: a warp's own.
+/// stage: a warp's own; `lane` as of put_rows().
 template <class Tile>
-void each_piece(const TileStage<Tile>& stage, const Word& first, std::uint32_t rows, auto&& f) {
+void each_piece(const TileStage<Tile>& stage, const Word& first, std::uint32_t rows, auto&& f,
+                const Word& of_lane = lane_id()) {
     using T = typename Tile::element_type;
     constexpr std::uint32_t count = 16 / sizeof(T), of_row = Tile::columns / count;
-    const auto lane = value(lane_id());
+    const auto lane = word(of_lane);
     const auto elements = stage.tile().bytes().template as<T>();
     for (std::uint32_t begin = 0; begin < rows * of_row; begin += 32) {
         const auto at = value(begin + lane);

@@ -33,11 +33,14 @@ enum class Along : std::uint8_t { Columns, Rows };
 
 /// How a matrix is copied: by 16, 8 or 4 bytes of a row at once, or, 0, by elements; `transposed`, by elements only,
 /// the tile is that of the transpose. `saves_registers`: Along::Rows, a thread keeps the pointer to the first of its
-/// rows alone, and computes the others.
+/// rows alone, and computes the others. `multiplies_rows`: Along::Rows, it keeps that to the matrix' first row alone,
+/// and each copy multiplies its row with the pitch, which takes the fewest registers and instructions; the matrix has
+/// fewer than 2^29 rows.
 struct TileAccess {
     std::uint32_t bytes = 16;
     bool transposed = false;
     bool saves_registers = false;
+    bool multiplies_rows = false;
 };
 
 /// Part `number` of `count` of a slice.
@@ -83,6 +86,9 @@ protected:
                 pointers_.push_back(x.row(row).slice(column).template as<std::uint8_t>());
             }
             slices_.push_back(slices_with(column, x.extent(1), tile_.columns()));
+        } else if (multiplies_rows()) {
+            const auto last = value(x.extent(1) - width);
+            pointers_.push_back(x.row(0u).slice(min(first_ + column, last)).template as<std::uint8_t>());
         } else {
             const auto last = value(x.extent(1) - width);
             if (!is_stepped()) {
@@ -143,6 +149,7 @@ private:
     std::uint32_t period() const { return rows_of_pass() >= 8 ? 1 : 8 / rows_of_pass(); }
 
     bool is_stepped() const { return is_along_rows() && access_.saves_registers; }
+    bool multiplies_rows() const { return is_along_rows() && access_.multiplies_rows; }
 
     /// The row of the matrix that is row `row` of a tile. After the last one these are any of the tile's others: if
     /// all were the same, all blocks would wait for one place of the cache.
@@ -154,28 +161,48 @@ private:
 
     void copy_passes(const StageBytes& to, const U32& number, const PartOfSlice& part, const Where& where) const {
         const auto row = value(number * tile_.rows + start_.row);
-        const auto step = value(mul_wide(x_.pitch(), rows_of_pass() * std::uint32_t(sizeof(T))));
         const std::uint32_t first = passes() * part.number / part.count;
+        const std::uint32_t end = passes() * (part.number + 1) / part.count;
+        if (multiplies_rows()) return copy_rows(to, row, first, end, where);
+        const auto step = value(mul_wide(x_.pitch(), rows_of_pass() * std::uint32_t(sizeof(T))));
         std::vector<Leaf<std::uint64_t>> further{offset(number)};
-        for (std::uint32_t pass = 0; pass < passes() * (part.number + 1) / part.count; ++pass) {
-            const std::uint32_t down = pass * rows_of_pass();
+        for (std::uint32_t pass = 0; pass < end; ++pass) {
             if (is_stepped() && pass > 0) further.push_back(value(further.back() + step));
             if (pass < first) continue;
-            const auto copy = [&] {
-                const auto target = to.bytes.slice(places_[pass % period()]);
-                const auto place = target[to.first + (down - pass % period() * rows_of_pass()) * tile_.panel_row()];
-                const auto source = pointers_[is_stepped() ? 0 : pass][further.back()];
-                const auto is_there = is_stepped() ? value(row + down < x_.extent(0))
-                                                   : value(number < slices_[is_along_rows() ? pass : 0]);
-                if (access_.bytes == 16) copy_async_if<16>(is_there, place, source, where);
-                if (access_.bytes == 8) copy_async_if<8>(is_there, place, source, where);
-                if (access_.bytes == 4) copy_async_if<4>(is_there, place, source, where);
-            };
-            if (down + rows_of_pass() > tile_.rows)
-                if_(start_.row < tile_.rows - down, copy);
-            else
-                copy();
+            copy_pass(to, pass, pointers_[is_stepped() ? 0 : pass], further.back(), where, [&] {
+                return is_stepped() ? value(row + pass * rows_of_pass() < x_.extent(0))
+                                    : value(number < slices_[is_along_rows() ? pass : 0]);
+            });
         }
+    }
+    /// A row's number and their count are multiplied by an element's bytes, so that one product of 64 bits is a row's
+    /// distance from the first.
+    void copy_rows(const StageBytes& to, const U32& row, std::uint32_t first, std::uint32_t end,
+                   const Where& where) const {
+        constexpr std::uint32_t size = sizeof(T);
+        const auto start = value(row * size), all = value(x_.extent(0) * size);
+        for (std::uint32_t pass = first; pass < end; ++pass) {
+            const auto at = value(start + pass * rows_of_pass() * size);
+            copy_pass(to, pass, pointers_[0], value(mul_wide(at, x_.pitch())), where, [&] { return value(at < all); });
+        }
+    }
+    /// What a thread copies in a pass, `offset` bytes from a pointer, if is_there().
+    void copy_pass(const StageBytes& to, std::uint32_t pass, const Indexable<std::uint8_t, Direction::Read>& pointer,
+                   const Leaf<std::uint64_t>& offset, const Where& where, auto&& is_there) const {
+        const std::uint32_t down = pass * rows_of_pass();
+        const auto copy = [&] {
+            const auto target = to.bytes.slice(places_[pass % period()]);
+            const auto place = target[to.first + (down - pass % period() * rows_of_pass()) * tile_.panel_row()];
+            const auto source = pointer[offset];
+            const auto condition = is_there();
+            if (access_.bytes == 16) copy_async_if<16>(condition, place, source, where);
+            if (access_.bytes == 8) copy_async_if<8>(condition, place, source, where);
+            if (access_.bytes == 4) copy_async_if<4>(condition, place, source, where);
+        };
+        if (down + rows_of_pass() > tile_.rows)
+            if_(start_.row < tile_.rows - down, copy);
+        else
+            copy();
     }
 
     /// How many slices of `extent` have what is `at` in the first one.

@@ -34,6 +34,27 @@ TEST_CASE("attention: by which products") {
     CHECK(entry(large, "sm_90a", {}, 1) == by_warpgroups + "_bias");
 }
 
+TEST_CASE("attention: heads of 128 in blocks of 128 queries, where all multiprocessors have two") {
+    const auto work = [](const Shape& shape, const AttentionOptions& how, const char* target = "sm_80",
+                         std::uint32_t threads = 1) {
+        std::vector<emulator::LaunchTraffic> traffic;
+        const Device device =
+            Device::open({.device = "emulator", .target = target, .threads = threads, .traffic = &traffic});
+        Problem<half>(shape, 128, {.options = how}).run(device, how);
+        return traffic.at(0).warp_instructions;
+    };
+    const Shape shape{.queries = 65, .keys = 9};
+    const std::uint64_t small = work(shape, {.queries_of_block = 64}), large = work(shape, {.queries_of_block = 128});
+    REQUIRE(small != large);
+    CHECK(work(shape, {}) == large);
+    CHECK(work(shape, {}, "sm_90") == work(shape, {.queries_of_block = 128}, "sm_90"));
+    CHECK(work(shape, {}, "sm_86") == small);  // it has shared memory for one
+    CHECK(work(shape, {}, "sm_80", 2) == small);
+    const Shape few{.queries = 64, .keys = 9};
+    CHECK(work(few, {}) == work(few, {.queries_of_block = 64}));
+    CHECK(work(shape, {.soft_cap = 4}) == work(shape, {.soft_cap = 4, .queries_of_block = 64}));
+}
+
 TEST_CASE("attention: no elements, no launch") {
     const Device device = test::open_device();
     Problem<half>({.queries = 0, .keys = 5}, 64).check(devices_of_seeds(1));
@@ -100,6 +121,10 @@ TEST_CASE("attention: calls that do not fit together") {
     CHECK_THAT(run(sums.view(1, 64), sums.view(1, 64), sums.view(1, 64), to.view(1, 64),
                    {.bias = sums.view(1, 1), .queries_of_block = 128}),
                Contains("128 queries of a block"));
+    const auto wide = x.view(2, 4, 128), wide_k = x.view(1, 5, 128);
+    CHECK_THAT(
+        run(wide, wide_k, wide_k, y.view(2, 4, 128), {.soft_cap = 4, .queries_of_block = 128}),
+        Contains("128 queries of a block") && Contains("and of 128 elements of 16 bits, also without a soft cap"));
     CHECK_THAT(on_hopper(q, k, {.queries_of_block = 256}), Contains("wgmma: there are no blocks of 256 queries"));
     CHECK_THAT(on_hopper(q, k, {.queries_of_block = 96}), Contains("wgmma: there are no blocks of 96 queries"));
     TensorView far = TensorView(k).of_rank(4);

@@ -107,6 +107,41 @@ TEST_CASE("attention: kernels are assembled without spills") {
         }
 }
 
+TEST_CASE("attention: heads of 128 in blocks of 128 queries are assembled without spills, whatever is masked") {
+    if (tests::skip_without_ptxas()) return;
+    for (const bool has_before : {false, true})
+        for (const bool has_after : {false, true})
+            for (const bool has_offsets : {false, true}) {
+                AttentionKernel is{.type = ir::Type::BF16, .head_dim = 128, .queries = 128};
+                is.has_before = has_before, is.has_after = has_after, is.has_offsets = has_offsets;
+                is.has_sinks = has_offsets == has_after, is.has_log_sum = has_before != has_offsets;
+                if (!has_after) is.q_access = is.k_access = is.v_access = has_before ? 0 : 8;
+                const char* const target = has_before == has_after ? "sm_80" : "sm_90a";
+                const auto report = tests::assemble(compile(is.handle().ast(), {.target = target}).ptx, target);
+                INFO(is.name() << " for " << target << "\n" << report.log);
+                CHECK(report.clean());
+            }
+}
+
+TEST_CASE("attention: heads of 128 have few other instructions for each product") {
+    const auto ptxas = ptxas::find();
+    const auto program = nvdisasm::find();
+    if (!ptxas || !program) return;
+    // Of 128 queries, what is read of K and V is for twice as many products.
+    for (const auto& [queries, has_after, limit] :
+         {std::tuple{64u, false, 3.5}, {64u, true, 3.75}, {128u, false, 2.9}, {128u, true, 3.15}})
+        for (const char* target : {"sm_80", "sm_90a"}) {
+            AttentionKernel is{.type = ir::Type::BF16, .head_dim = 128, .queries = queries, .has_after = has_after};
+            INFO(is.name() << ", " << queries << " queries, for " << target);
+            const std::string ptx = compile(is.handle().ast(), {.target = target}).ptx;
+            const std::string sass = nvdisasm::disassemble(*program, ptxas::assemble(*ptxas, ptx, target).cubin);
+            const Code loop = loop_of(sass, '.', "HMMA", 2 * queries);
+            REQUIRE(count(loop, "HMMA") == 2 * queries);
+            CHECK(count(loop, "LDSM") == (queries == 64 ? 64 : 80));
+            CHECK(double(count(loop, ";")) / double(2 * queries) - 1 <= limit);
+        }
+}
+
 TEST_CASE("attention: kernels by wgmma are assembled without spills and warnings") {
     if (tests::skip_without_ptxas()) return;
     each_wgmma_kernel([](const WgmmaAttentionKernel& is) {
@@ -134,7 +169,8 @@ TEST_CASE("attention: kernels with functions of one's own are assembled without 
         CHECK(report.clean());
     };
     check(AttentionKernel{.type = ir::Type::BF16, .head_dim = 64, .queries = 128, .own = own}, "sm_80");
-    check(AttentionKernel{.type = ir::Type::BF16, .head_dim = 128, .queries = 64, .own = own}, "sm_80");
+    for (const std::uint32_t queries : {64u, 128u})
+        check(AttentionKernel{.type = ir::Type::BF16, .head_dim = 128, .queries = queries, .own = own}, "sm_80");
     check(WgmmaAttentionKernel{.type = ir::Type::BF16, .head_dim = 64, .groups = 3, .own = own}, "sm_90a");
     check(WgmmaAttentionKernel{.type = ir::Type::BF16, .head_dim = 128, .groups = 2, .own = own}, "sm_90a");
 }

@@ -47,6 +47,8 @@ const OwnShape shapes[] = {
 TEMPLATE_TEST_CASE("own scores: ALiBi within a window, with sinks", "", half, bfloat16, float) {
     for (const OwnShape& shape : shapes) check_flash<TestType>(shape, tests::alibi_and_window(20));
     check_flash<TestType>({{{70, 200}}, 1, 1, 128}, tests::alibi_and_window(100), {.queries_of_block = 64});
+    if (sizeof(TestType) == 2)
+        check_flash<TestType>({{{150, 200}}, 1, 1, 128}, tests::alibi_and_window(100), {.queries_of_block = 128});
     if (sizeof(TestType) == 2) check_flash<TestType>({{{66, 150}}, 1, 1, 256}, tests::alibi_and_window(9));
 }
 

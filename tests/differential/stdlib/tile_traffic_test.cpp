@@ -94,10 +94,10 @@ void check_shared(const emulator::LaunchTraffic& traffic) {
 
 constexpr std::uint32_t heads = 4, kv_heads = 2, queries = 192;
 
-/// Keys and values are read by each block of 64 queries, as far as these see them.
+/// Keys and values are read by each block of queries, as far as these see them.
 template <class T>
-void check_attention(std::uint32_t head_dim, bool causal) {
-    INFO("head_dim " << head_dim << (causal ? ", causal" : ""));
+void check_attention(std::uint32_t head_dim, bool causal, std::uint32_t of_block = 64) {
+    INFO("head_dim " << head_dim << (causal ? ", causal" : "") << ", blocks of " << of_block);
     std::vector<emulator::LaunchTraffic> traffic;
     const auto device = runtime::Device::open({.device = "emulator", .target = "sm_80", .traffic = &traffic});
     const auto rows = [&](std::uint32_t count) { return std::vector<T>(count * queries * head_dim); };
@@ -106,10 +106,14 @@ void check_attention(std::uint32_t head_dim, bool causal) {
     auto O = device.buffer<T>(heads * queries * head_dim, "O");
     flash_attention(device, Q.view(heads, queries, head_dim), K.view(kv_heads, queries, head_dim),
                     V.view(kv_heads, queries, head_dim), O.view(heads, queries, head_dim),
-                    {.causal = causal, .queries_of_block = 64});
-    const std::uint64_t row = head_dim * sizeof(T), seen = heads * (causal ? 64 + 128 + 192 : 3 * 192);
+                    {.causal = causal, .queries_of_block = of_block});
+    const std::uint64_t row = head_dim * sizeof(T);
+    std::uint64_t seen = 0;
+    for (std::uint32_t first = 0; first < queries; first += of_block)
+        seen += heads * (causal ? std::min(first + of_block, queries) : queries);
     const auto of = by_name(traffic);
-    check_read(of.at("Q"), heads * queries * row);
+    // Of the queries that the last block has not, it reads others.
+    check_read(of.at("Q"), heads * ((queries + of_block - 1) / of_block * of_block) * row);
     check_read(of.at("K"), seen * row);
     check_read(of.at("V"), seen * row);
     check_written(of.at("O"), heads * queries * row);
@@ -181,6 +185,7 @@ TEST_CASE("tile traffic: attention reads keys once for each block of queries") {
     for (const bool causal : {false, true}) {
         for (const std::uint32_t head_dim : {64u, 80u, 96u, 128u, 256u}) check_attention<half>(head_dim, causal);
         check_attention<bfloat16>(128, causal);
+        for (const std::uint32_t head_dim : {64u, 128u}) check_attention<half>(head_dim, causal, 128);
     }
 }
 

@@ -25,13 +25,17 @@ using namespace ikat;
 using namespace ikat::stdlib;
 using runtime::Device;
 
+template <bool is_padded, class T, std::uint32_t stages, std::uint32_t rows, std::uint32_t columns>
+using TileOf =
+    std::conditional_t<is_padded, PaddedTile<T, stages, rows, columns>, SharedTile<T, stages, rows, columns>>;
+
 // ---- places
 
 /// The place of each element on the device is the layout's on the host, all elements have places of their own, and
 /// matrices of eight rows use all banks.
-template <class T, std::uint32_t rows, std::uint32_t columns>
+template <class T, std::uint32_t rows, std::uint32_t columns, bool is_padded = false>
 void check_places() {
-    using Tile = SharedTile<T, 2, rows, columns>;
+    using Tile = TileOf<is_padded, T, 2, rows, columns>;
     const auto places = kernel("places", [](Out<std::uint32_t> y) {
         u32 t = thread_id().x;
         y[t] = Tile::place(t / columns, t % columns);
@@ -47,7 +51,8 @@ void check_places() {
         for (std::uint32_t j = 0; j < columns; ++j) expected.push_back(std::uint32_t(layout(i, j) * sizeof(T)));
     CHECK(got == expected);
     std::ranges::sort(expected);
-    for (std::uint32_t e = 0; e < expected.size(); ++e) CHECK(expected[e] == e * sizeof(T));
+    for (std::uint32_t e = 0; e < expected.size(); ++e)
+        CHECK(expected[e] == e / columns * (Tile::stage_bytes / rows) + e % columns * sizeof(T));
     for (std::uint32_t i = 0; i < rows; i += 8)
         for (std::uint32_t j = 0; j < columns; j += 16 / sizeof(T)) {
             std::vector<std::uint64_t> matrix;
@@ -69,6 +74,8 @@ TEST_CASE("tiles: elements have the places of the layout, free of conflicts") {
     check_places<half, 8, 128>();  // two of 128
     check_places<float, 16, 32>();
     check_places<std::int8_t, 8, 128>();
+    check_places<half, 8, 128, true>();   // padded: 272 bytes
+    check_places<float, 16, 12, true>();  // 48: no padding
 }
 
 TEST_CASE("tiles: accesses to banks") {
@@ -157,6 +164,7 @@ TEST_CASE("tiles: slices of a matrix are copied, with zeros after the last") {
         check_slices<half, 16, 64, Rows>({bytes}, 21, 72, 80);
         check_slices<half, 16, 64, Rows>({.bytes = bytes, .saves_registers = true}, 21, 72, 80);
         check_slices<half, 32, 256, Rows, 128>({.bytes = bytes, .saves_registers = true}, 50, 256, 264);
+        check_slices<float, 24, 64, Rows>({.bytes = bytes, .multiplies_rows = true}, 30, 72, 84);  // half a pass
         check_slices<half, 32, 256, Rows, 128>({bytes}, 50, 256, 264);  // four rows at once, and fewer
         check_slices<float, 16, 32, Columns>({bytes}, 3, 100, 104);
         check_slices<std::int8_t, 32, 128, Columns>({bytes}, 33, 144, 160);
@@ -324,15 +332,15 @@ namespace {
 
 /// One warp: the product of 32 rows of k small integers of A, from registers, and n rows or columns of B; through
 /// put_rows() and each_piece() to C.
-template <class T, std::uint32_t n, std::uint32_t k, Major major>
+template <class T, std::uint32_t n, std::uint32_t k, Major major, bool is_padded = false>
 void check_register_operand() {
     using M = Mma<16, 8, 16, T, float>;
     static constexpr bool by_rows = major == Major::MN;
     const auto product = kernel("product", params("a", "b", "c"), [](In<T, 2> a, In<T, 2> b, Out<T, 2> c) {
         require_linear_blocks();
-        SharedTile<T, 1, 32, k> of_a;
-        SharedTile<T, 1, by_rows ? k : n, by_rows ? n : k> of_b;
-        SharedTile<T, 2, 40, n> of_c;
+        TileOf<is_padded, T, 1, 32, k> of_a;
+        TileOf<is_padded, T, 1, by_rows ? k : n, by_rows ? n : k> of_b;
+        TileOf<is_padded, T, 2, 40, n> of_c;
         TileSource<decltype(of_a), 32, Along::Columns>(a, 0, {0}).load(of_a[0], 0);
         TileSource<decltype(of_b), 32, Along::Columns>(b, 0, {0}).load(of_b[0], 0);
         sync_block();
@@ -375,6 +383,8 @@ void check_register_operand() {
 TEMPLATE_TEST_CASE("tiles: factors from registers, and sums by way of a tile", "", half, bfloat16) {
     check_register_operand<TestType, 64, 64, Major::K>();
     check_register_operand<TestType, 64, 64, Major::MN>();
+    check_register_operand<TestType, 64, 64, Major::K, true>();
+    check_register_operand<TestType, 64, 64, Major::MN, true>();
     check_register_operand<TestType, 8, 16, Major::K>();
     check_register_operand<TestType, 8, 16, Major::MN>();
     check_register_operand<TestType, 24, 32, Major::K>();
