@@ -7,6 +7,14 @@
 
 namespace ikat::runtime {
 
+/// Whether the rows of both lie in the gaps of the other.
+static bool are_beside(const OperandRole& a, const OperandRole& b) {
+    const std::uint64_t pitch = a.pitch_bytes;
+    if (pitch == 0 || pitch != b.pitch_bytes || a.row_bytes > pitch || b.row_bytes > pitch) return false;
+    const std::uint64_t from_a_to_b = (b.part->address() % pitch + pitch - a.part->address() % pitch) % pitch;
+    return from_a_to_b >= a.row_bytes && from_a_to_b + b.row_bytes <= pitch;
+}
+
 std::vector<std::pair<std::size_t, std::size_t>> forbidden_overlaps(std::span<const OperandRole> operands,
                                                                     Overlaps by) {
     std::vector<std::pair<std::size_t, std::size_t>> out;
@@ -15,6 +23,7 @@ std::vector<std::pair<std::size_t, std::size_t>> forbidden_overlaps(std::span<co
         for (std::size_t j = i + 1; j < operands.size(); ++j) {
             const bool forbidden = by == Overlaps::OfAKernel ? writes(i) != writes(j) : writes(i) || writes(j);
             if (!forbidden || !overlap(*operands[i].part, *operands[j].part)) continue;
+            if (are_beside(operands[i], operands[j])) continue;
             out.push_back(by == Overlaps::OfAKernel && writes(i) ? std::pair(j, i) : std::pair(i, j));
         }
     return out;

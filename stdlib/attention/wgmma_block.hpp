@@ -23,11 +23,11 @@ namespace ikat::stdlib {
 /// Warpgroups begin their products by turns, so that one has its softmax to do while those of another are done. Each
 /// has a barrier, after those of sync_warpgroup(), where it waits, and the one before it arrives.
 template <std::uint32_t groups>
-class Turns {
+class ProductTurns {
     static constexpr std::uint32_t first = 1 + groups;
 
 public:
-    explicit Turns(const Leaf<std::uint32_t>& group)
+    explicit ProductTurns(const Leaf<std::uint32_t>& group)
         : is_first_(value(group == 0u)), own_(value(group + first)), next_(value((group + 1u) % groups + first)) {
         if_(group == groups - 1, [&] { pass(); });
     }
@@ -266,7 +266,7 @@ private:
         Right right_;
         Values values_;
         decltype(left_.of(std::declval<const TileStage<Queries>&>())) queries_;
-        std::optional<Turns<groups>> turns_;
+        std::optional<ProductTurns<groups>> turns_;
         RingPlace<tile.stages> at_;
         RingPlace<1> of_queries_;
     };
@@ -381,6 +381,8 @@ KernelHandle made_of_groups(const WgmmaAttentionKernel& is) {
 template <class T, std::uint32_t d>
 KernelHandle made_of_keys(const WgmmaAttentionKernel& is) {
     constexpr std::uint32_t keys = WgmmaAttentionTile{.head_dim = d}.keys();
+    if constexpr (d == 128)
+        if (is.tile().keys() > keys) return made_of_tile<T, WgmmaAttentionTile{d, 2, 176}>(is);
     if constexpr (keys > 64)
         if (is.tile().keys() == keys) return made_of_groups<T, d, keys>(is);
     return made_of_groups<T, d, 64>(is);

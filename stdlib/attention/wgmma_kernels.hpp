@@ -54,8 +54,12 @@ struct WgmmaAttentionKernel {
     auto operator<=>(const WgmmaAttentionKernel&) const = default;
 
 private:
-    /// Biases, and functions where there are three warpgroups, leave registers for fewer.
-    std::uint32_t max_keys() const { return has_bias || (own && groups == 3) ? 64 : 128; }
+    /// Biases, and functions where there are three warpgroups, leave registers for fewer. Where all keys are seen, there
+    /// are registers for more, and no tile is half masked.
+    std::uint32_t max_keys() const {
+        if (has_bias || (own && groups == 3)) return 64;
+        return head_dim == 128 && groups == 2 && !has_before && !has_after && !own ? 176 : 128;
+    }
 };
 
 }  // namespace ikat::stdlib

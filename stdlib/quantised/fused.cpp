@@ -193,7 +193,9 @@ public:
             check_product(call_, {W, parts[i].W}, {"X", X}, {Y, parts[i].Y});
             rows_.push_back(call_.rows_of_weights(parts[i].W, W));
             roles.push_back({W, parts[i].W.part, Role::Read});
-            roles.push_back({Y, parts[i].Y.part, Role::Written});
+            const TensorView& y = parts[i].Y;
+            const std::uint64_t bytes = info(y.type).bytes;
+            roles.push_back({Y, y.part, Role::Written, y.extents[1] * bytes, y.strides[0] * bytes});
         }
         call_.check_roles(roles);
     }

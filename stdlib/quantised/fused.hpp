@@ -60,9 +60,9 @@ struct ProductPart {
     MutableTensorView Y;
 };
 /// Y = X W' for each part, such as the queries, keys and values of attention: with the bits of gemm(). The parts may
-/// have different formats, numbers of rows and types of Y. A launch is for up to four parts. Many tokens, which gemm()
-/// multiplies on tensor cores, are arranged for them, or rounded to Q8_1, once; then follows one product after the
-/// other.
+/// have different formats, numbers of rows and types of Y; several Y may be columns of one matrix. A launch is for up
+/// to four parts. Many tokens, which gemm() multiplies on tensor cores, are arranged for them, or rounded to Q8_1,
+/// once; then follows one product after the other.
 void gemm_parts(const Queue& queue, const TensorView& X, const std::vector<ProductPart>& parts,
                 const FusedProductOptions& options = {});
 /// The bytes of workspace that the same call needs: 0 for exact activations of up to eight tokens.

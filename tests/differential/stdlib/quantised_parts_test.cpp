@@ -133,6 +133,34 @@ TEST_CASE("products of parts in all orders of warps") {
     }
 }
 
+TEST_CASE("products of parts are columns of one matrix") {
+    const runtime::Device device = open_device();
+    const Matrices weights(device, {{Quantised::Q4_K, 6}, {Quantised::Q6_K, 3}}, 512);
+    for (const std::uint64_t tokens : {2u, 9u}) {
+        const Placed<float> x(device, packed, {tokens, 512}, 1), q(device, packed, {tokens, 6}, 2),
+            k(device, packed, {tokens, 3}, 3);
+        gemm_parts(device, x, {{weights.all[0].view(), q}, {weights.all[1].view(), k}});
+        const auto matrix = device.upload(std::vector<float>(tokens * 9, -1), "QK");
+        const auto columns = [&](std::uint64_t first, std::uint64_t count) {
+            const std::array<std::uint64_t, 2> extents{tokens, count};
+            const std::uint64_t pitch = 9;
+            const auto part = matrix.memory().whole().from(first * sizeof(float));
+            return runtime::MutableTensorView(TensorView(ir::Type::F32, part, extents, {&pitch, 1}));
+        };
+        gemm_parts(device, x, {{weights.all[0].view(), columns(0, 6)}, {weights.all[1].view(), columns(6, 3)}});
+        std::vector<float> want;
+        for (std::uint64_t token = 0; token < tokens; ++token) {
+            for (std::uint64_t i = 0; i < 6; ++i) want.push_back(q.elements()[token * 6 + i]);
+            for (std::uint64_t i = 0; i < 3; ++i) want.push_back(k.elements()[token * 3 + i]);
+        }
+        CHECK(matrix.download() == want);
+        CHECK(
+            tests::message_of([&] {
+                gemm_parts(device, x, {{weights.all[0].view(), columns(0, 6)}, {weights.all[1].view(), columns(5, 3)}});
+            }).contains("'parts[0].Y' (written) and 'parts[1].Y' (written) are the same memory"));
+    }
+}
+
 TEST_CASE("products of no parts and of nothing") {
     const runtime::Device device = open_device();
     const Matrices weights(device, {{Quantised::Q4_0, 3}, {Quantised::Q4_0, 2}}, 64);
