@@ -22,24 +22,21 @@ constexpr NamedFunction::Size attention_sizes[] = {
     {"sequences", 4}, {"heads", 16},       {"kv_heads", 16}, {"queries", 2048}, {"keys", 2048},    {"head_dim", 128},
     {"offsets", 5},   {"bias_keys", 2048}, {"pages", 512},   {"page_rows", 16}, {"max_pages", 128}};
 
-constexpr NamedFunction::Family attention_family{
-    .prefix = "flash_attention",
-    .form = "flash_attention[_heads_in_rows][_causal][_bias][_sinks][_offsets][_pages][_log_sum]_TYPE",
-    .summary = "O = softmax(scale Q K') V for each head",
-    .document =
-        "TYPE is f16, bf16, or f32, without tensor cores, or e4m3 or q8_0, of K and V: Q, O and a bias are f16,\n"
-        "bf16 or f32 then, and K and V are decoded to that. A head has 64, 80, 96, 128 or 256 elements, of q8_0\n"
-        "not 80. Several heads of Q may share one of K and V: kv_heads divides heads. _heads_in_rows: those of a\n"
-        "query, or a key, follow each other in a row. The last query belongs to the last key; _causal, a query\n"
-        "sees no key after its own. _bias is added to scores; one sequence or head of it is for all. _sinks: for\n"
-        "each head a score without a value, which counts in the softmax and in _log_sum. _offsets: sequences of\n"
-        "different lengths, one after the other; where each begins among the queries and keys, and where the last\n"
-        "ends; a bias then has a row for each query, for the keys of its sequence. _pages: K and V are pages of a\n"
-        "power of two of rows, 16 or more, and key j of a sequence is row j % page_rows of page\n"
-        "pages[j / page_rows]; all keys that pages have room for or, with _offsets, as many as these say. _log_sum\n"
-        "is the logarithm of the sum of exp(score) of each query, in f32.",
-    .settings = attention_settings,
-    .sizes = attention_sizes};
+constexpr auto attention_family = family_of(
+    "flash_attention[_heads_in_rows][_causal][_bias][_sinks][_offsets][_pages][_log_sum]_TYPE",
+    "O = softmax(scale Q K') V for each head",
+    "TYPE is f16, bf16, or f32, without tensor cores, or e4m3 or q8_0, of K and V: Q, O and a bias are f16,\n"
+    "bf16 or f32 then, and K and V are decoded to that. A head has 64, 80, 96, 128 or 256 elements, of q8_0\n"
+    "not 80. Several heads of Q may share one of K and V: kv_heads divides heads. _heads_in_rows: those of a\n"
+    "query, or a key, follow each other in a row. The last query belongs to the last key; _causal, a query\n"
+    "sees no key after its own. _bias is added to scores; one sequence or head of it is for all. _sinks: for\n"
+    "each head a score without a value, which counts in the softmax and in _log_sum. _offsets: sequences of\n"
+    "different lengths, one after the other; where each begins among the queries and keys, and where the last\n"
+    "ends; a bias then has a row for each query, for the keys of its sequence. _pages: K and V are pages of a\n"
+    "power of two of rows, 16 or more, and key j of a sequence is row j % page_rows of page\n"
+    "pages[j / page_rows]; all keys that pages have room for or, with _offsets, as many as these say. _log_sum\n"
+    "is the logarithm of the sum of exp(score) of each query, in f32.",
+    attention_settings, attention_sizes);
 
 struct AttentionName {
     CacheElements are;  // K and V
@@ -53,8 +50,7 @@ struct AttentionName {
     }
 };
 
-void run_attention(const AttentionName& is, const Queue& queue, std::span<const MutableTensorView> arrays,
-                   const FunctionSettings& settings) {
+void run_attention(const AttentionName& is, const Queue& queue, NamedArrays arrays, const FunctionSettings& settings) {
     AttentionOptions options{.causal = is.is_causal,
                              .window_left = settings.count("window_left"),
                              .window_right = settings.count("window_right")};
@@ -110,7 +106,7 @@ NamedFunction attention_function(const AttentionName& is) {
     if (is.has_pages) out.arrays.push_back(input("pages", "sequences max_pages", ir::Type::U32));
     out.arrays.push_back(of_q.decoded("O", is.are, is.is_in_rows, Access::Out));
     if (is.has_log_sum) out.arrays.push_back(output("log_sum", of_log_sum, ir::Type::F32));
-    out.run = [is](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
+    out.run = [is](const Queue& queue, NamedArrays arrays, const FunctionSettings& settings) {
         run_attention(is, queue, arrays, settings);
     };
     return out;

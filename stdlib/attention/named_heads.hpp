@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "stdlib/attention/attention.hpp"
-#include "stdlib/spec/named_arrays.hpp"
+#include "stdlib/spec/named_functions.hpp"
 
 namespace ikat::stdlib {
 

@@ -5,7 +5,7 @@
 #include "stdlib/layout/cache_rows.hpp"
 #include "stdlib/quantised/call.hpp"
 #include "stdlib/spec/kernel_arguments.hpp"
-#include "stdlib/spec/named_arrays.hpp"
+#include "stdlib/spec/named_functions.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -153,26 +153,18 @@ constexpr NamedFunction::Setting settings[] = {
     {"rotary", "how many elements of a head are turned; all of them if it is not set"},
     {"base", "of the angles; 10000 if it is not set"},
 };
-constexpr NamedFunction::Family rope_family{
-    .prefix = "rope_scatter",
-    .form = "rope_scatter_(f32|f16|bf16|e4m3|q8_0)",
-    .summary = "cache[slots[t]] = x[t], turned by the angles of positions[t]",
-    .document =
-        "What rope and then kv_scatter write: x is tokens x heads x head_dim of f32, f16 or bf16, the cache\n"
-        "cache_rows x heads x head_dim, of x's type, e4m3, where numbers beyond 448 become 448, or q8_0, with the\n"
-        "bytes of GGML's reference. Tokens whose slot is not below cache_rows are skipped.",
-    .settings = settings,
-    .sizes = sizes};
-constexpr NamedFunction::Family scatter_family{
-    .prefix = "kv_scatter",
-    .form = "kv_scatter_(e4m3|q8_0)",
-    .summary = "cache[slots[t]] = x[t], encoded",
-    .document =
-        "x is tokens x heads x head_dim of f32, f16 or bf16. The cache is cache_rows x heads x head_dim of e4m3,\n"
-        "where numbers beyond 448 become 448, or q8_0, with the bytes of GGML's reference. Tokens whose slot is\n"
-        "not below cache_rows are skipped.",
-    .settings = {},
-    .sizes = sizes};
+constexpr auto rope_family = family_of(
+    "rope_scatter_(f32|f16|bf16|e4m3|q8_0)", "cache[slots[t]] = x[t], turned by the angles of positions[t]",
+    "What rope and then kv_scatter write: x is tokens x heads x head_dim of f32, f16 or bf16, the cache\n"
+    "cache_rows x heads x head_dim, of x's type, e4m3, where numbers beyond 448 become 448, or q8_0, with the\n"
+    "bytes of GGML's reference. Tokens whose slot is not below cache_rows are skipped.",
+    settings, sizes);
+constexpr auto scatter_family = family_of(
+    "kv_scatter_(e4m3|q8_0)", "cache[slots[t]] = x[t], encoded",
+    "x is tokens x heads x head_dim of f32, f16 or bf16. The cache is cache_rows x heads x head_dim of e4m3,\n"
+    "where numbers beyond 448 become 448, or q8_0, with the bytes of GGML's reference. Tokens whose slot is\n"
+    "not below cache_rows are skipped.",
+    {}, sizes);
 
 NamedFunction function_of(const NamedFunction::Family& family, const CacheElements& are) {
     const bool turns = &family == &rope_family;
@@ -184,7 +176,7 @@ NamedFunction function_of(const NamedFunction::Family& family, const CacheElemen
     if (turns) out.arrays.push_back(input("positions", "tokens", ir::Type::U32));
     out.arrays.push_back(input("slots", "tokens", ir::Type::U32));
     out.arrays.push_back(are.array("cache", "cache_rows heads head_dim", Access::InOut));
-    out.run = [turns](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& given) {
+    out.run = [turns](const Queue& queue, NamedArrays arrays, const FunctionSettings& given) {
         if (!turns) return kv_scatter(queue, arrays[0], arrays[1], arrays[2]);
         constexpr std::string_view forms[] = {"interleaved", "neox"};
         rope_scatter(queue, Rope(given.one_of("form", forms)), arrays[0], arrays[1], arrays[2], arrays[3],

@@ -4,7 +4,7 @@
 
 #include "stdlib/quantised/fused.hpp"
 #include "stdlib/quantised/product_settings.hpp"
-#include "stdlib/spec/named_arrays.hpp"
+#include "stdlib/spec/named_functions.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -21,16 +21,12 @@ std::string names_of(Quantised a, Quantised b) {
 
 constexpr NamedFunction::Size fused_sizes[] = {{"tokens", 1}, {"rows", 4096}, {"columns", 4096}};
 
-constexpr NamedFunction::Family swiglu_family{
-    .prefix = "gate_up_swiglu",
-    .form = "gate_up_swiglu_FORMAT[_FORMAT]",
-    .summary = "Y = silu(X Wg') (X Wu'), W of quantised weights",
-    .document =
-        "Wg and Wu are rows x columns quantised weights of the first format and of the second, or of one. X is\n"
-        "tokens x columns, and Y tokens x rows. X and Y are f32, f16 or bf16, of one type. Up to eight tokens\n"
-        "are one launch; more are products on tensor cores. The formats are those of gemm_*.",
-    .settings = product_settings,
-    .sizes = fused_sizes};
+constexpr auto swiglu_family =
+    family_of("gate_up_swiglu_FORMAT[_FORMAT]", "Y = silu(X Wg') (X Wu'), W of quantised weights",
+              "Wg and Wu are rows x columns quantised weights of the first format and of the second, or of one. X is\n"
+              "tokens x columns, and Y tokens x rows. X and Y are f32, f16 or bf16, of one type. Up to eight tokens\n"
+              "are one launch; more are products on tensor cores. The formats are those of gemm_*.",
+              product_settings, fused_sizes);
 
 NamedFunction swiglu_function(Quantised gate, Quantised up) {
     NamedFunction out{.name = "gate_up_swiglu_" + names_of(gate, up), .family = &swiglu_family};
@@ -39,7 +35,7 @@ NamedFunction swiglu_function(Quantised gate, Quantised up) {
     out.call = "gate_up_swiglu(queue, Wg, Wu, X, Y)";
     out.arrays = {blocks_of(gate, "Wg", "rows columns"), blocks_of(up, "Wu", "rows columns"),
                   input("X", "tokens columns"), output("Y", "tokens rows")};
-    out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
+    out.run = [](const Queue& queue, NamedArrays arrays, const FunctionSettings& settings) {
         gate_up_swiglu(queue, arrays[0], arrays[1], arrays[2], arrays[3], {.activations = activations_of(settings)});
     };
     // By the name that other systems have for it.
@@ -47,16 +43,12 @@ NamedFunction swiglu_function(Quantised gate, Quantised up) {
     return out;
 }
 
-constexpr NamedFunction::Family norm_family{
-    .prefix = "rmsnorm_gemv",
-    .form = "rmsnorm_gemv_FORMAT",
-    .summary = "y = W rmsnorm(x), W of quantised weights",
-    .document =
-        "W is rows x columns quantised weights, x is tokens x columns, and y tokens x rows; gamma has an element\n"
-        "for each column. x and y are f32, f16 or bf16, of one type, gamma of any of these. The norm stays in the\n"
-        "kernel, in f32. A launch is for up to eight tokens. The formats are those of gemm_*.",
-    .settings = norm_settings,
-    .sizes = fused_sizes};
+constexpr auto norm_family = family_of(
+    "rmsnorm_gemv_FORMAT", "y = W rmsnorm(x), W of quantised weights",
+    "W is rows x columns quantised weights, x is tokens x columns, and y tokens x rows; gamma has an element\n"
+    "for each column. x and y are f32, f16 or bf16, of one type, gamma of any of these. The norm stays in the\n"
+    "kernel, in f32. A launch is for up to eight tokens. The formats are those of gemm_*.",
+    norm_settings, fused_sizes);
 
 NamedFunction norm_function(Quantised format) {
     NamedFunction out{.name = fmt::format("rmsnorm_gemv_{}", format_name(format)), .family = &norm_family};
@@ -66,7 +58,7 @@ NamedFunction norm_function(Quantised format) {
     gamma.is_of_any_type = true;
     out.arrays = {blocks_of(format, "W", "rows columns"), input("x", "tokens columns"), gamma,
                   output("y", "tokens rows")};
-    out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
+    out.run = [](const Queue& queue, NamedArrays arrays, const FunctionSettings& settings) {
         rmsnorm_gemv(queue, arrays[0], arrays[1], arrays[2], arrays[3], settings.required("epsilon"));
     };
     return out;
@@ -74,16 +66,12 @@ NamedFunction norm_function(Quantised format) {
 
 constexpr NamedFunction::Size parts_sizes[] = {
     {"tokens", 1}, {"q_rows", 4096}, {"k_rows", 1024}, {"v_rows", 1024}, {"columns", 4096}};
-constexpr NamedFunction::Family parts_family{
-    .prefix = "qkv",
-    .form = "qkv_FORMAT[_FORMAT]",
-    .summary = "Q = X Wq', K = X Wk', V = X Wv', W of quantised weights",
-    .document =
-        "Wq and Wk are quantised weights of the first format, Wv of the second, or all of one. X is tokens x\n"
-        "columns; X, Q, K and V are f32, f16 or bf16, of one type. Up to eight tokens are one launch; more are\n"
-        "three products on tensor cores. The formats are those of gemm_*.",
-    .settings = product_settings,
-    .sizes = parts_sizes};
+constexpr auto parts_family =
+    family_of("qkv_FORMAT[_FORMAT]", "Q = X Wq', K = X Wk', V = X Wv', W of quantised weights",
+              "Wq and Wk are quantised weights of the first format, Wv of the second, or all of one. X is tokens x\n"
+              "columns; X, Q, K and V are f32, f16 or bf16, of one type. Up to eight tokens are one launch; more are\n"
+              "three products on tensor cores. The formats are those of gemm_*.",
+              product_settings, parts_sizes);
 
 NamedFunction parts_function(Quantised format, Quantised of_v) {
     NamedFunction out{.name = "qkv_" + names_of(format, of_v), .family = &parts_family};
@@ -97,7 +85,7 @@ NamedFunction parts_function(Quantised format, Quantised of_v) {
                   output("Q", "tokens q_rows"),
                   output("K", "tokens k_rows"),
                   output("V", "tokens v_rows")};
-    out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
+    out.run = [](const Queue& queue, NamedArrays arrays, const FunctionSettings& settings) {
         gemm_parts(queue, arrays[3], {{arrays[0], arrays[4]}, {arrays[1], arrays[5]}, {arrays[2], arrays[6]}},
                    {.activations = activations_of(settings)});
     };

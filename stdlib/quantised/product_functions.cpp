@@ -4,7 +4,7 @@
 
 #include "stdlib/quantised/product_settings.hpp"
 #include "stdlib/quantised/quantised.hpp"
-#include "stdlib/spec/named_arrays.hpp"
+#include "stdlib/spec/named_functions.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -17,17 +17,13 @@ constexpr std::string_view formats = IKAT_QUANTISED_FORMATS(IKAT_ROW);
 
 const NamedFunction::Family& product_family() {
     static const std::string form = fmt::format("gemm_({})", formats.substr(1));
-    static const NamedFunction::Family out{
-        .prefix = std::string_view(form).substr(0, 4),
-        .form = form,
-        .summary = "Y = X W', W of quantised weights",
-        .document =
-            "W is rows x columns quantised weights, X is tokens x columns, and Y tokens x rows. X and Y are f32,\n"
-            "f16 or bf16; Y has the type of X. A block of weights is read and decoded once for up to eight tokens; "
-            "more\n"
-            "are multiplied on tensor cores.",
-        .settings = product_settings,
-        .sizes = product_sizes};
+    static const NamedFunction::Family out = family_of(
+        form, "Y = X W', W of quantised weights",
+        "W is rows x columns quantised weights, X is tokens x columns, and Y tokens x rows. X and Y are f32,\n"
+        "f16 or bf16; Y has the type of X. A block of weights is read and decoded once for up to eight tokens; "
+        "more\n"
+        "are multiplied on tensor cores.",
+        product_settings, product_sizes);
     return out;
 }
 
@@ -47,7 +43,7 @@ NamedFunction product_function(runtime::Quantised format) {
     out.formula = fmt::format("Y = X W', W of {} weights", name);
     out.call = "gemm(queue, W, X, Y)";
     out.arrays = {blocks_of(format, "W", "rows columns"), input("X", "tokens columns"), output("Y", "tokens rows")};
-    out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
+    out.run = [](const Queue& queue, NamedArrays arrays, const FunctionSettings& settings) {
         quantised_gemm(queue, arrays[0], arrays[1], arrays[2], {.activations = activations_of(settings)});
     };
     out.other_names = other_names(format);
@@ -55,15 +51,11 @@ NamedFunction product_function(runtime::Quantised format) {
 }
 
 constexpr NamedFunction::Size quantiser_sizes[] = {{"rows", 4096}, {"columns", 4096}};
-constexpr NamedFunction::Family quantiser_family{
-    .prefix = "quantise",
-    .form = "quantise_(q4_0|q8_0|mxfp4)",
-    .summary = "W = blocks of the numbers x",
-    .document =
-        "x is rows x columns of f32, f16 or bf16, and W gets as many weights, with the bytes of GGML's reference.\n"
-        "A block that has a NaN or an infinity decodes to NaN, of mxfp4 to infinity.",
-    .settings = {},
-    .sizes = quantiser_sizes};
+constexpr auto quantiser_family = family_of(
+    "quantise_(q4_0|q8_0|mxfp4)", "W = blocks of the numbers x",
+    "x is rows x columns of f32, f16 or bf16, and W gets as many weights, with the bytes of GGML's reference.\n"
+    "A block that has a NaN or an infinity decodes to NaN, of mxfp4 to infinity.",
+    {}, quantiser_sizes);
 
 NamedFunction quantiser_function(runtime::Quantised format) {
     const std::string_view name = runtime::find_info(format)->name;
@@ -71,7 +63,7 @@ NamedFunction quantiser_function(runtime::Quantised format) {
     out.formula = fmt::format("W = {} weights of the numbers x", name);
     out.call = "quantise(queue, x, W)";
     out.arrays = {input("x", "rows columns"), blocks_of(format, "W", "rows columns", Access::Out)};
-    out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings&) {
+    out.run = [](const Queue& queue, NamedArrays arrays, const FunctionSettings&) {
         quantise(queue, arrays[0], arrays[1]);
     };
     return out;

@@ -18,21 +18,18 @@ constexpr NamedFunction::Size incremental_sizes[] = {{"sequences", 8}, {"heads",
                                                      {"queries", 1},   {"keys", 4096},    {"head_dim", 128},
                                                      {"pages", 2048},  {"page_rows", 16}, {"max_pages", 256}};
 
-constexpr NamedFunction::Family incremental_family{
-    .prefix = "incremental_attention",
-    .form = "incremental_attention[_heads_in_rows][_causal][_lengths][_pages][_sinks][_log_sum]_TYPE",
-    .summary = "O = softmax(scale Q K') V of few queries to a cache of keys",
-    .document =
-        "TYPE is f16, bf16 or f32, or e4m3 or q8_0, of K and V: Q and O are f16, bf16 or f32 then, and K and V are\n"
-        "decoded to that. A head has 64, 80, 96, 128 or 256 elements, of q8_0 not 80. Several heads of Q may share\n"
-        "one of K and V: kv_heads divides heads. _heads_in_rows: those of a query, or a key, follow each other in a\n"
-        "row. _lengths: how many keys each sequence has; without, all have as many as there is room for. _pages: K\n"
-        "and V are pages of a power of two of rows, 16 or more, and key j of a sequence is row j % page_rows of\n"
-        "page pages[j / page_rows]. The last query belongs to the last key; _causal, a query sees no key after\n"
-        "its own. _sinks: for each head a score without a value, which counts in the softmax, and in _log_sum.\n"
-        "_log_sum is the logarithm of the sum of exp(score) of each query, in f32.",
-    .settings = incremental_settings,
-    .sizes = incremental_sizes};
+constexpr auto incremental_family = family_of(
+    "incremental_attention[_heads_in_rows][_causal][_lengths][_pages][_sinks][_log_sum]_TYPE",
+    "O = softmax(scale Q K') V of few queries to a cache of keys",
+    "TYPE is f16, bf16 or f32, or e4m3 or q8_0, of K and V: Q and O are f16, bf16 or f32 then, and K and V are\n"
+    "decoded to that. A head has 64, 80, 96, 128 or 256 elements, of q8_0 not 80. Several heads of Q may share\n"
+    "one of K and V: kv_heads divides heads. _heads_in_rows: those of a query, or a key, follow each other in a\n"
+    "row. _lengths: how many keys each sequence has; without, all have as many as there is room for. _pages: K\n"
+    "and V are pages of a power of two of rows, 16 or more, and key j of a sequence is row j % page_rows of\n"
+    "page pages[j / page_rows]. The last query belongs to the last key; _causal, a query sees no key after\n"
+    "its own. _sinks: for each head a score without a value, which counts in the softmax, and in _log_sum.\n"
+    "_log_sum is the logarithm of the sum of exp(score) of each query, in f32.",
+    incremental_settings, incremental_sizes);
 
 struct IncrementalName {
     CacheElements are;  // K and V
@@ -45,7 +42,7 @@ struct IncrementalName {
     }
 };
 
-void run_incremental(const IncrementalName& is, const Queue& queue, std::span<const MutableTensorView> arrays,
+void run_incremental(const IncrementalName& is, const Queue& queue, NamedArrays arrays,
                      const FunctionSettings& settings) {
     IncrementalOptions options{.causal = is.is_causal, .window_left = settings.count("window_left")};
     options.scale = settings.number("scale");
@@ -84,7 +81,7 @@ NamedFunction incremental_function(const IncrementalName& is) {
     if (is.has_sinks) out.arrays.push_back(input("sinks", "heads", ir::Type::F32));
     out.arrays.push_back(of_q.decoded("O", is.are, is.is_in_rows, Access::Out));
     if (is.has_log_sum) out.arrays.push_back(output("log_sum", "[sequences] [heads] queries", ir::Type::F32));
-    out.run = [is](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
+    out.run = [is](const Queue& queue, NamedArrays arrays, const FunctionSettings& settings) {
         run_incremental(is, queue, arrays, settings);
     };
     return out;

@@ -1,15 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arrays of functions with names, as families describe them:
+// What descriptions of functions with names have in common:
 //
+//     constexpr auto family = family_of("gemm_FORMAT", "Y = X W'", "W is ...", settings, sizes);
 //     out.arrays = {blocks_of(Quantised::Q4_K, "W", "rows columns"), input("X", "tokens columns"),
 //                   output("Y", "tokens rows")};
 #pragma once
+#include <algorithm>
+#include <span>
 #include <string_view>
 
 #include "runtime/quantised_format.hpp"
 #include "stdlib/spec/functions.hpp"
 
 namespace ikat::stdlib {
+
+/// A family of functions whose names have this form: the prefix is what is before the parts that differ, "gemm" of
+/// "gemm_FORMAT", "gemm_(q4_0|q8_0)" and "gemm[_bias]".
+constexpr NamedFunction::Family family_of(std::string_view form, std::string_view summary, std::string_view document,
+                                          std::span<const NamedFunction::Setting> settings,
+                                          std::span<const NamedFunction::Size> sizes) {
+    std::size_t end = std::min(form.find_first_of("[(ABCDEFGHIJKLMNOPQRSTUVWXYZ"), form.size());
+    while (end != 0 && form[end - 1] == '_') --end;
+    return {.prefix = form.substr(0, end),
+            .form = form,
+            .summary = summary,
+            .document = document,
+            .settings = settings,
+            .sizes = sizes};
+}
+using NamedArrays = std::span<const MutableTensorView>;
 
 /// Read: of a type or, if it is not said, f32, f16 or bf16, the same for all such arrays of the function.
 constexpr NamedFunction::Array input(std::string_view name, const OperandShape& shape, ir::Type type = ir::Type::Void) {
