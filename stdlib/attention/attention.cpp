@@ -239,6 +239,9 @@ WgmmaAttentionKernel Attention::chosen_of_wgmma() const {
                (queries_of_sequence() <= 64 * (out.groups - 1) || blocks(64 * out.groups) < multiprocessors()))
             --out.groups;
     }
+    // Larger tiles are worth it if few more keys are computed that are not there.
+    const auto padded = [&](std::uint64_t tile) { return (keys() + tile - 1) / tile * tile; };
+    out.has_many_keys = out.can_have_many_keys() && padded(WgmmaAttentionTile::many_keys) * 16 <= padded(128) * 17;
     return out;
 }
 

@@ -66,7 +66,7 @@ struct AttentionOptions {
     /// most, which is not checked: what they give beyond Q, K and V is an access out of bounds, which the emulator
     /// reports. Both or neither. The bias is (1, heads, rows, columns) then: a row for each query, whose elements are
     /// for the keys of its sequence; keys after the last column have none. O has the bits of calls for each sequence,
-    /// by the same path with as many queries of a block.
+    /// by the same path with as many queries of a block and keys of a tile.
     std::optional<TensorView> query_offsets{}, key_offsets{};
     /// K and V are (pages, kv_heads, rows, head_dim), and key j of sequence s is row j % rows of page
     /// pages(s, j / rows): std::uint32_t, sequences by the most pages that one has, as in IncrementalOptions. A

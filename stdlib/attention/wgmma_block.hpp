@@ -382,7 +382,8 @@ template <class T, std::uint32_t d>
 KernelHandle made_of_keys(const WgmmaAttentionKernel& is) {
     constexpr std::uint32_t keys = WgmmaAttentionTile{.head_dim = d}.keys();
     if constexpr (d == 128)
-        if (is.tile().keys() > keys) return made_of_tile<T, WgmmaAttentionTile{d, 2, 176}>(is);
+        if (is.tile().keys() > keys)
+            return made_of_tile<T, WgmmaAttentionTile{d, 2, WgmmaAttentionTile::many_keys}>(is);
     if constexpr (keys > 64)
         if (is.tile().keys() == keys) return made_of_groups<T, d, keys>(is);
     return made_of_groups<T, d, 64>(is);

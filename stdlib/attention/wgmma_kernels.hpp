@@ -14,6 +14,7 @@ namespace ikat::stdlib {
 struct WgmmaAttentionTile {
     std::uint32_t head_dim = 64, groups = 2;
     std::uint32_t max_keys = 128;
+    static constexpr std::uint32_t many_keys = 176;
 
     constexpr std::uint32_t queries() const { return 64 * groups; }
     constexpr std::uint32_t keys() const { return head_dim == 256 ? 64 : max_keys; }
@@ -43,7 +44,13 @@ struct WgmmaAttentionKernel {
          has_log_sum = false;
     bool has_wide_cap = false;  // then has_cap, too, see soft_cap.hpp
     OwnAttention own{};
+    /// Tiles of many_keys, for which registers are left where can_have_many_keys().
+    bool has_many_keys = false;
 
+    bool can_have_many_keys() const {
+        const bool changes_scores = has_before || has_after || has_cap || has_bias || own;
+        return head_dim == 128 && groups == 2 && !changes_scores && !has_offsets;
+    }
     WgmmaAttentionTile tile() const { return {head_dim, groups, max_keys()}; }
     /// "flash_attention_bf16_d128_wgmma_after".
     std::string name() const;
@@ -54,11 +61,10 @@ struct WgmmaAttentionKernel {
     auto operator<=>(const WgmmaAttentionKernel&) const = default;
 
 private:
-    /// Biases, and functions where there are three warpgroups, leave registers for fewer. Where all keys are seen, there
-    /// are registers for more, and no tile is half masked.
+    /// Biases, and functions where there are three warpgroups, leave registers for fewer.
     std::uint32_t max_keys() const {
         if (has_bias || (own && groups == 3)) return 64;
-        return head_dim == 128 && groups == 2 && !has_before && !has_after && !own ? 176 : 128;
+        return has_many_keys ? WgmmaAttentionTile::many_keys : 128;
     }
 };
 

@@ -23,6 +23,7 @@ public:
 void GemmCall::launch(Step step, std::uint64_t blocks, std::uint32_t threads, auto&& add) const {
     TensorKernel which = kernel_;
     which.step = step;
+    if (step == Step::Finish || step == Step::Scale) which.raster = Raster::grouped;  // they have no tiles
     Arguments arguments(which.handle(), where_);
     add(arguments);
     arguments.launch(queue_, blocks, threads);

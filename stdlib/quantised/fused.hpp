@@ -25,15 +25,15 @@ struct FusedProductOptions {
 };
 
 /// Y = silu(X Wg') (X Wu'), element by element: the first half of a gated feed-forward layer. Wg and Wu have the same
-/// shape, rows x columns. Both products have the bits of gemm() in f32, silu is that of fused_swiglu(), and Y is
-/// rounded once. So with products g and u that are off by at most a and b, by the bounds of gemm(), an element is at
-/// most
+/// shape, rows x columns. Both products are in f32, silu is that of fused_swiglu(), and Y is rounded once. So with
+/// products g and u that are off by at most a and b, by the bounds of gemm(), an element is at most
 ///
 ///     1.1 a (|u| + b) + |silu(g)| b + 2^-21 (|silu(g)| + 1.1 a) (|u| + b)
 ///
-/// from silu(g) u, before it is rounded to the type of Y. Many tokens, which gemm() multiplies on tensor cores: if both
-/// have the same format, a block computes a tile of both, unless gemm() would divide so few tiles into parts.
-/// Otherwise two products go to a workspace, and then follows fused_swiglu(). The bound is the same.
+/// from silu(g) u, before it is rounded to the type of Y. Up to eight tokens: the products have the bits of gemm().
+/// More, which gemm() multiplies on tensor cores: if both have the same format, a block computes a tile of both, unless
+/// there are so few that their columns are divided into parts; it adds up a tile in order, where gemm(), with half as
+/// many tiles, may have parts. Otherwise two products go to a workspace, and then follows fused_swiglu().
 void gate_up_swiglu(const Queue& queue, const TensorView& Wg, const TensorView& Wu, const TensorView& X,
                     const MutableTensorView& Y, const FusedProductOptions& options = {});
 /// The bytes of workspace that the same call needs: 0 for exact activations of up to eight tokens.

@@ -87,8 +87,7 @@ void Products::run() const {
     const TensorView x = is_packed() && columns() != 0 ? quantised_tokens(queue_, *workspace, X_) : X_;
     const U64 most = arranged_at_once();
     std::optional<ArrangedTokens> arranged;
-    if (!is_packed() && std::ranges::any_of(products_, [&](const OneProduct& of) { return is_on_tensor_cores(of); }))
-        arranged.emplace(*workspace, sums_of_groups(), most, columns());
+    if (are_arranged()) arranged.emplace(*workspace, sums_of_groups(), most, columns());
     for (U64 first = 0; first < tokens(); first += most) {
         const U64 count = std::min(most, tokens() - first);
         if (arranged) arranged->arrange(queue_, X_, first, count);
@@ -112,11 +111,12 @@ std::uint32_t Products::sums_of_groups() const {
         if (is_on_tensor_cores(of)) out |= sums_of_slice(*of.weights[0].W.format);
     return out;
 }
+bool Products::are_arranged() const {
+    return !is_packed() && std::ranges::any_of(products_, [&](const OneProduct& of) { return is_on_tensor_cores(of); });
+}
 std::uint64_t Products::bytes_of_tokens() const {
     if (is_packed()) return Workspace::rounded(quantised_bytes(X_));
-    const bool are_arranged =
-        std::ranges::any_of(products_, [&](const OneProduct& of) { return is_on_tensor_cores(of); });
-    return are_arranged ? ArrangedTokens::bytes(sums_of_groups(), arranged_at_once(), columns()) : 0;
+    return are_arranged() ? ArrangedTokens::bytes(sums_of_groups(), arranged_at_once(), columns()) : 0;
 }
 std::uint64_t Products::bytes_of_sums() const {
     U64 out = 0;

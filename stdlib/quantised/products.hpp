@@ -60,6 +60,7 @@ private:
     bool is_empty() const { return products_.empty() || tokens() == 0; }
     U64 arranged_at_once() const;
     std::uint32_t sums_of_groups() const;
+    bool are_arranged() const;
     U64 bytes_of_tokens() const;
     U64 bytes_of_sums() const;
 

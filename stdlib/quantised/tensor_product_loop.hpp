@@ -6,9 +6,8 @@
 //         static constexpr std::uint32_t threads, rows_of_warp;     of a block; 16 or 32
 //         static constexpr PipelineReader reader;
 //         explicit Products(const X& x);
-//         multiply(totals, x, stage, u, operands, scales)           unit u of a stage, with all tokens: operands of
-//         each
-//                                                                   row of the lane, and its scales if not is_grouped
+//         multiply(totals, x, stage, u, operands, scales)           unit u of a stage, with all tokens: operands and,
+//                                                                   if not is_grouped, scales of the lane's rows
 //         end_stage(totals)                                         after both units
 //         add_parts(totals, t, factors)                             if is_grouped, at the end of a slice, of 16 rows
 #pragma once

@@ -46,7 +46,8 @@ inline std::vector<RowsOfBlocks> rows_of_blocks(const std::vector<TensorProductA
     return out;
 }
 
-/// Copies of rows into slices: two threads have a row, and every second piece of it. Of two matrices, 16 rows of the
+/// Copies of rows into slices: two threads have a row, and pieces of it that are both in a sector of 32 bytes. Eight
+/// threads have four rows of which no pieces are in the same banks: every second one. Of two matrices, 16 rows of the
 /// one and the same 16 of the other take turns, so that a warp has both.
 template <SliceShape slice, std::uint32_t rows, std::uint32_t threads = 128>
 class RowCopies {
@@ -64,7 +65,9 @@ public:
     /// Whole pieces of 16 bytes, as far as there are any. Rows after the last are copies of it.
     void load(const Slices<slice, rows>& to, const U& number) const {
         for (std::uint32_t first = 0; first < rows; first += at_once) {
-            const U row = value(thread_id().x / 2u + first), place = to.place(number, row);
+            const U pair = value(thread_id().x / 2u);
+            const U row = value(first + pair / 8u * 8u + pair % 4u * 2u + pair / 4u % 2u),
+                    place = to.place(number, row);
             const auto load_it = [&] {
                 if (of_.size() == 1) return load_row(to, of_[0], row, place, number);
                 const U of_matrix = value(row / 32u * 16u + row % 16u);
@@ -83,16 +86,23 @@ private:
     static void load_row(const Slices<slice, rows>& to, const RowsOfBlocks& of, const U& row, const U& place,
                          const U& number) {
         const auto bytes = to.memory().template as<std::uint8_t>();
-        const U side = value(thread_id().x % 2u * 16u), last = value(of.rows - 1u - of.first);
+        const U side = value(thread_id().x % 2u), last = value(of.rows - 1u - of.first);
         const U from = value(begin_of(of, value(min(row, last)), number) / 16u * 16u);
         if_(from + pieces * 16u <= of.bytes, [&] {
-            for (std::uint32_t piece = 0; piece + 1 < pieces; piece += 2)
-                copy_async<16>(bytes[place + side + piece * 16u], of.array[from + side + piece * 16u]);
-            if (pieces % 2 == 1)
-                if_(side == 0u,
-                    [&] { copy_async<16>(bytes[place + (pieces - 1) * 16u], of.array[from + (pieces - 1) * 16u]); });
+            // Of a slice that begins in the middle of a sector, the first piece is alone.
+            const U first = value(side - from / 16u % 2u), to_first = value(place + first * 16u),
+                    from_first = value(from + first * 16u);
+            for (std::uint32_t piece = 0; piece <= pieces; piece += 2) {
+                const auto copy = [&] {
+                    copy_async<16>(bytes[to_first + piece * 16u], of.array[from_first + piece * 16u]);
+                };
+                if (piece != 0 && piece + 1 < pieces)
+                    copy();
+                else
+                    if_(first + piece < pieces, copy);
+            }
         }).else_([&] {  // where the array ends
-            for (auto e : range(value(side / 16u), pieces * 16, 2u))
+            for (auto e : range(side, pieces * 16, 2u))
                 bytes[place + e] = of.array.load_if(from + e < of.bytes, from + e, std::uint8_t{});
         });
     }

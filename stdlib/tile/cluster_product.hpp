@@ -77,6 +77,8 @@ public:
     static void run(const MapA& A, const MapB& B, const Word& m, const Word& n, const Word& all_k, const Word& planes,
                     auto&& finish, const std::optional<Leaf<std::uint32_t>>& parts = {},
                     Raster raster = Raster::grouped) {
+        if (tile.takes_turns && parts)
+            throw Error("ClusterProduct: warpgroups that take turns, and parts of k", "they take turns at whole tiles");
         run(A, B, Schedule({tiles_of(m, tile.m), tiles_of(n, tile.n), raster}, tiles_of(all_k, k), planes, parts),
             finish);
     }

@@ -63,7 +63,14 @@ void each_wgmma_kernel(F&& f, bool all = true) {
         for (std::uint32_t groups = 1; groups <= WgmmaAttentionTile::max_groups(d); ++groups) {
             WgmmaAttentionKernel is{.type = ir::Type::BF16, .head_dim = d, .groups = groups};
             if (all) f(is);
-            is.has_after = true;
+            is.has_many_keys = is.can_have_many_keys();
+            if (is.has_many_keys) f(is);
+            if (is.has_many_keys && all) {
+                WgmmaAttentionKernel more = is;
+                more.has_sinks = more.has_log_sum = true;
+                f(more);
+            }
+            is.has_many_keys = false, is.has_after = true;
             f(is);
             is.has_before = is.has_cap = is.has_log_sum = true;
             if (all) f(is);

@@ -196,6 +196,7 @@ TEST_CASE("attention: wgmma with blocks of all sizes, which take one tile of que
     check(64, {.options = {.causal = true}, .log_sum = true}, {64, 128, 192});
     check(64, {.options = {.window_left = 40, .window_right = 150}}, {192});
     check(128, {.options = {.causal = true}}, {64, 128});
+    check(128, {.log_sum = true}, {128});  // tiles of more keys
 }
 
 /// On a GPU, the other shapes have at most one tile of queries for each block.

@@ -2,7 +2,6 @@
 // The tiles of a result along a Hilbert curve: all of them, each once, and in an order in which those at work at the
 // same time, and then the next ones, need few rows of A and columns of B.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <set>
@@ -82,18 +81,20 @@ Need need_of(const std::vector<Place>& tiles, std::size_t workers) {
     return out;
 }
 
-/// The bits of a product of numbers whose sums are rounded.
-std::vector<std::uint16_t> bits_of_product(const Device& device, std::uint32_t m, std::uint32_t n, std::uint32_t k,
-                                           const GemmOptions& options) {
+/// A product, of numbers whose sums are rounded; by stream-k, where other tiles share their slices, of integers.
+template <class Result>
+std::vector<float> product(const Device& device, std::uint32_t m, std::uint32_t n, std::uint32_t k,
+                           const GemmOptions& options) {
     std::vector<bfloat16> a(2 * m * k), b(2 * k * n);
-    for (std::size_t i = 0; i < a.size(); ++i) a[i] = bfloat16(std::sin(float(i)));
-    for (std::size_t i = 0; i < b.size(); ++i) b[i] = bfloat16(std::cos(float(i)));
+    const bool are_integers = options.schedule == GemmSchedule::stream_k;
+    const auto number = [&](float x) { return bfloat16(are_integers ? std::round(8 * x) : x); };
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = number(std::sin(float(i)));
+    for (std::size_t i = 0; i < b.size(); ++i) b[i] = number(std::cos(float(i)));
     const auto A = device.upload(a, "A"), B = device.upload(b, "B");
-    auto C = device.upload(std::vector<bfloat16>(2 * m * n, bfloat16(NAN)), "C");
+    auto C = device.upload(std::vector<Result>(2 * m * n, Result(NAN)), "C");
     gemm_tensor_core(device, A.view(2, m, k), B.view(2, k, n), C.view(2, m, n), options);
-    std::vector<std::uint16_t> out;
-    for (const bfloat16& x : C.download()) out.push_back(std::bit_cast<std::uint16_t>(x));
-    return out;
+    const std::vector<Result> out = C.download();
+    return {out.begin(), out.end()};
 }
 
 }  // namespace
@@ -162,21 +163,26 @@ TEST_CASE("raster: products have the same bits in each order of their tiles") {
                                     {.tile = TileSize::large, .schedule = persistent},
                                     {.schedule = ping_pong}};
     const GemmOptions in_parts[] = {{.tile = TileSize::medium, .schedule = split_k, .parts = 2}};
-    const auto check = [](const char* target, std::uint32_t m, std::uint32_t n, std::span<const GemmOptions> ways) {
-        std::vector<std::vector<std::uint16_t>> found;
+    const auto check = [&]<class Result>(Result, const char* target, std::uint32_t m, std::uint32_t n,
+                                         std::span<const GemmOptions> ways) {
+        std::vector<std::vector<float>> found;
         for (GemmOptions options : ways) {
             INFO(target << ", schedule " << int(options.schedule));
             options.path = target == std::string_view("sm_80") ? GemmPath::mma_sync : GemmPath::wgmma;
             const Device device = test::open_device({.target = target, .threads = 2, .check = "races"});
-            found.push_back(bits_of_product(device, m, n, 136, options));
+            found.push_back(product<Result>(device, m, n, 136, options));
             options.raster = Raster::hilbert;
-            CHECK(bits_of_product(device, m, n, 136, options) == found.back());
+            CHECK(product<Result>(device, m, n, 136, options) == found.back());
         }
         return found;
     };
-    check("sm_80", 64 * 5 - 7, 64 * 5 - 8, by_mma);  // 50 tiles: stream-k shares those that are left over
-    check("sm_90a", 256 * 2 - 7, 128 * 3 - 8, in_parts);
-    const auto by_each_tile = check("sm_90a", 256 * 2 - 7, 128 * 3 - 8, by_wgmma);  // and by each of them
-    CHECK(by_each_tile[1] == by_each_tile[0]);
-    CHECK(by_each_tile[2] == by_each_tile[0]);
+    check(0.0f, "sm_80", 64 * 5 - 7, 64 * 5 - 8, by_mma);  // 50 tiles: stream-k shares those that are left over
+    check(0.0f, "sm_90a", 256 * 2 - 7, 128 * 3 - 8, in_parts);
+    const auto compare = [&](auto result) {
+        const auto by_each_tile = check(result, "sm_90a", 256 * 2 - 7, 128 * 3 - 8, by_wgmma);  // and by each of them
+        CHECK(by_each_tile[1] == by_each_tile[0]);
+        CHECK(by_each_tile[2] == by_each_tile[0]);
+    };
+    compare(0.0f);
+    compare(bfloat16());
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a function writes is no other operand's memory, whatever kernels it chooses.
+#include "runtime/launch/roles.hpp"
 #include "stdlib/attention/attention.hpp"
 #include "stdlib/attention/incremental/incremental.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
@@ -80,4 +81,29 @@ TEST_CASE("the results of other functions are no other operand's memory") {
                Contains("fused_residual_rmsnorm: 'residual' (written) and 'y' (written) are the same memory"));
     CHECK_THAT(message_of([&] { stdlib::layernorm(device, x, y, y, x, 1.0f); }),
                Contains("layernorm: 'x' (read) and 'y' (written) are the same memory"));
+}
+
+TEST_CASE("rows that lie in each other's gaps are not the same memory") {
+    const runtime::Device device = test::open_device();
+    const auto x = device.buffer<std::uint8_t>(1000, "x");
+    struct Rows {
+        std::uint64_t first, bytes, pitch;
+    };
+    const auto overlap = [&](const Rows& a, const Rows& b) {
+        const runtime::BufferPart of_a = x.memory().whole().from(a.first), of_b = x.memory().whole().from(b.first);
+        const runtime::OperandRole operands[] = {{"a", of_a, runtime::Role::Written, a.bytes, a.pitch},
+                                                 {"b", of_b, runtime::Role::Written, b.bytes, b.pitch}};
+        return !runtime::forbidden_overlaps(operands, runtime::Overlaps::OfAFunction).empty();
+    };
+    CHECK(!overlap({0, 6, 10}, {6, 4, 10}));
+    CHECK(!overlap({6, 4, 10}, {0, 6, 10}));
+    CHECK(!overlap({8, 4, 10}, {2, 6, 10}));   // around the end of a row
+    CHECK(!overlap({0, 6, 10}, {36, 4, 10}));  // rows further
+    CHECK(overlap({0, 6, 10}, {5, 4, 10}));
+    CHECK(overlap({6, 4, 10}, {0, 7, 10}));
+    CHECK(overlap({8, 5, 10}, {2, 6, 10}));
+    CHECK(overlap({0, 11, 10}, {0, 0, 10}));
+    CHECK(overlap({0, 6, 10}, {6, 4, 12}));
+    CHECK(overlap({0, 6, 10}, {6, 4, 0}));
+    CHECK(overlap({0, 0, 0}, {6, 4, 0}));
 }
