@@ -102,7 +102,7 @@ private:
                     if_(first + piece < pieces, copy);
             }
         }).else_([&] {  // where the array ends
-            for (auto e : range(side, pieces * 16, 2u))
+            for (auto e : range(side, pieces * 16, 2u).unroll(1))
                 bytes[place + e] = of.array.load_if(from + e < of.bytes, from + e, std::uint8_t{});
         });
     }

@@ -85,9 +85,9 @@ Block clone_blocks(Function& to, const Function& from, std::uint32_t first_symbo
 }
 
 Copy clone_region(Function& fn, std::span<const Block> region) {
-    Copy itself;
-    for (Block block : fn.blocks()) itself.blocks.push_back(block);
-    for (std::uint32_t value = 0; value < fn.value_count(); ++value) itself.values.push_back(Value(value));
+    Copy itself{std::vector<Block>(fn.block_count()), std::vector<Value>(fn.value_count())};
+    for (std::uint32_t i = 0; i < itself.blocks.size(); ++i) itself.blocks[i] = Block{i};
+    for (std::uint32_t i = 0; i < itself.values.size(); ++i) itself.values[i] = Value{i};
     return Cloning(fn, fn, std::move(itself))
         .run(
             region, [](Inst) { return no_value; }, [](Instruction&) {});
