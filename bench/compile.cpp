@@ -25,6 +25,8 @@
 #include "stdlib/attention/wgmma_kernels.hpp"
 #include "stdlib/gemm/gemm.hpp"
 #include "stdlib/gemm/tensor_kernels.hpp"
+#include "stdlib/quantised/packed_tensor_product.hpp"
+#include "stdlib/quantised/tensor_product.hpp"
 
 namespace {
 
@@ -73,6 +75,10 @@ const Case cases[] = {
      [] { return AttentionKernel{.type = ir::Type::BF16, .head_dim = 128, .has_after = true}.make(); }},
     {"attention_wgmma", "sm_90a", 10000, 51,
      [] { return WgmmaAttentionKernel{.type = ir::Type::BF16, .head_dim = 128, .has_after = true}.make(); }},
+    {"quantised_mma", "sm_80", 8000, 51, [] { return TensorProductKernel{.format = runtime::Quantised::Q4_K}.make(); }},
+    {"quantised_wgmma", "sm_90a", 8000, 51,
+     [] { return TensorProductKernel{.format = runtime::Quantised::Q4_K, .tokens = 128}.make(); }},
+    {"quantised_q8_1", "sm_80", 8000, 51, [] { return PackedTensorKernel{.format = runtime::Quantised::Q4_K}.make(); }},
 };
 
 double microseconds(Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
