@@ -9,7 +9,7 @@
 
 #include "dsl/kernel/kernel.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
-#include "stdlib/tile/hilbert.hpp"
+#include "stdlib/tile/block_schedule.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
 
@@ -33,8 +33,7 @@ std::vector<Place> places(const Device& device, Raster raster, std::uint32_t row
                       [raster](u32 rows, u32 columns, u32 count, Out<std::uint32_t> y) {
                           const auto number = value(block_id().x * 128u + thread_id().x);
                           if_(number < count, [&] {
-                              const TilePlace at = raster == Raster::hilbert ? hilbert_raster(number, rows, columns)
-                                                                             : grouped_raster(number, rows, columns);
+                              const TilePlace at = TileGrid{value(rows), value(columns), raster}.at(number);
                               y[number * 3u] = at.row;
                               y[number * 3u + 1u] = at.column;
                               y[number * 3u + 2u] = at.plane;
