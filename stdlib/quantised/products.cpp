@@ -73,7 +73,13 @@ Products::Products(std::string_view function, const Queue& queue, const TensorVi
       workspace_(workspace) {}
 
 void Products::add(OneProduct product) {
-    if (product.Y.extents[1] != 0) products_.push_back(std::move(product));
+    const std::uint64_t rows = product.Y.extents[1];
+    if (rows == 0) return;
+    const bool is_on_tensor_cores = stdlib::is_on_tensor_cores(queue_, product.weights[0].W, all_tokens_, activations_);
+    const PartsOfColumns parts = is_on_tensor_cores
+                                     ? PartsOfColumns::of(product.weights.size() * rows, all_tokens_, columns())
+                                     : PartsOfColumns{};
+    products_.push_back({std::move(product), is_on_tensor_cores, parts});
 }
 
 std::uint64_t Products::workspace() const { return is_empty() ? 0 : bytes_of_sums() + bytes_of_tokens(); }
@@ -91,7 +97,7 @@ void Products::run() const {
     for (U64 first = 0; first < tokens(); first += most) {
         const U64 count = std::min(most, tokens() - first);
         if (arranged) arranged->arrange(queue_, X_, first, count);
-        for (const OneProduct& of : products_)
+        for (const Planned& of : products_)
             multiply(
                 of,
                 {.x = x, .arranged = arranged ? &*arranged : nullptr, .sums = sums, .first = first, .count = count});
@@ -101,18 +107,18 @@ void Products::run() const {
 /// Tokens that all products on tensor cores take at once; all, if there is none.
 std::uint64_t Products::arranged_at_once() const {
     U64 out = tokens();
-    for (const OneProduct& of : products_)
-        if (is_on_tensor_cores(of)) out = std::min(out, at_once(of));
+    for (const Planned& of : products_)
+        if (of.is_on_tensor_cores) out = std::min(out, at_once(of));
     return out;
 }
 std::uint32_t Products::sums_of_groups() const {
     std::uint32_t out = 0;
-    for (const OneProduct& of : products_)
-        if (is_on_tensor_cores(of)) out |= sums_of_slice(*of.weights[0].W.format);
+    for (const Planned& of : products_)
+        if (of.is_on_tensor_cores) out |= sums_of_slice(*of.weights[0].W.format);
     return out;
 }
 bool Products::are_arranged() const {
-    return !is_packed() && std::ranges::any_of(products_, [&](const OneProduct& of) { return is_on_tensor_cores(of); });
+    return !is_packed() && std::ranges::any_of(products_, &Planned::is_on_tensor_cores);
 }
 std::uint64_t Products::bytes_of_tokens() const {
     if (is_packed()) return Workspace::rounded(quantised_bytes(X_));
@@ -120,54 +126,41 @@ std::uint64_t Products::bytes_of_tokens() const {
 }
 std::uint64_t Products::bytes_of_sums() const {
     U64 out = 0;
-    for (const OneProduct& of : products_) out = std::max(out, sums_of(of, std::min(at_once(of), arranged_at_once())));
+    for (const Planned& of : products_) out = std::max(out, of.sums(std::min(at_once(of), arranged_at_once())));
     return Workspace::rounded(out * 4);
 }
 
-/// The choice by size.
-bool Products::is_on_tensor_cores(const OneProduct& of) const {
-    return stdlib::is_on_tensor_cores(queue_, of.weights[0].W, all_tokens_, activations_);
-}
-PartsOfColumns Products::parts(const OneProduct& of) const {
-    if (!is_on_tensor_cores(of)) return {};
-    return PartsOfColumns::of(of.weights.size() * of.Y.extents[1], all_tokens_, columns());
-}
-/// Whether kernels give sums, of which another one makes Y.
-bool Products::has_sums(const OneProduct& of) const { return parts(of).count > 1 || of.epilogue.has_row_sums(); }
-std::uint64_t Products::sums_of(const OneProduct& of, U64 count) const {
-    return has_sums(of) ? parts(of).count * count * of.Y.extents[1] : 0;
-}
 /// Tokens of a launch. Sums take no more than 32 MiB where that is possible with whole tiles.
-std::uint64_t Products::at_once(const OneProduct& of) const {
+std::uint64_t Products::at_once(const Planned& of) const {
     const U64 most =
-        is_on_tensor_cores(of) ? ArrangedTokens::at_once(X_, of.Y) : std::min(tokens_at_once(X_), tokens_at_once(of.Y));
+        of.is_on_tensor_cores ? ArrangedTokens::at_once(X_, of.Y) : std::min(tokens_at_once(X_), tokens_at_once(of.Y));
     const U64 of_sums = std::max<U64>((U64{1} << 23) / of.Y.extents[1] / 64, 1) * 64;
-    return std::min({most, tokens(), has_sums(of) && parts(of).count == 1 ? of_sums : most});
+    return std::min({most, tokens(), of.has_sums() && of.parts.count == 1 ? of_sums : most});
 }
 
-Products::Target Products::target(const OneProduct& of, const Tokens& tokens) const {
-    if (!has_sums(of)) return {tokens.of(of.Y), tokens.pitch_of(of.Y), of.epilogue};
-    const U64 all = sums_of(of, tokens.count);
+Products::Target Products::target(const Planned& of, const Tokens& tokens) const {
+    if (!of.has_sums()) return {tokens.of(of.Y), tokens.pitch_of(of.Y), of.epilogue};
+    const U64 all = of.sums(tokens.count);
     return {TensorView(ir::Type::F32, tokens.sums.slice(0, all).part(), {&all, 1}), std::uint32_t(of.Y.extents[1]), {}};
 }
 
 /// All of the tokens, as many of them at once as a launch takes.
-void Products::multiply(const OneProduct& of, Tokens tokens) const {
+void Products::multiply(const Planned& of, Tokens tokens) const {
     const U64 end = tokens.first + tokens.count, most = at_once(of);
     for (; tokens.first < end; tokens.first += most) {
         tokens.count = std::min(most, end - tokens.first);
-        if (is_on_tensor_cores(of))
+        if (of.is_on_tensor_cores)
             launch_tiles(of, tokens);
         else
             launch_few(of, tokens);
-        if (has_sums(of)) add_up(of, tokens);
+        if (of.has_sums()) add_up(of, tokens);
     }
 }
 
-void Products::launch_tiles(const OneProduct& of, const Tokens& tokens) const {
+void Products::launch_tiles(const Planned& of, const Tokens& tokens) const {
     const Target to = target(of, tokens);
     const Quantised format = *of.weights[0].W.format;
-    const std::uint32_t units = std::uint32_t(columns() / 32), slices = parts(of).slices;
+    const std::uint32_t units = std::uint32_t(columns() / 32), slices = of.parts.slices;
     each_launch(of, [&](U64 first, U64 count) {
         const std::vector<WeightsOfLaunch> weights = rows_of(of, first, count);
         const auto launch = [&]<class Kernel>(Kernel is, auto&& add_rest) {
@@ -178,7 +171,7 @@ void Products::launch_tiles(const OneProduct& of, const Tokens& tokens) const {
             add_rest(arguments, part_from(to.y, first));
             add_epilogue_of(of, to.epilogue, arguments, tokens.first, first);
             const U64 tiles = ((count - 1) / is.rows_of_y() + 1) * ((tokens.count - 1) / is.tokens + 1);
-            arguments.launch(queue_, parts(of).count * tiles, is.threads());
+            arguments.launch(queue_, of.parts.count * tiles, is.threads());
         };
         const bool is_gated = weights.size() == 2;
         if (is_packed())
@@ -214,7 +207,7 @@ void Products::launch_tiles(const OneProduct& of, const Tokens& tokens) const {
 }
 
 /// Without tensor cores.
-void Products::launch_few(const OneProduct& of, const Tokens& tokens) const {
+void Products::launch_few(const Planned& of, const Tokens& tokens) const {
     const TensorView& W = of.weights[0].W;
     const TokenGroup x(tokens.x, tokens.first, std::uint32_t(tokens.count));
     const auto [y, pitch, epilogue] = target(of, tokens);
@@ -243,11 +236,11 @@ void Products::launch_few(const OneProduct& of, const Tokens& tokens) const {
     });
 }
 
-void Products::add_up(const OneProduct& of, const Tokens& tokens) const {
+void Products::add_up(const Planned& of, const Tokens& tokens) const {
     KernelArguments arguments(AddPartsKernel{of.Y.type, of.epilogue}.handle(), where_);
     arguments.add_array(target(of, tokens).y);
     arguments.add_array(tokens.of(of.Y));
-    arguments.add_numbers(parts(of).count, std::uint32_t(tokens.count), std::uint32_t(of.Y.extents[1]),
+    arguments.add_numbers(of.parts.count, std::uint32_t(tokens.count), std::uint32_t(of.Y.extents[1]),
                           tokens.pitch_of(of.Y));
     add_epilogue_of(of, of.epilogue, arguments, tokens.first, 0);
     arguments.launch(queue_, AddPartsKernel::blocks_for(tokens.count, of.Y.extents[1]), AddPartsKernel::threads);

@@ -53,6 +53,16 @@ private:
     using U64 = std::uint64_t;
     struct Tokens;
     struct Target;
+    /// And what is chosen for it by the size of all tokens.
+    struct Planned : OneProduct {
+        bool is_on_tensor_cores;
+        PartsOfColumns parts;
+
+        /// Whether kernels give sums, of which another one makes Y.
+        bool has_sums() const { return parts.count > 1 || epilogue.has_row_sums(); }
+        /// Of `count` tokens.
+        U64 sums(U64 count) const { return has_sums() ? parts.count * count * Y.extents[1] : 0; }
+    };
 
     bool is_packed() const { return activations_ == Activations::q8_1; }
     U64 tokens() const { return X_.extents[0]; }
@@ -65,16 +75,12 @@ private:
     U64 bytes_of_sums() const;
 
     // Of one of them.
-    bool is_on_tensor_cores(const OneProduct& of) const;
-    PartsOfColumns parts(const OneProduct& of) const;
-    bool has_sums(const OneProduct& of) const;
-    U64 sums_of(const OneProduct& of, U64 count) const;
-    U64 at_once(const OneProduct& of) const;
-    Target target(const OneProduct& of, const Tokens& tokens) const;
-    void multiply(const OneProduct& of, Tokens tokens) const;
-    void launch_tiles(const OneProduct& of, const Tokens& tokens) const;
-    void launch_few(const OneProduct& of, const Tokens& tokens) const;
-    void add_up(const OneProduct& of, const Tokens& tokens) const;
+    U64 at_once(const Planned& of) const;
+    Target target(const Planned& of, const Tokens& tokens) const;
+    void multiply(const Planned& of, Tokens tokens) const;
+    void launch_tiles(const Planned& of, const Tokens& tokens) const;
+    void launch_few(const Planned& of, const Tokens& tokens) const;
+    void add_up(const Planned& of, const Tokens& tokens) const;
 
     std::string_view function_;
     const Queue& queue_;
@@ -83,7 +89,7 @@ private:
     U64 all_tokens_;
     Activations activations_;
     WorkspaceSlice workspace_;
-    std::vector<OneProduct> products_{};
+    std::vector<Planned> products_{};
 };
 
 }  // namespace ikat::stdlib
