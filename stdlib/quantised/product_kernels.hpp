@@ -36,7 +36,7 @@ struct ProductKernel {
     static constexpr std::uint32_t max_tokens = 8;
     bool is_packed() const { return x == ir::Type::U32; }
     /// How many rows of weights a warp has.
-    std::uint32_t rows_of_warp() const { return tokens == 1 ? 1 : 2; }
+    std::uint32_t rows_of_warp() const { return tokens == 1 && !is_packed() ? 1 : 2; }
     std::uint32_t rows_of_block() const { return WarpGroup::rows_of_block * rows_of_warp(); }
 
     /// How many blocks a multiprocessor shall have room for: with fewer registers, ptxas spills some.

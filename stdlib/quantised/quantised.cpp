@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "dsl/threads/grids.hpp"
+#include "stdlib/quantised/block_product.hpp"
 #include "stdlib/quantised/grid.hpp"
 #include "stdlib/quantised/units.hpp"
 #include "stdlib/spec/families.hpp"
@@ -97,30 +98,45 @@ DequantisePitchedKernel make_dequantise_pitched(const char* name) {
         .launch_bounds(WarpGroup::block);
 }
 
-/// The activations that a GEMV multiplies a unit of weights by.
+/// The activations that a GEMV multiplies units of weights by. add() does so with a unit of each row that a warp has,
+/// and reads x once for all of them: unit(r, body) calls body(unit of row r).
 struct SingleActivations {
     using Element = float;
-    static constexpr std::uint32_t bytes = 128, line = 128;
+    static constexpr std::uint32_t bytes = 128, line = 128, max_rows = 1, min_blocks = 0;
     static void wait() {}
-    static blocks::F product(const blocks::Unit& unit, const auto& stage, const auto& i) {
+    static void add(std::span<f32> sums, const auto& stage, const auto& i, auto&& unit) {
         const auto at = stage.at(value(i * bytes));
-        return single_products({&unit, 1}, 1, [&](std::size_t, std::size_t k) {
-            return stage.template words<4, 16>(at, std::uint32_t(4 * k));
-        })[0];
+        unit(0, [&](const blocks::Unit& of) {
+            sums[0] += single_products({&of, 1}, 1, [&](std::size_t, std::size_t k) {
+                return stage.template words<4, 16>(at, std::uint32_t(4 * k));
+            })[0];
+        });
     }
 };
 struct PackedActivations {
     using Element = std::uint32_t;
-    static constexpr std::uint32_t bytes = 36, line = 0;
+    static constexpr std::uint32_t bytes = 36, line = 0, max_rows = 4, min_blocks = 4;
     /// For the kernel that has made them.
     static void wait() { grid_wait(); }
-    static blocks::F product(const blocks::Unit& unit, const auto& stage, const auto& i) {
-        return packed_products({&unit, 1}, 1,
-                               [&](std::size_t) { return stage.template words<9, 4>(stage.at(value(i * bytes))); })[0];
+    static void add(std::span<f32> sums, const auto& stage, const auto& i, auto&& unit) {
+        const std::array<blocks::U, 9> block = stage.template words<9, 4>(stage.at(value(i * bytes)));
+        for (std::size_t r = 0; r < sums.size(); ++r)
+            unit(r, [&](const blocks::Unit& of) {
+                sums[r] += packed_products({&of, 1}, 1, [&](std::size_t) { return block; })[0];
+            });
     }
 };
 
 constexpr std::uint32_t piece = 64;  // of a row: that many units are multiplied at once
+/// Rows of a warp: what it loads of all of them at once is in registers.
+template <class Format, class X>
+constexpr std::uint32_t rows_of_warp = std::min(X::max_rows,
+                                                piece / units_of<Format> * Format::bytes <= 2000 ? 4u : 2u);
+template <class Format, class X>
+Grid gemv_grid(const Call& call) {
+    constexpr std::uint32_t of_warp = rows_of_warp<Format, X>;
+    return row_grid<WarpGroup>((call["rows"] + of_warp - 1) / of_warp);
+}
 
 /// Rows of weights that follow each other; x and y are without gaps.
 template <class Format>
@@ -154,32 +170,40 @@ struct PitchedRows {
     auto output(const auto& row) const { return value(row * y_pitch); }
 };
 
-/// A warp per row. It reads its row piece by piece; all warps of a block share the same piece of x.
+/// A warp has rows_of_warp rows. It reads them piece by piece; all warps of a block share the same piece of x.
 template <class Format, class X, class Places>
 void multiply(const In<std::uint8_t>& w, const In<typename X::Element>& x, const Out<float>& y, const u32& rows,
               const u32& columns, const Places& places) {
     X::wait();
     require_linear_grid();
     require_threads(WarpGroup::block);
-    BlockStage<Format, WarpGroup, piece / units_of<Format> * Format::bytes> weights;
+    constexpr std::uint32_t of_warp = rows_of_warp<Format, X>;
+    std::array<BlockStage<Format, WarpGroup, piece / units_of<Format> * Format::bytes>, of_warp> weights;
     typename Places::template Activations<X> activations;
-    const auto row = WarpGroup::row(), units = value(columns / 32u);
+    const auto row = value(WarpGroup::row() * of_warp), units = value(columns / 32u);
     const auto active = value(row < rows);
-    f32 sum = 0;
+    const auto row_of = [&](std::uint32_t r) {  // beyond the last row, the last one again
+        return r == 0 ? blocks::U(row) : blocks::U(value(min(row + r, rows - 1u)));
+    };
+    std::array<f32, of_warp> sums;
+    for (f32& sum : sums) sum = 0.0f;
     for (auto first : range(0, units, piece)) {
         const auto count = value(min(units - first, piece));
         const auto mine = value(select(active, count, 0u));
-        places.load(weights, w, row, units, first, mine);
+        for (std::uint32_t r = 0; r < of_warp; ++r) places.load(weights[r], w, row_of(r), units, first, mine);
         activations.load(x, value(first * X::bytes), value(count * X::bytes), value(units * X::bytes));
         sync_block();
-        weights.put();
+        for (const auto& each : weights) each.put();
         activations.put();
         sync_block();
         for (auto i : range(value(lane_id()), mine, 32))
-            places.with(weights, i, [&](const blocks::Unit& unit) { sum += X::product(unit, activations, i); });
+            X::add(sums, activations, i, [&](std::size_t r, auto&& body) { places.with(weights[r], i, body); });
     }
-    sum = warp_sum(sum);
-    y.store_if(active & (lane_id() == 0), places.output(row), sum);
+    std::vector<blocks::F> of_lanes;
+    for (const f32& sum : sums) of_lanes.emplace_back(value(sum));
+    const auto sum = divided_sum(of_lanes);
+    const auto lane = value(lane_id()), mine = value(row + lane / (32 / of_warp));
+    y.store_if((lane % (32 / of_warp) == 0u) & (mine < rows), places.output(mine), sum);
 }
 
 template <class Format, class X>
@@ -191,7 +215,7 @@ auto make_gemv(const char* name) {
         .require(multiple_of<32 * units_of<Format>>("columns"), aligned<16>("w"), aligned<16>("x"))
         .require(at_least<Format::bytes, 32 * units_of<Format>>("w", "rows", "columns"))
         .require(at_least<X::bytes / sizeof(typename X::Element), 32>("x", "columns"), at_least("y", "rows"))
-        .launch_bounds(WarpGroup::block);
+        .launch_bounds(WarpGroup::block, X::min_blocks);
 }
 template <class Format, class X>
 auto make_gemv_pitched(const char* name) {
@@ -203,7 +227,7 @@ auto make_gemv_pitched(const char* name) {
                })
         .require(multiple_of<32 * units_of<Format>>("columns"), aligned<16>("w"))
         .require(at_least<X::bytes / sizeof(typename X::Element), 32>("x", "columns"))
-        .launch_bounds(WarpGroup::block);
+        .launch_bounds(WarpGroup::block, X::min_blocks);
 }
 
 #define IKAT_ROW(format, name, of_weights, of_bytes) \
@@ -308,7 +332,7 @@ constexpr Recipe dequantise_recipe{.call = "dequantise(queue, W, y)",
     {                                                                                            \
         .summary = "y = W x, W of " #format " weights",                                          \
         .instances = IKAT_KERNEL(gemv_kernel(Quantised::format)),                                \
-        .grid = rows_to<WarpGroup>,                                                              \
+        .grid = gemv_grid<blocks::format, SingleActivations>,                                    \
         .sizes = {{"w", "rows columns /" #weights " " #bytes}, {"x", "columns"}, {"y", "rows"}}, \
         .pitched = IKAT_KERNEL(gemv_pitched<SingleActivations>(Quantised::format)),              \
     },
@@ -333,7 +357,7 @@ constexpr Recipe quantised_gemv_recipe{
     {                                                                                                  \
         .summary = "y = W x, W of " #format " weights, x of Q8_1 activations",                         \
         .instances = IKAT_KERNEL(gemv_q8_1_kernel(Quantised::format)),                                 \
-        .grid = rows_to<WarpGroup>,                                                                    \
+        .grid = gemv_grid<blocks::format, PackedActivations>,                                          \
         .sizes = {{"w", "rows columns /" #weights " " #bytes}, {"x", "columns /32 9"}, {"y", "rows"}}, \
         .pitched = IKAT_KERNEL(gemv_pitched<PackedActivations>(Quantised::format)),                    \
     },

@@ -60,7 +60,8 @@ using QuantiseKernel = Kernel<In<float>, Out<std::uint32_t>, u32>;
 const QuantiseKernel& quantise_q8_1_kernel();
 
 /// Parameters w, x, y, rows, columns: y = W x, where x is columns / 32 blocks of Q8_1. One instruction (dp4a)
-/// multiplies four weights with four activations.
+/// multiplies four weights with four activations. A warp computes four rows, or two where these are of many bytes, and
+/// reads x once for all of them.
 using PackedGemvKernel = Kernel<In<std::uint8_t>, In<std::uint32_t>, Out<float>, u32, u32>;
 const PackedGemvKernel& gemv_q8_1_kernel(Quantised format);
 
