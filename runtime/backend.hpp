@@ -90,6 +90,7 @@ struct RawLaunch {
     std::span<const std::byte> parameters{};  // laid out as the entry's .param list: each at its natural alignment
     std::span<const emulator::LaunchView> views{};  // what the kernel is given of its buffers; empty: not known
     bool begins_early = false;  // may begin before the launch in front of it has ended, which its kernel waits for
+    Location where{};           // in the program
 };
 
 /// A function of the program, as a stream calls it.
@@ -169,7 +170,14 @@ public:
     virtual void record(EventHandle event, StreamHandle stream) = 0;
     virtual void wait(EventHandle event, StreamHandle stream) = 0;
     virtual void synchronize(EventHandle event) = 0;
+    /// Whether all before the last point recorded is done.
+    virtual bool query(EventHandle event) = 0;
     virtual double milliseconds(EventHandle start, EventHandle stop) = 0;
+
+    /// The program is in a call that will enqueue something, after it has compiled a kernel, say: meanwhile it counts
+    /// as busy with the device.
+    virtual void begin_call() noexcept {}
+    virtual void end_call() noexcept {}
 
 protected:
     /// A copy from another device, for those that cannot read its memory. Done when it returns.

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "codegen/kernel/section.hpp"
 #include "codegen/support/environment.hpp"
 #include "runtime/backends/emulator_device.hpp"
@@ -30,14 +33,19 @@ std::shared_ptr<const cuda::Driver> find_driver() {
     } catch (const Error&) { return nullptr; }
 }
 
+/// "cuda", "emulator", or empty if neither the program nor the environment chooses. Throws Error for others.
+std::string_view chosen_kind(std::string_view given) {
+    const std::string_view name = given.empty() ? environment("IKAT_DEVICE") : given;
+    if (!name.empty() && name != "emulator" && name != "cuda")
+        throw Error(fmt::format("there is no device '{}'{}", name, given.empty() ? " (from IKAT_DEVICE)" : ""),
+                    "a device is cuda or emulator");
+    return name;
+}
+
 Reference<Backend> open_backend(const OpenOptions& options) {
-    const bool asked = !options.device.empty();
-    const std::string_view name = asked ? options.device : environment("IKAT_DEVICE");
+    const std::string_view name = chosen_kind(options.device);
     if (name == "emulator") return make_emulator(options);
     if (name == "cuda") return cuda::open_device(cuda::load_driver(cuda::driver_path()), options.ordinal);
-    if (!name.empty())
-        throw Error(fmt::format("there is no device '{}'{}", name, asked ? "" : " (from IKAT_DEVICE)"),
-                    "a device is cuda or emulator");
     if (auto driver = find_driver()) return cuda::open_device(std::move(driver), options.ordinal);
     return make_emulator(options);
 }
@@ -51,6 +59,23 @@ Device Device::open(const OpenOptions& options, const Location& where) {
     } catch (const Error& error) { throw error.located(where); }
     state->options.target = options.target.empty() ? state->backend->properties().target : options.target;
     return Device(std::move(state));
+}
+
+std::uint32_t Device::count(std::string_view device) {
+    const std::string_view name = chosen_kind(device);
+    if (name == "emulator") return 1;
+    const std::shared_ptr<const cuda::Driver> driver = find_driver();
+    if (driver) return std::uint32_t(cuda::device_count(*driver));
+    return name == "cuda" ? 0 : 1;
+}
+
+bool cuda_likely_available() {
+    // A driver takes the devices before the first number that is none.
+    const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    if (visible && (*visible == '\0' || *visible == '-' || std::string_view(visible) == "NoDevFiles")) return false;
+    const std::string_view named = environment("IKAT_CUDA_DRIVER");
+    if (!named.empty()) return named.find('/') == named.npos || std::filesystem::exists(named);
+    return std::filesystem::exists("/dev/nvidiactl") || std::filesystem::exists("/dev/dxg");
 }
 
 Device::Device(Reference<DeviceState> state) : state_(std::move(state)) {}

@@ -77,6 +77,11 @@ public:
     static Device open(const OpenOptions& options = {},
                        const Location& where = Location::of(std::source_location::current()));
 
+    /// How many devices of a kind there are: "cuda", of which there is none without a driver, or "emulator"; empty: of
+    /// the kind that open() takes. Makes no context. Throws Error for another name.
+    static std::uint32_t count(std::string_view device = {});
+    static bool is_available(std::string_view device = {}) { return count(device) > 0; }
+
     const DeviceProperties& properties() const { return backend().properties(); }
 
     /// How kernels are compiled when they are first launched. Change it before any launch: it is not synchronized with
@@ -151,6 +156,10 @@ private:
     Device device_;
     Reference<Sink> state_;
 };
+
+/// Whether there probably is a GPU: there is a device node of NVIDIA's driver or of WSL, or IKAT_CUDA_DRIVER names a
+/// driver, and CUDA_VISIBLE_DEVICES does not hide all. Loads no driver; Device::count() asks it.
+bool cuda_likely_available();
 
 /// One line of `ikat devices`: a device that can be opened, or why it cannot.
 struct DeviceReport {

@@ -22,6 +22,8 @@ public:
 
     /// Waits until the work before it is done; throws its errors.
     void synchronize() const { object()->device->synchronize(object()->handle); }
+    /// Whether the work before it is done; throws its errors if it is.
+    bool query() const { return object()->device->query(object()->handle); }
     /// Throws Error if the event was moved from.
     const Reference<const EventObject>& object() const {
         if (!object_) throw Error(moved_from, moved_from_hint);

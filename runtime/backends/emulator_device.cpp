@@ -11,6 +11,7 @@
 #include "codegen/ptx/check/check.hpp"
 #include "codegen/ptx/table/target.hpp"
 #include "codegen/ptx/text/module.hpp"
+#include "codegen/support/environment.hpp"
 #include "codegen/support/notes.hpp"
 #include "runtime/emulator/agents/bulk/tensor_map.hpp"
 #include "runtime/emulator/host/host_device.hpp"
@@ -30,6 +31,14 @@ void tell_terminal(const emulator::Progress& at, std::chrono::seconds time) {
 emulator::StreamId on(StreamHandle stream) { return emulator::StreamId(stream); }
 emulator::EventId id_of(EventHandle event) { return emulator::EventId(event); }
 
+/// Whether each piece of work is done when it is enqueued: IKAT_LAUNCH_BLOCKING=1.
+bool is_blocking() {
+    const std::string_view text = environment("IKAT_LAUNCH_BLOCKING");
+    if (!text.empty() && text != "0" && text != "1")
+        throw Error(fmt::format("IKAT_LAUNCH_BLOCKING is '{}'", text), "it is 1: launches wait for their end; or 0");
+    return text == "1";
+}
+
 /// Its streams, events and modules are the host's by their numbers; all that it has is in the primary context.
 class EmulatorDevice final : public Backend {
 public:
@@ -44,14 +53,19 @@ public:
         return host_.memory().allocate(host_.primary(), bytes, name);
     }
     void release(std::uint64_t address) noexcept override {
-        host_.end_grids();  // as a driver, which waits for the device
+        if (host_.is_host_call()) return release(address, default_stream);
+        host_.drain();  // as a driver, which waits for the device
+        host_.end_grids();
         give_back(address);
     }
-    // Work with memory is done when it is enqueued, so every point of a stream is now.
+    // Addresses are given once, so memory may exist before its point of the stream.
     std::uint64_t allocate(std::size_t bytes, std::string_view name, StreamHandle) override {
         return allocate(bytes, name);
     }
-    void release(std::uint64_t address, StreamHandle) noexcept override { give_back(address); }
+    void release(std::uint64_t address, StreamHandle stream) noexcept override {
+        if (is_blocking_) return give_back(address);
+        host_.enqueue(on(stream), work::Free{address, host_.memory().buffer(address).bytes});
+    }
     void rename(std::uint64_t address, std::string_view name) override { host_.memory().space().name(address, name); }
 
     using Backend::copy;
@@ -60,16 +74,16 @@ public:
         const auto place = [](const RawCopy::Place& given) {
             return given.host ? work::on_host(given.host) : work::on_device(given.address);
         };
-        run(stream, work::Copy{.to = place(asked.to),
-                               .from = place(asked.from),
-                               .bytes = asked.bytes,
-                               .rows = asked.rows,
-                               .planes = asked.planes,
-                               .to_pitch = {asked.to.row_pitch, asked.to.plane_pitch},
-                               .from_pitch = {asked.from.row_pitch, asked.from.plane_pitch}});
+        enqueue(stream, work::Copy{.to = place(asked.to),
+                                   .from = place(asked.from),
+                                   .bytes = asked.bytes,
+                                   .rows = asked.rows,
+                                   .planes = asked.planes,
+                                   .to_pitch = {asked.to.row_pitch, asked.to.plane_pitch},
+                                   .from_pitch = {asked.from.row_pitch, asked.from.plane_pitch}});
     }
     void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) override {
-        run(stream, work::Fill{to, {element.begin(), element.end()}, count});
+        enqueue(stream, work::Fill{to, {element.begin(), element.end()}, count});
     }
 
     ModuleHandle load(const PtxText& ptx) override {
@@ -84,8 +98,10 @@ public:
     void unload(ModuleHandle module) noexcept override { host_.unload(emulator::ModuleId(module)); }
     void launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) override;
     void set_variable(ModuleHandle module, std::string_view name, std::span<const std::byte> contents) override {
-        run(default_stream,
-            work::SetVariable{find(module), std::string(name), std::vector(contents.begin(), contents.end())});
+        as_kernel_error([&] {
+            host_.run(on(default_stream), work::SetVariable{find(module), std::string(name),
+                                                            std::vector(contents.begin(), contents.end())});
+        });
     }
 
     TensorMapBytes encode(const emulator::TensorMap& map) override { return emulator::encode(map); }
@@ -94,8 +110,8 @@ public:
     void destroy_stream(StreamHandle stream) noexcept override { host_.destroy(on(stream)); }
     void synchronize(StreamHandle stream) override {
         const bool is_all = stream == default_stream;
-        host_.end_grids(is_all ? std::nullopt : std::optional(on(stream)));
         as_kernel_error([&] { is_all ? host_.finish() : host_.finish(on(stream)); });
+        host_.end_grids(is_all ? std::nullopt : std::optional(on(stream)));
     }
 
     void call(const Reference<const HostFunction>& function, StreamHandle stream) override {
@@ -104,14 +120,24 @@ public:
 
     EventHandle create_event() override { return EventHandle(host_.create_event({.context = host_.primary()})); }
     void destroy_event(EventHandle event) noexcept override { host_.destroy(id_of(event)); }
-    /// Returns when what it waits for is done, so nobody has to wait for the event.
-    void record(EventHandle event, StreamHandle stream) override { run(stream, work::Record{id_of(event)}); }
-    void wait(EventHandle event, StreamHandle stream) override { run(stream, work::Wait{id_of(event)}); }
-    void synchronize(EventHandle) override {}
+    void record(EventHandle event, StreamHandle stream) override { enqueue(stream, work::Record{id_of(event)}); }
+    void wait(EventHandle event, StreamHandle stream) override { enqueue(stream, work::Wait{id_of(event)}); }
+    void synchronize(EventHandle event) override {
+        as_kernel_error([&] { host_.finish(id_of(event)); });
+    }
+    bool query(EventHandle event) override {
+        bool is_done = false;
+        as_kernel_error([&] { is_done = host_.query(id_of(event)); });
+        return is_done;
+    }
     double milliseconds(EventHandle start, EventHandle stop) override {
+        synchronize(start), synchronize(stop);
         const auto time = [&](EventHandle event) { return host_.find(id_of(event)).value().time.value(); };
         return std::chrono::duration<double, std::milli>(time(stop) - time(start)).count();
     }
+
+    void begin_call() noexcept override { host_.begin_call(); }
+    void end_call() noexcept override { host_.end_call(); }
 
 private:
     template <class Body>
@@ -120,8 +146,10 @@ private:
             body();
         } catch (const emulator::KernelFailure& failure) { throw KernelError(failure.diagnostics()); }
     }
-    void run(StreamHandle stream, emulator::Work work) {
-        as_kernel_error([&] { host_.run(on(stream), std::move(work)); });
+    void enqueue(StreamHandle stream, emulator::Work work) {
+        as_kernel_error([&] {
+            is_blocking_ ? host_.run(on(stream), std::move(work)) : host_.enqueue(on(stream), std::move(work));
+        });
     }
     void give_back(std::uint64_t address) noexcept {
         [[maybe_unused]] const bool is_ours = host_.memory().release(address);
@@ -131,6 +159,7 @@ private:
     void check(emulator::LoadedModule& loaded, const RawLaunch& launch) const;
 
     DeviceProperties properties_;
+    const bool is_blocking_ = is_blocking();
     emulator::HostDevice host_;
 };
 
@@ -173,7 +202,9 @@ void EmulatorDevice::launch(ModuleHandle module, const RawLaunch& launch, Stream
                                  .begins_early = launch.begins_early,
                                  .views = {launch.views.begin(), launch.views.end()}};
     loaded->program().check(asked);  // before errors become KernelErrors: nothing has run yet
-    run(stream, work::Launch(loaded, host_.primary(), asked));
+    work::Launch work(loaded, host_.primary(), asked);
+    work.where = launch.where;
+    enqueue(stream, std::move(work));
 }
 
 std::uint64_t host_memory_bytes() {

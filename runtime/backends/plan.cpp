@@ -54,6 +54,7 @@ public:
     void record(EventHandle, StreamHandle) override {}
     void wait(EventHandle, StreamHandle) override {}
     void synchronize(EventHandle) override {}
+    bool query(EventHandle) override { return true; }
     double milliseconds(EventHandle, EventHandle) override { return 0; }
 
 private:

@@ -145,6 +145,12 @@ public:
         enter();
         check_work(driver_->cuEventSynchronize(to_event(event)), "cuEventSynchronize");
     }
+    bool query(EventHandle event) override {
+        enter();
+        const Result result = driver_->cuEventQuery(to_event(event));
+        if (result != Result::NotReady) check_work(result, "cuEventQuery");
+        return result != Result::NotReady;
+    }
     double milliseconds(EventHandle start, EventHandle stop) override {
         synchronize(stop);
         float milliseconds = 0;

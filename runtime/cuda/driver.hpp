@@ -29,6 +29,7 @@ enum class Result : unsigned {
     InvalidPtx = 218,
     UnsupportedPtxVersion = 222,
     NotFound = 500,
+    NotReady = 600,
     IllegalAddress = 700,
     LaunchTimeout = 702,
     Assert = 710,

@@ -65,15 +65,17 @@ void Performer::operator()(const node::Launch& launch) const {
     if (grid.blocks.count() == 0) return;
     if (compiled) grid.dynamic_shared_bytes += compiled->own_dynamic_shared_bytes;
     if (!info || !launch.parameters.empty())
-        return device.backend->launch(module, {.entry = launch.entry, .grid = grid, .parameters = launch.parameters},
-                                      stream);
+        return device.backend->launch(
+            module, {.entry = launch.entry, .grid = grid, .parameters = launch.parameters, .where = launch.where},
+            stream);
     for (std::size_t i = 0; i < launch.arguments.size(); ++i)  // a nameless buffer has the parameter's name
         if (launch.arguments[i].is_buffer() && launch.arguments[i].part.memory->name().empty())
             device.backend->rename(launch.arguments[i].part.memory->address(), info->parameters[i].name);
     const std::vector<std::byte> parameters = pack(launch.arguments);
     std::vector<emulator::LaunchView> views;
     if (device.backend->properties().kind == DeviceKind::Emulator) views = views_of(*info, launch.arguments);
-    device.backend->launch(module, {info->name, grid, parameters, views, compiled->waits_for_grids}, stream);
+    device.backend->launch(module, {info->name, grid, parameters, views, compiled->waits_for_grids, launch.where},
+                           stream);
 }
 
 void Performer::operator()(const node::Copy& copy) const {
@@ -132,12 +134,23 @@ void Performer::operator()(const node::Wait& wait) const {
 
 }  // namespace
 
+/// Does it, or enqueues it.
+static void perform(const Node& work, DeviceState& device, StreamHandle stream) {
+    struct Call {
+        Backend& of;
+        explicit Call(Backend& device) : of(device) { of.begin_call(); }
+        ~Call() { of.end_call(); }
+    };
+    const Call call(*device.backend);
+    std::visit(Performer{device, stream}, work.work);
+}
+
 void DeviceState::take(const Node& work) {
-    std::visit(Performer{*this, default_stream}, work.work);
+    perform(work, *this, default_stream);
     const auto is = [&]<class... N>(N...) { return (std::holds_alternative<N>(work.work) || ...); };
     if (!is(node::Allocate{}, node::Free{}, node::Record{}, node::Wait{})) backend->synchronize(default_stream);
 }
 
-void StreamState::take(const Node& work) { std::visit(Performer{*device, handle}, work.work); }
+void StreamState::take(const Node& work) { perform(work, *device, handle); }
 
 }  // namespace ikat::runtime

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the work of a device is done.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -18,20 +20,44 @@ bool HostDevice::is_host_call() const {
     return std::this_thread::get_id() == host_calls_.get_id();
 }
 
+/// What a program may leave for later, at most: pieces, and bytes that some of them free.
+static constexpr std::size_t max_pending = 1024;
+static constexpr std::uint64_t max_bytes_to_free = std::uint64_t{256} << 20;
+
 const Piece& HostDevice::add(StreamId stream, Work work) {
-    const Piece& added = queue_.add(stream, std::move(work));
-    if (worker_of(added.work) == Worker::Host && !host_calls_.joinable())
-        host_calls_ = std::thread([this] { serve_host_calls(); });
-    changed_.notify_all();
+    // Of a client whose work is done at once, only calls of the host are pending, and nobody else waits for these.
+    bool waits_for_default = origin_ == Origin::Own;
+    {
+        const std::lock_guard lock(objects_mutex_);
+        if (const auto found = streams_.find(stream); found != streams_.end()) {
+            waits_for_default &= found->second.waits_for_default;
+            if (auto* const launch = std::get_if<work::Launch>(&work)) launch->stream = found->second.number;
+        }
+        if (const auto* const record = std::get_if<work::Record>(&work))
+            if (const auto event = events_.find(record->event); event != events_.end()) event->second.stream = stream;
+    }
+    if (const auto* const free = std::get_if<work::Free>(&work)) bytes_to_free_ += free->bytes;
+    const Piece& added = queue_.add(stream, std::move(work), waits_for_default);
+    last_call_ = std::chrono::steady_clock::now();
+    if (worker_of(added.work) == Worker::Host) {
+        if (!host_calls_.joinable()) host_calls_ = std::thread([this] { serve_host_calls(); });
+        changed_.notify_all();
+    }
     return added;
 }
 
 void HostDevice::enqueue(StreamId stream, Work work) {
-    const bool is_call = worker_of(work) == Worker::Host;
-    if (!is_call) forbid_in_host_call();
+    const bool may_be_of_call = worker_of(work) == Worker::Host || std::holds_alternative<work::Free>(work);
+    const bool is_of_call = is_host_call();
+    if (!may_be_of_call) forbid_in_host_call();
     Lock lock(work_mutex_);
-    const std::uint64_t number = add(stream, std::move(work)).number;
-    if (!is_call) work_until(lock, [&] { return !queue_.has(number); });
+    add(stream, std::move(work));
+    if (!idle_.joinable()) idle_ = std::thread([this] { go_on_when_idle(); });
+    if (queue_.size() == 1) first_added_.notify_one();
+    if (is_of_call || (queue_.size() < max_pending && bytes_to_free_ < max_bytes_to_free)) return;
+    do await_host_calls(lock);
+    while (work_once(lock));
+    last_call_ = std::chrono::steady_clock::now();
 }
 
 void HostDevice::run(StreamId stream, Work work) {
@@ -39,7 +65,7 @@ void HostDevice::run(StreamId stream, Work work) {
     Lock lock(work_mutex_);
     const std::uint64_t number = add(stream, std::move(work)).number;
     awaited_.push_back({number, nullptr});
-    work_until(lock, [&] { return !queue_.has(number); });
+    work_until(lock, [&] { return !queue_.has(stream, number); });
     const auto its = std::ranges::find(awaited_, number, &Awaited::number);
     const std::exception_ptr what = std::move(its->failure);
     awaited_.erase(its);
@@ -50,16 +76,61 @@ void HostDevice::finish(StreamId stream) {
     forbid_in_host_call();
     Lock lock(work_mutex_);
     work_until(lock, [&] { return !queue_.has(stream); });
-    const auto failed = failures_.extract(stream);
-    if (failed) std::rethrow_exception(failed.mapped());
+    throw_failures(stream);
+}
+
+void HostDevice::finish(EventId event) {
+    forbid_in_host_call();
+    const std::optional<Event> its = find(event);
+    Lock lock(work_mutex_);
+    work_until(lock, [&] { return !queue_.has(event); });
+    if (its) throw_failures(its->stream);
 }
 
 void HostDevice::finish() {
     forbid_in_host_call();
     Lock lock(work_mutex_);
     work_until(lock, [&] { return queue_.empty(); });
-    const auto failed = std::exchange(failures_, {});
-    if (!failed.empty()) std::rethrow_exception(failed.begin()->second);
+    throw_failures({});
+}
+
+void HostDevice::drain() {
+    if (is_host_call()) return;
+    Lock lock(work_mutex_);
+    work_until(lock, [&] { return queue_.empty(); });
+}
+
+bool HostDevice::query(EventId event) {
+    forbid_in_host_call();
+    Lock lock(work_mutex_);
+    await_host_calls(lock);
+    if (queue_.has(event)) work_once(lock);
+    last_call_ = std::chrono::steady_clock::now();
+    if (queue_.has(event)) return false;
+    const std::optional<Event> its = find(event);
+    if (its) throw_failures(its->stream);
+    return true;
+}
+
+void HostDevice::throw_failures(std::optional<StreamId> stream) {
+    std::vector<std::exception_ptr> failed;
+    std::erase_if(failures_, [&](const auto& each) {
+        if (stream && each.first != *stream) return false;
+        failed.push_back(each.second);
+        return true;
+    });
+    if (failed.empty()) return;
+    if (failed.size() == 1) std::rethrow_exception(failed[0]);
+    std::vector<Diagnostic> all;
+    for (const std::exception_ptr& each : failed) {
+        try {
+            std::rethrow_exception(each);
+        } catch (const KernelFailure& failure) {
+            all.insert(all.end(), failure.diagnostics().begin(), failure.diagnostics().end());
+        } catch (...) {}  // what the program's own functions throw is thrown alone
+    }
+    if (all.empty()) std::rethrow_exception(failed[0]);
+    throw KernelFailure(std::move(all));
 }
 
 void HostDevice::end_grids(std::optional<StreamId> stream) {
@@ -72,24 +143,59 @@ bool HostDevice::is_idle(StreamId stream) const {
     return !queue_.has(stream);
 }
 
+/// Whether a call of the host has ended may decide which piece is next, so that a program repeats itself only if such a
+/// call is waited for: not for long, since it may itself wait for the program.
+void HostDevice::await_host_calls(Lock& lock) {
+    const auto is_waited_for = [&] {
+        const Piece* const call = queue_.first(Worker::Host);
+        return call && call->number != waited_for_;
+    };
+    if (!is_waited_for()) return;
+    const auto end = std::chrono::steady_clock::now() + options_.idle;
+    if (!changed_.wait_until(lock, end, [&] { return !is_waited_for(); }))
+        if (const Piece* const call = queue_.first(Worker::Host)) waited_for_ = call->number;
+}
+
+bool HostDevice::work_once(Lock& lock) {
+    Piece* const piece = is_busy_ ? nullptr : queue_.next(Worker::Device, order_);
+    if (!piece) return false;
+    is_busy_ = true;
+    perform(lock, *piece);
+    is_busy_ = false;
+    return true;
+}
+
 template <class Condition>
 void HostDevice::work_until(Lock& lock, Condition is_met) {
-    while (!is_met()) {
-        Piece* const piece = is_busy_ ? nullptr : queue_.next(Worker::Device);
-        if (!piece) {
-            changed_.wait(lock);
-            continue;
-        }
-        is_busy_ = true;
-        perform(lock, *piece);
-        is_busy_ = false;
+    for (;;) {
+        await_host_calls(lock);
+        if (is_met()) break;
+        if (!work_once(lock)) changed_.wait(lock);
+    }
+    last_call_ = std::chrono::steady_clock::now();
+}
+
+/// For a program that waits by looking at memory.
+void HostDevice::go_on_when_idle() {
+    Lock lock(work_mutex_);
+    while (!is_ending_) {
+        const auto due = last_call_ + options_.idle;
+        if (queue_.empty())
+            first_added_.wait(lock);
+        else if (const auto now = std::chrono::steady_clock::now(); now < due)
+            first_added_.wait_until(lock, due);
+        else if (calls_ > 0)
+            first_added_.wait_until(lock, now + options_.idle);
+        else if (!work_once(lock))
+            changed_.wait_for(lock, options_.idle);
     }
 }
 
 void HostDevice::serve_host_calls() {
     Lock lock(work_mutex_);
     for (;;) {
-        if (Piece* const piece = queue_.next(Worker::Host))
+        WorkOrder as_enqueued;
+        if (Piece* const piece = queue_.next(Worker::Host, as_enqueued))
             perform(lock, *piece);
         else if (is_ending_)
             return;
@@ -113,11 +219,13 @@ void HostDevice::perform(Lock& lock, Piece& piece) {
             },
             piece.work);
     } catch (...) { failure = std::current_exception(); }
+    if (auto* const call = std::get_if<work::HostCall>(&piece.work)) call->function = {};  // what it holds may end work
     lock.lock();
     if (const auto awaited = std::ranges::find(awaited_, piece.number, &Awaited::number); awaited != awaited_.end())
         awaited->failure = failure;
     else if (failure)
         failures_.try_emplace(piece.stream, failure);
+    if (const auto* const free = std::get_if<work::Free>(&piece.work)) bytes_to_free_ -= free->bytes;
     queue_.remove(piece);
     changed_.notify_all();
 }
@@ -151,6 +259,12 @@ void HostDevice::perform(const work::Launch& asked, GridsInFlight& grids) {
     if (!launch.begins_early) grids.clear();
     try {
         emulator::run(module.program(), launch, options_, module.origin());
+    } catch (const KernelFailure& failure) {
+        grids.clear();
+        if (asked.stream == 0 || !asked.where.known()) throw;
+        std::vector<Diagnostic> diagnostics = failure.diagnostics();
+        diagnostics.front().notes.push_back({asked.where, fmt::format("launched here, on stream {}", asked.stream)});
+        throw KernelFailure(std::move(diagnostics));
     } catch (...) {
         grids.clear();
         throw;

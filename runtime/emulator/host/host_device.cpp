@@ -2,25 +2,43 @@
 // What a device has.
 #include "runtime/emulator/host/host_device.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "codegen/support/notes.hpp"
 #include "runtime/emulator/core/memory/memory.hpp"
 
 namespace ikat::emulator {
 
 HostDevice::HostDevice(HostOptions options, Origin origin, std::uint64_t memory_bytes)
-    : memory_(memory_bytes), options_(std::move(options)), origin_(origin) {
+    : memory_(memory_bytes),
+      options_(std::move(options)),
+      origin_(origin),
+      order_(options_.by_number   ? std::optional<std::uint32_t>(1)
+             : options_.seed != 0 ? std::optional(options_.seed)
+                                  : std::nullopt) {
     primary_ = ContextId(new_id());
     contexts_[primary_];
 }
 
 HostDevice::~HostDevice() {
+    drain();
     {
         const std::lock_guard lock(work_mutex_);
         is_ending_ = true;
         changed_.notify_all();
+        first_added_.notify_all();
     }
     if (host_calls_.joinable()) host_calls_.join();
+    if (idle_.joinable()) idle_.join();
+    for (const auto& [stream, failure] : failures_) {
+        try {
+            std::rethrow_exception(failure);
+        } catch (const std::exception& error) {
+            note(fmt::format("the work of a stream failed, and nothing has waited for it:\n{}\n", error.what()));
+        }
+    }
 }
 
 std::uint64_t HostDevice::new_id() {
@@ -56,6 +74,7 @@ bool HostDevice::release_primary() {
 }
 
 void HostDevice::end(ContextId context) {
+    drain();
     std::vector<std::shared_ptr<LoadedModule>> ended;  // they end without the lock
     std::vector<StreamId> streams;
     std::unique_lock lock(objects_mutex_);
@@ -118,6 +137,7 @@ std::optional<Object> HostDevice::copy_of(const std::map<Id, Object>& objects, I
 StreamId HostDevice::create_stream(Stream stream) {
     const auto id = StreamId(new_id());
     const std::lock_guard lock(objects_mutex_);
+    stream.number = ++last_stream_;
     streams_.emplace(id, stream);
     return id;
 }
@@ -133,7 +153,6 @@ void HostDevice::forget_failures(StreamId stream) {
 }
 
 bool HostDevice::destroy(StreamId stream) {
-    forget_failures(stream);
     const std::lock_guard lock(objects_mutex_);
     return streams_.erase(stream) > 0;
 }

@@ -7,9 +7,11 @@
 //     const StreamId stream = device.create_stream(context);
 //     device.run(stream, work::Launch(device.load(context, text), context, {.entry = "k"}));
 //
-// Work is done when it is enqueued, calls of the host aside, one piece at a time, in the order that WorkQueue::next()
-// chooses. All functions may be called from several threads.
+// Work that is enqueued is done later, one piece at a time, in the order that WorkQueue::next() chooses: when the
+// program waits or asks, when much is waiting, and when the program has done nothing with the device for a while. So
+// what the order is depends on the seed and on the program's calls. All functions may be called from several threads.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -32,19 +34,21 @@ struct Stream {
     ContextId context{};
     bool waits_for_default = true;
     int priority = 0;
+    unsigned number = 0;  // among the streams of the device, from 1 on; create_stream() gives it
 };
 
 struct Event {
     ContextId context{};
     bool is_timed = true;
     std::optional<std::chrono::steady_clock::time_point> time{};  // of its last recording
+    StreamId stream{};                                            // that was given the last recording
 };
 
 class HostDevice {
 public:
     /// `origin` decides what a copy to the host of unwritten bytes is.
     HostDevice(HostOptions options, Origin origin, std::uint64_t memory_bytes = ~std::uint64_t{0});
-    /// Ends when all work is done.
+    /// Ends when all work is done; says what went wrong if nobody has waited for it.
     ~HostDevice();
 
     OwnedMemory& memory() { return memory_; }
@@ -72,24 +76,33 @@ public:
 
     StreamId create_stream(Stream stream);
     std::optional<Stream> find(StreamId stream) const;
-    /// False if there is none. What it was given is done.
+    /// False if there is none. What it was given will be done.
     bool destroy(StreamId stream);
 
     EventId create_event(Event event);
     std::optional<Event> find(EventId event) const;
     bool destroy(EventId event);
 
-    /// Puts work after what the stream has. What goes wrong is thrown by the next finish().
+    /// Puts work after what the stream has. What goes wrong is thrown by the next finish(). A call of the host may only
+    /// enqueue calls and Free.
     void enqueue(StreamId stream, Work work);
-    /// The same, and throws what goes wrong: KernelFailure if it is the kernel's fault.
+    /// The same, does it, and throws what goes wrong: KernelFailure if it is the kernel's fault.
     void run(StreamId stream, Work work);
-    /// Waits for the work of a stream, or of all, and throws the first thing that went wrong there.
+    /// Waits for the work of a stream, or of all, or before an event, and throws what went wrong there.
     void finish(StreamId stream);
+    void finish(EventId event);
     void finish();
+    /// The same, and what went wrong is left to the next finish().
+    void drain();
+    /// Does a piece of work if there is any, and tells whether that before the event is done.
+    bool query(EventId event);
     /// The program has waited for a stream, or for all: no launch after this may overlap one before.
     void end_grids(std::optional<StreamId> stream = {});
     /// Whether the work of a stream is done.
     bool is_idle(StreamId stream) const;
+    /// The program is about to enqueue something: no thread goes on with work by itself.
+    void begin_call() noexcept { ++calls_; }
+    void end_call() noexcept { --calls_; }
     /// Whether this thread is the one that calls the program: it must not wait for work.
     bool is_host_call() const;
 
@@ -111,12 +124,18 @@ private:
     void forget_failures(StreamId stream);
 
     const Piece& add(StreamId stream, Work work);
+    /// Does a piece of work; false if none can begin.
+    bool work_once(Lock& lock);
     /// Does work until the condition holds.
     template <class Condition>
     void work_until(Lock& lock, Condition is_met);
+    void await_host_calls(Lock& lock);
     void perform(Lock& lock, Piece& piece);
     void serve_host_calls();
+    void go_on_when_idle();
     void forbid_in_host_call() const;
+    /// Throws what went wrong on these streams, and forgets it.
+    void throw_failures(std::optional<StreamId> stream);
 
     /// The grids that a launch may overlap, by its stream. Other work waits for them, except what is about events.
     std::shared_ptr<GridsInFlight> grids_before(const Piece& piece);
@@ -124,6 +143,7 @@ private:
     void perform(const work::SetVariable& change);
     void perform(const work::Copy& copy);
     void perform(const work::Fill& fill);
+    void perform(const work::Free& free) { memory_.release(free.address); }
     void perform(const work::Record& record);
     void perform(const work::Wait&) {}
     void perform(const work::HostCall& call) { call.function(); }
@@ -133,6 +153,7 @@ private:
     const HostOptions options_;
     const Origin origin_;
     std::uint64_t last_id_ = 0x10000;
+    unsigned last_stream_ = 0;
     std::map<ContextId, Context> contexts_;
     ContextId primary_{};
     std::map<ModuleId, std::shared_ptr<LoadedModule>> modules_;
@@ -141,13 +162,18 @@ private:
     mutable std::mutex objects_mutex_;  // locked for those above
 
     WorkQueue queue_;
+    WorkOrder order_;
     bool is_busy_ = false, is_ending_ = false;
+    std::chrono::steady_clock::time_point last_call_{};
+    std::uint64_t waited_for_ = 0;  // the number of a host call that takes long: nobody waits for it again
+    std::uint64_t bytes_to_free_ = 0;
     std::vector<Awaited> awaited_;  // pieces that run() waits for
     std::map<StreamId, std::shared_ptr<GridsInFlight>> grids_;
     std::map<StreamId, std::exception_ptr> failures_;  // the first of each stream that nobody was told of
     mutable std::mutex work_mutex_;                    // locked for these
-    std::condition_variable changed_;
-    std::thread host_calls_;
+    std::condition_variable changed_, first_added_;
+    std::thread host_calls_, idle_;
+    std::atomic<int> calls_ = 0;  // that the program is in
 };
 
 }  // namespace ikat::emulator

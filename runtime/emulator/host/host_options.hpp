@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the launches of a device run: checks and schedules by whose kernel it is, and what is said once.
 #pragma once
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -24,6 +25,8 @@ struct HostOptions : Options {
     // No schedule was asked for: each launch takes its own seed, by its number in the process. Otherwise moved_shared
     // and any_leader are what was asked for; kernels of our own have them anyway.
     bool by_number = true;
+    // How long the program does nothing with a device before a thread goes on with its work.
+    std::chrono::milliseconds idle{20};
     // Each launch runs in this many orders; what it does in the first one counts.
     unsigned schedules = 1;
     std::function<void(const Coverage&)> covered{};     // called for each launch

@@ -35,6 +35,8 @@ struct Launch {
     ContextId context;  // whose heap its malloc has
     std::string entry;
     std::vector<std::byte> parameters;
+    Location where{};     // in the program, if that is known
+    unsigned stream = 0;  // the number of the one that has it
 
 private:
     emulator::Launch shape;  // without those two
@@ -77,6 +79,11 @@ struct Fill {
     std::size_t rows = 1, pitch = 0;
 };
 
+/// Frees memory, which no work after it uses.
+struct Free {
+    std::uint64_t address = 0, bytes = 0;
+};
+
 /// Marks a point of the stream.
 struct Record {
     EventId event;
@@ -94,7 +101,7 @@ struct HostCall {
 
 }  // namespace work
 
-using Work =
-    std::variant<work::Launch, work::SetVariable, work::Copy, work::Fill, work::Record, work::Wait, work::HostCall>;
+using Work = std::variant<work::Launch, work::SetVariable, work::Copy, work::Fill, work::Free, work::Record, work::Wait,
+                          work::HostCall>;
 
 }  // namespace ikat::emulator

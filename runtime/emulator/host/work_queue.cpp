@@ -2,6 +2,7 @@
 #include "runtime/emulator/host/work_queue.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace ikat::emulator {
 
@@ -9,36 +10,77 @@ Worker worker_of(const Work& work) {
     return std::holds_alternative<work::HostCall>(work) ? Worker::Host : Worker::Device;
 }
 
-bool waits_for(const Piece& later, const Piece& earlier) {
-    if (later.stream == earlier.stream) return true;
-    const auto* const wait = std::get_if<work::Wait>(&later.work);
-    const auto* const record = std::get_if<work::Record>(&earlier.work);
-    return wait && record && wait->event == record->event;
+std::size_t WorkOrder::pick(std::size_t count) {
+    if (!seed_ || count == 1) return 0;
+    // splitmix64: a step for each choice.
+    std::uint64_t x = (std::uint64_t{*seed_} << 32) + ++choices_ * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return (x ^ x >> 31) % count;
 }
 
-const Piece& WorkQueue::add(StreamId stream, Work work) {
-    return pieces_.emplace_back(Piece{.number = ++last_, .stream = stream, .work = std::move(work)});
+const Piece& WorkQueue::add(StreamId stream, Work work, bool waits_for_default) {
+    Waiting& its = streams_[stream];
+    its.waits_for_default = waits_for_default;
+    Piece& added = its.pieces.emplace_back(Piece{.number = ++last_, .stream = stream, .work = std::move(work)});
+    ++size_;
+    if (const auto* const record = std::get_if<work::Record>(&added.work)) {
+        recordings_[record->event] = added.number;
+        not_recorded_.insert(added.number);
+    } else if (const auto* const wait = std::get_if<work::Wait>(&added.work)) {
+        if (const auto found = recordings_.find(wait->event); found != recordings_.end()) added.awaited = found->second;
+    }
+    return added;
 }
 
 void WorkQueue::remove(const Piece& piece) {
-    pieces_.remove_if([&](const Piece& each) { return &each == &piece; });
+    if (const auto* const record = std::get_if<work::Record>(&piece.work)) {
+        const auto found = recordings_.find(record->event);
+        if (found != recordings_.end() && found->second == piece.number) recordings_.erase(found);
+        not_recorded_.erase(piece.number);
+    }
+    const auto its = streams_.find(piece.stream);
+    its->second.pieces.pop_front();  // the others of a stream wait for the first
+    if (its->second.pieces.empty()) streams_.erase(its);
+    --size_;
 }
 
-Piece* WorkQueue::next(Worker worker) {
-    for (auto piece = pieces_.begin(); piece != pieces_.end(); ++piece) {
-        if (piece->is_running || worker_of(piece->work) != worker) continue;
-        const auto is_before = [&](const Piece& earlier) { return waits_for(*piece, earlier); };
-        if (std::none_of(pieces_.begin(), piece, is_before)) return &*piece;
+bool WorkQueue::can_begin(const Piece& piece, bool waits_for_default) const {
+    if (piece.is_running || not_recorded_.contains(piece.awaited)) return false;
+    const auto is_before = [&](const auto& each) { return each.second.pieces.front().number < piece.number; };
+    if (piece.stream == default_stream)
+        return std::ranges::none_of(streams_,
+                                    [&](const auto& each) { return each.second.waits_for_default && is_before(each); });
+    const auto of_default = streams_.find(default_stream);
+    return !waits_for_default || of_default == streams_.end() || !is_before(*of_default);
+}
+
+Piece* WorkQueue::next(Worker worker, WorkOrder& order) {
+    std::vector<Piece*> ready;
+    for (auto& [stream, its] : streams_) {
+        Piece& piece = its.pieces.front();
+        if (worker_of(piece.work) == worker && can_begin(piece, its.waits_for_default)) ready.push_back(&piece);
+    }
+    if (ready.empty()) return nullptr;
+    std::ranges::sort(ready, {}, &Piece::number);
+    return ready[order.pick(ready.size())];
+}
+
+Piece* WorkQueue::first(Worker worker) {
+    for (auto& [stream, its] : streams_) {
+        Piece& piece = its.pieces.front();
+        if (worker_of(piece.work) == worker && (piece.is_running || can_begin(piece, its.waits_for_default)))
+            return &piece;
     }
     return nullptr;
 }
 
-bool WorkQueue::has(std::uint64_t number) const {
-    return std::ranges::find(pieces_, number, &Piece::number) != pieces_.end();
+bool WorkQueue::has(const StreamId& stream, std::uint64_t number) const {
+    const auto its = streams_.find(stream);
+    return its != streams_.end() && its->second.pieces.front().number <= number &&
+           its->second.pieces.back().number >= number;
 }
 
-bool WorkQueue::has(StreamId stream) const {
-    return std::ranges::find(pieces_, stream, &Piece::stream) != pieces_.end();
-}
+bool WorkQueue::has(EventId event) const { return recordings_.contains(event); }
 
 }  // namespace ikat::emulator

@@ -3,9 +3,15 @@
 //
 //     stream 1   launch a ── record e                      b waits for e, d for c
 //     stream 2                  └──── wait e ── launch b
-//     stream 0   host call c ── copy d
+//     stream 3   host call c ── copy d
+//
+// What is on the default stream waits for all that came before it, and what comes after it waits for that. Streams that
+// do not wait for the default one are left out of this.
 #pragma once
-#include <list>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "runtime/emulator/host/work.hpp"
 
@@ -16,6 +22,7 @@ struct Piece {
     std::uint64_t number = 0;
     StreamId stream{};
     Work work;
+    std::uint64_t awaited = 0;  // of a Wait: the number of the recording that it waits for; 0: none
     bool is_running = false;
 };
 
@@ -23,27 +30,49 @@ struct Piece {
 enum class Worker : std::uint8_t { Device, Host };
 Worker worker_of(const Work& work);
 
-/// Whether a piece cannot begin before an earlier one has ended: one of its stream, or the recording of the event that
-/// it waits for.
-bool waits_for(const Piece& later, const Piece& earlier);
+/// Which of several pieces that can begin is next: by a seed, always the same one after the same calls; or, without a
+/// seed, the one that was enqueued first.
+class WorkOrder {
+public:
+    explicit WorkOrder(std::optional<std::uint32_t> seed = {}) : seed_(seed) {}
+    /// A number below `count`.
+    std::size_t pick(std::size_t count);
+
+private:
+    std::optional<std::uint32_t> seed_;
+    std::uint64_t choices_ = 0;
+};
 
 /// Not thread-safe.
 class WorkQueue {
 public:
     /// Puts it after what the stream has.
-    const Piece& add(StreamId stream, Work work);
+    const Piece& add(StreamId stream, Work work, bool waits_for_default = true);
     void remove(const Piece& piece);
-    /// The piece that this worker does next; nullptr if none can begin. This is all that decides about the order: as
-    /// enqueued.
-    Piece* next(Worker worker);
+    /// The piece that this worker does next; nullptr if none can begin. This is all that decides about the order.
+    Piece* next(Worker worker, WorkOrder& order);
+    /// A piece that is done by this worker, or could be; nullptr if there is none.
+    Piece* first(Worker worker);
 
-    bool has(std::uint64_t number) const;
-    bool has(StreamId stream) const;
-    bool empty() const { return pieces_.empty(); }
+    /// Whether a piece is not done yet, or any of a stream, or the last recording of an event that was asked for.
+    bool has(const StreamId& stream, std::uint64_t number) const;
+    bool has(StreamId stream) const { return streams_.contains(stream); }
+    bool has(EventId event) const;
+    bool empty() const { return streams_.empty(); }
+    std::size_t size() const { return size_; }
 
 private:
-    std::list<Piece> pieces_;  // by number
+    struct Waiting {
+        std::deque<Piece> pieces;  // by number; none is empty
+        bool waits_for_default = true;
+    };
+    bool can_begin(const Piece& piece, bool waits_for_default) const;
+
+    std::map<StreamId, Waiting> streams_;
+    std::map<EventId, std::uint64_t> recordings_;  // the number of the last one
+    std::set<std::uint64_t> not_recorded_;         // the numbers of those that are not done
     std::uint64_t last_ = 0;
+    std::size_t size_ = 0;
 };
 
 }  // namespace ikat::emulator

@@ -81,6 +81,19 @@ TEST_CASE("docs/runtime.md: what a queue takes, and work as a value") {
     CHECK(y.download() == std::vector<float>(n, 2));
 }
 
+TEST_CASE("docs/runtime.md: streams and events") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t n = 1000;
+    const auto x = device.upload(std::vector<float>(n, 1));
+    auto y = device.upload(std::vector<float>(n, 1)), z = device.upload(std::vector<float>(n, 0));
+    const Stream first = device.stream(), second = device.stream();
+    first.launch(saxpy, grid(n, 256), 2.0f, x, y, n);
+    second.wait(first.record());                             // without it, either of them may be done first
+    second.launch(saxpy, grid(n, 256), 1.0f, y, z, n);
+    second.synchronize();
+    CHECK(z.download() == std::vector<float>(n, 3));
+}
+
 TEST_CASE("docs/runtime.md: a queue") {
     const Device device = Device::open({.device = "emulator"});
     const Stream stream = device.stream();

@@ -383,6 +383,8 @@ TEST_CASE("streams and events") {
     CHECK(fake.log() == "cuStreamWaitEvent 0 " + on + "\n");
     CHECK(device->milliseconds(start, stop) == 1.5);
     CHECK(fake.log() == "cuEventSynchronize\ncuEventElapsedTime\n");
+    CHECK(device->query(stop));
+    CHECK(fake.log() == "cuEventQuery\n");
     device->synchronize(stream);
     CHECK(fake.log() == "cuStreamSynchronize " + on + "\n");
     device->synchronize(default_stream);

@@ -84,6 +84,27 @@ TEST_CASE("list: available devices, and why others are not") {
     CHECK(reports[1].problem.empty());
 }
 
+TEST_CASE("how many devices there are, and whether there probably is a GPU") {
+    const Environment visible("CUDA_VISIBLE_DEVICES", nullptr), device("IKAT_DEVICE", nullptr);
+    {
+        const Environment driver("IKAT_CUDA_DRIVER", FAKE_CUDA);
+        CHECK((Device::count("cuda") > 0 && Device::is_available("cuda") && Device::count() == Device::count("cuda")));
+        CHECK(cuda_likely_available());
+        for (const char* const none : {"-1", "NoDevFiles"}) {
+            const Environment hidden("CUDA_VISIBLE_DEVICES", none);
+            CHECK(!cuda_likely_available());
+        }
+        const Environment emulated("IKAT_DEVICE", "emulator");
+        CHECK(Device::count() == 1);
+    }
+    const Environment driver("IKAT_CUDA_DRIVER", "/nowhere/libcuda.so.1");
+    CHECK((!cuda_likely_available() && Device::count("cuda") == 0 && !Device::is_available("cuda")));
+    CHECK((Device::count() == 1 && Device::count("emulator") == 1));  // open() takes the emulator
+    CHECK_THAT(message_of([] { Device::count("gpu"); }), contains("there is no device 'gpu'"));
+    const Environment wrong("IKAT_DEVICE", "gpu");
+    CHECK_THAT(message_of([] { Device::count(); }), contains("there is no device 'gpu' (from IKAT_DEVICE)"));
+}
+
 TEST_CASE("a fill reaches every element and no more, at any size") {
     const Device device = emulator();
     for (const std::size_t size : {0, 1, 2, 3, 7, 8, 1000}) {

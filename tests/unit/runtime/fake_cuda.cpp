@@ -282,6 +282,7 @@ Result cuEventCreate(Event* event, unsigned flags) {
 Result cuEventDestroy_v2(Event) { return call("cuEventDestroy"); }
 Result cuEventRecord(Event, Stream stream) { return call("cuEventRecord", {number(stream)}); }
 Result cuEventSynchronize(Event) { return call("cuEventSynchronize"); }
+Result cuEventQuery(Event) { return call("cuEventQuery"); }
 Result cuEventElapsedTime(float* milliseconds, Event, Event) {
     *milliseconds = 1.5f;
     return call("cuEventElapsedTime");

@@ -97,10 +97,37 @@ TEST_CASE("what goes wrong is thrown where it is waited for, once") {
     host.device.finish();
     host.device.enqueue(other, host.launch(module));
     CHECK(host.device.destroy(other));
-    host.device.finish();  // nobody has the stream any longer
+    CHECK_THROWS_AS(host.device.finish(), KernelFailure);  // also where nobody has the stream any longer
     host.device.enqueue(host.stream, host.launch(module));
     host.device.end(host.context);
     host.device.finish();
+}
+
+TEST_CASE("work that is enqueued is done when somebody waits for it, asks, or does nothing for a while") {
+    Host host;
+    const auto module = host.load(increment);
+    const auto x = host.words({0});
+    const EventId event = host.device.create_event({.context = host.context});
+    host.device.enqueue(host.stream, host.launch(module, x));
+    host.device.enqueue(host.stream, host.launch(module, x));
+    CHECK(!host.device.is_idle(host.stream));
+    host.device.enqueue(host.stream, work::Record{event});
+    CHECK((!host.device.query(event) && !host.device.query(event) && host.device.query(event)));
+    CHECK((host.device.is_idle(host.stream) && host.get(x, 1) == Words{2}));
+    host.device.enqueue(host.stream, host.launch(module, x));
+    host.device.drain();
+    CHECK(host.device.is_idle(host.stream));
+    host.device.enqueue(host.stream, host.launch(module, x));
+    while (!host.device.is_idle(host.stream)) std::this_thread::yield();  // is_idle() does no work
+    CHECK(host.get(x, 1) == Words{4});
+    // What would be too much at once.
+    for (int i = 0; i < 1024; ++i) host.device.enqueue(host.stream, host.launch(module, x));
+    CHECK(host.device.is_idle(host.stream));
+    CHECK(host.get(x, 1) == Words{1028});
+    host.device.enqueue(host.stream, work::Free{x, 4});
+    host.device.finish(event);
+    host.device.finish(host.stream);
+    CHECK(host.device.memory().buffer(x).bytes == 0);
 }
 
 TEST_CASE("launches of one device run one at a time") {
