@@ -67,6 +67,9 @@ emulator::HostOptions emulator_options(const OpenOptions& options) {
     out.schedules = options.schedules ? options.schedules
                                       : number_from_environment("IKAT_SCHEDULES", 1,
                                                                 "the number of orders in which each launch runs");
+    out.idle = std::chrono::milliseconds(number_from_environment(
+        "IKAT_STREAM_IDLE", unsigned(out.idle.count()),
+        "how many milliseconds a program does nothing before a thread goes on with the work of its streams"));
     if (out.schedules > 1 || options.coverage)
         out.covered = [to = options.coverage](const emulator::Coverage& coverage) {
             log(line_of(coverage));

@@ -143,6 +143,9 @@ bool HostDevice::is_idle(StreamId stream) const {
     return !queue_.has(stream);
 }
 
+/// How long a call of the host is waited for that may decide which piece is next.
+static constexpr std::chrono::milliseconds patience{20};
+
 /// Whether a call of the host has ended may decide which piece is next, so that a program repeats itself only if such a
 /// call is waited for: not for long, since it may itself wait for the program.
 void HostDevice::await_host_calls(Lock& lock) {
@@ -151,7 +154,7 @@ void HostDevice::await_host_calls(Lock& lock) {
         return call && call->number != waited_for_;
     };
     if (!is_waited_for()) return;
-    const auto end = std::chrono::steady_clock::now() + options_.idle;
+    const auto end = std::chrono::steady_clock::now() + patience;
     if (!changed_.wait_until(lock, end, [&] { return !is_waited_for(); }))
         if (const Piece* const call = queue_.first(Worker::Host)) waited_for_ = call->number;
 }

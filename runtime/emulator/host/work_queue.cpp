@@ -75,7 +75,7 @@ Piece* WorkQueue::first(Worker worker) {
     return nullptr;
 }
 
-bool WorkQueue::has(const StreamId& stream, std::uint64_t number) const {
+bool WorkQueue::has(StreamId stream, std::uint64_t number) const {
     const auto its = streams_.find(stream);
     return its != streams_.end() && its->second.pieces.front().number <= number &&
            its->second.pieces.back().number >= number;

@@ -55,7 +55,7 @@ public:
     Piece* first(Worker worker);
 
     /// Whether a piece is not done yet, or any of a stream, or the last recording of an event that was asked for.
-    bool has(const StreamId& stream, std::uint64_t number) const;
+    bool has(StreamId stream, std::uint64_t number) const;
     bool has(StreamId stream) const { return streams_.contains(stream); }
     bool has(EventId event) const;
     bool empty() const { return streams_.empty(); }

@@ -200,12 +200,14 @@ TEST_CASE("streams: what the program frees is freed after the work before it") {
 
 TEST_CASE("streams: work is done without a wait: when much is pending, when the program is idle, at the end") {
     std::atomic<int> told = 0;
+    const Environment idle("IKAT_STREAM_IDLE", "20");
     Listed its;
     const Stream stream = its.device.stream();
     for (std::uint32_t i = 0; i < 1030; ++i) stream.launch(append, one, its.list, i);
     tell(stream, told);
     while (told == 0) std::this_thread::yield();  // looks at memory alone
     CHECK(its.numbers().size() == 1030);
+    const Environment never("IKAT_STREAM_IDLE", "60000");
     std::string printed;
     {
         const Device device = Device::open({.device = "emulator", .threads = 1, .printed = &printed});
@@ -214,6 +216,8 @@ TEST_CASE("streams: work is done without a wait: when much is pending, when the 
         CHECK(printed.empty());
     }
     CHECK(printed == "x");
+    const Environment wrong("IKAT_STREAM_IDLE", "0");
+    CHECK_THAT(message_of([] { emulator(); }), contains("IKAT_STREAM_IDLE is '0'"));
 }
 
 std::string noted;

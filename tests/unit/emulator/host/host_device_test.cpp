@@ -21,12 +21,20 @@ using Words = std::vector<std::uint32_t>;
 HostOptions one_thread() {
     HostOptions options;
     options.warning = [](const Diagnostic&) {};
+    options.idle = std::chrono::minutes(1);
+    return options;
+}
+HostOptions impatient() {
+    HostOptions options = one_thread();
+    options.idle = std::chrono::milliseconds(1);
     return options;
 }
 
 /// A device with one context and one stream.
 struct Host {
-    HostDevice device{one_thread(), Origin::Foreign};
+    HostDevice device;
+    explicit Host(HostOptions options = one_thread()) : device(std::move(options), Origin::Foreign) {}
+
     ContextId context = device.create_context();
     StreamId stream = device.create_stream({.context = context});
 
@@ -117,13 +125,17 @@ TEST_CASE("work that is enqueued is done when somebody waits for it, asks, or do
     host.device.enqueue(host.stream, host.launch(module, x));
     host.device.drain();
     CHECK(host.device.is_idle(host.stream));
-    host.device.enqueue(host.stream, host.launch(module, x));
-    while (!host.device.is_idle(host.stream)) std::this_thread::yield();  // is_idle() does no work
-    CHECK(host.get(x, 1) == Words{4});
+    {
+        Host idle(impatient());
+        const auto y = idle.words({0});
+        for (int i = 0; i < 5; ++i) idle.device.enqueue(idle.stream, idle.launch(idle.load(increment), y));
+        while (!idle.device.is_idle(idle.stream)) std::this_thread::yield();  // is_idle() does no work
+        CHECK(idle.get(y, 1) == Words{5});
+    }
     // What would be too much at once.
     for (int i = 0; i < 1024; ++i) host.device.enqueue(host.stream, host.launch(module, x));
     CHECK(host.device.is_idle(host.stream));
-    CHECK(host.get(x, 1) == Words{1028});
+    CHECK(host.get(x, 1) == Words{1027});
     host.device.enqueue(host.stream, work::Free{x, 4});
     host.device.finish(event);
     host.device.finish(host.stream);
