@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "codegen/kernel/section.hpp"
@@ -71,8 +70,8 @@ std::uint32_t Device::count(std::string_view device) {
 
 bool cuda_likely_available() {
     // A driver takes the devices before the first number that is none.
-    const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
-    if (visible && (*visible == '\0' || *visible == '-' || std::string_view(visible) == "NoDevFiles")) return false;
+    const std::string_view visible = environment("CUDA_VISIBLE_DEVICES");
+    if (visible.data() && (visible.empty() || visible.starts_with('-') || visible == "NoDevFiles")) return false;
     const std::string_view named = environment("IKAT_CUDA_DRIVER");
     if (!named.empty()) return named.find('/') == named.npos || std::filesystem::exists(named);
     return std::filesystem::exists("/dev/nvidiactl") || std::filesystem::exists("/dev/dxg");

@@ -11,7 +11,7 @@ namespace ikat {
 
 std::string_view environment(const char* name) {
     const char* value = std::getenv(name);
-    return value ? value : "";
+    return value ? std::string_view(value) : std::string_view();
 }
 
 bool is_program(const std::string& path) {

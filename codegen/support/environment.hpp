@@ -8,7 +8,7 @@
 
 namespace ikat {
 
-/// The variable's text; empty if it is not set.
+/// The variable's text; empty, without data(), if it is not set.
 std::string_view environment(const char* name);
 
 /// Whether there is a file that this process may run.

@@ -90,7 +90,7 @@ TEST_CASE("how many devices there are, and whether there probably is a GPU") {
         const Environment driver("IKAT_CUDA_DRIVER", FAKE_CUDA);
         CHECK((Device::count("cuda") > 0 && Device::is_available("cuda") && Device::count() == Device::count("cuda")));
         CHECK(cuda_likely_available());
-        for (const char* const none : {"-1", "NoDevFiles"}) {
+        for (const char* const none : {"", "-1", "NoDevFiles"}) {
             const Environment hidden("CUDA_VISIBLE_DEVICES", none);
             CHECK(!cuda_likely_available());
         }
