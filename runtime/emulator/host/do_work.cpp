@@ -49,7 +49,7 @@ const Piece& HostDevice::add(StreamId stream, Work work) {
 void HostDevice::enqueue(StreamId stream, Work work) {
     const bool may_be_of_call = worker_of(work) == Worker::Host || std::holds_alternative<work::Free>(work);
     const bool is_of_call = is_host_call();
-    if (!may_be_of_call) forbid_in_host_call();
+    if (is_of_call && !may_be_of_call) forbid_in_host_call();
     Lock lock(work_mutex_);
     add(stream, std::move(work));
     if (!idle_.joinable()) idle_ = std::thread([this] { go_on_when_idle(); });
