@@ -55,6 +55,7 @@ struct DeviceProperties {
     Dim3 max_blocks{}, max_threads{};      // per dimension
     std::uint32_t shared_bytes = 0;        // per block, static and dynamic together
     std::uint32_t shared_bytes_optin = 0;  // per block, with dynamic memory beyond shared_bytes
+    int greatest_priority = 0;             // of a stream; they begin at 0 and go down to it
 };
 
 /// The kernel failed while it ran: an access out of bounds, a failed check, a deadlock. Other Errors of the runtime
@@ -117,6 +118,8 @@ struct RawCopy {
     std::uint64_t bytes = 0;  // of a row
     std::uint64_t rows = 1, planes = 1;
     Backend* source = nullptr;  // the device that `from` is memory of; null: the one that copies
+    bool keeps_host = false;    // the program promises not to change memory of the host before it is done
+    Location where{};           // in the program
 };
 
 /// What Device, Stream and Buffer call: a GPU or the emulator. All functions throw Error; what a kernel did wrong is a
@@ -132,6 +135,10 @@ public:
     virtual std::uint64_t allocate(std::size_t bytes, std::string_view name, StreamHandle stream) = 0;
     virtual void release(std::uint64_t address, StreamHandle stream) noexcept = 0;
     virtual void rename(std::uint64_t address, std::string_view name) = 0;
+    /// Page-locked memory of the host, which copies of streams read and write while the program goes on. It is released
+    /// when they are done.
+    virtual std::byte* allocate_host(std::size_t bytes, std::string_view name) = 0;
+    virtual void release_host(std::byte* memory) noexcept = 0;
 
     /// Memory of another device is read when that device has done its work.
     virtual void copy(const RawCopy& copy, StreamHandle stream) = 0;
@@ -141,7 +148,8 @@ public:
     void read(std::uint64_t from, std::span<std::byte> to, StreamHandle stream);
     void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, StreamHandle stream);
     /// Writes `count` copies of `element` (1, 2, 4 or 8 bytes).
-    virtual void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) = 0;
+    virtual void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream,
+                      const Location& where = {}) = 0;
 
     /// Throws Error for PTX that the device rejects, with the location in the PTX and the device's log.
     virtual ModuleHandle load(const PtxText& ptx) = 0;
@@ -153,11 +161,14 @@ public:
     /// A tensor's map as the device reads it. Throws Error for one that it does not take.
     virtual TensorMapBytes encode(const emulator::TensorMap& map) = 0;
 
-    virtual StreamHandle create_stream() = 0;
+    /// The lower the priority, the sooner its work: 0, or as far below as the device goes.
+    virtual StreamHandle create_stream(int priority = 0) = 0;
     /// Of create_stream().
     virtual void destroy_stream(StreamHandle stream) noexcept = 0;
     /// Waits until everything on the stream is done; throws its errors.
     virtual void synchronize(StreamHandle stream) = 0;
+    /// Whether it is done, and then throws its errors.
+    virtual bool query(StreamHandle stream) = 0;
 
     /// Calls a function of the program, which must not use the device. What it throws, synchronize() does.
     virtual void call(const Reference<const HostFunction>& function, StreamHandle stream) = 0;

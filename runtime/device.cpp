@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "codegen/kernel/section.hpp"
@@ -94,7 +95,14 @@ Allocation Device::allocate(std::size_t count, std::size_t element_bytes, std::s
     return Allocation(state().backend, checked_bytes(count, element_bytes, name), name);
 }
 
-Stream Device::stream() const { return Stream(*this); }
+Reference<const HostMemory> Device::allocate_host(std::size_t count, std::size_t element_bytes,
+                                                  std::string_view name) const {
+    return make_reference<HostMemory>(state().backend, checked_bytes(count, element_bytes, name), name);
+}
+
+Stream Device::stream(int priority) const {
+    return Stream(*this, std::clamp(priority, properties().greatest_priority, 0));
+}
 void Device::synchronize() const { backend().synchronize(default_stream); }
 
 Module Device::load(std::string_view ptx, std::string_view name, bool check) const {
@@ -111,8 +119,9 @@ void Device::set_variable(const Module& module, std::string_view name, std::span
     backend().set_variable(module.handle(), name, contents);
 }
 
-Stream::Stream(Device device)
-    : device_(std::move(device)), state_(make_reference<StreamState>(Reference<DeviceState>(&device_.state()))) {}
+Stream::Stream(Device device, int priority)
+    : device_(std::move(device)),
+      state_(make_reference<StreamState>(Reference<DeviceState>(&device_.state()), priority)) {}
 
 Sink& Stream::sink() const {
     if (!state_) throw Error(moved_from, moved_from_hint);
@@ -121,6 +130,11 @@ Sink& Stream::sink() const {
 void Stream::synchronize() const {
     const auto& state = static_cast<const StreamState&>(sink());
     state.device->backend->synchronize(state.handle);
+}
+
+bool Stream::query() const {
+    const auto& state = static_cast<const StreamState&>(sink());
+    return state.device->backend->query(state.handle);
 }
 
 double elapsed_milliseconds(const Event& start, const Event& stop) {

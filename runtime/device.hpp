@@ -21,6 +21,7 @@
 #include "runtime/buffer.hpp"
 #include "runtime/facts/coverage.hpp"
 #include "runtime/facts/traffic.hpp"
+#include "runtime/host_buffer.hpp"
 #include "runtime/queue.hpp"
 
 namespace ikat {
@@ -113,7 +114,16 @@ public:
         return buffer.download();
     }
 
-    Stream stream() const;
+    /// Page-locked memory of the host for `size` elements, which begin as zeros. The name is for
+    /// messages.
+    template <Element T>
+    HostBuffer<T> host_buffer(std::size_t size, std::string_view name = {}) const {
+        return HostBuffer<T>(allocate_host(size, sizeof(T), name));
+    }
+
+    /// The lower the priority, the sooner its work begins when several streams have some, as a hint. Priorities go from
+    /// 0 down to the device's greatest; others count as the nearest.
+    Stream stream(int priority = 0) const;
     Event record() const { return Queue(*this).record(); }
     /// Waits for all work of the device; throws its errors.
     void synchronize() const;
@@ -134,6 +144,8 @@ private:
     /// Throws if the device was moved from.
     DeviceState& state() const;
     Allocation allocate(std::size_t count, std::size_t element_bytes, std::string_view name) const;
+    Reference<const HostMemory> allocate_host(std::size_t count, std::size_t element_bytes,
+                                              std::string_view name) const;
 
     Reference<Sink> state_;
 };
@@ -146,11 +158,13 @@ public:
     /// What follows on the stream waits for the event's last point, of this stream or another.
     void wait(const Event& event) const { Queue(*this).wait(event); }
     void synchronize() const;
+    /// Whether its work is done; throws its errors if it is.
+    bool query() const;
 
 private:
     friend class Device;
     friend class Queue;
-    explicit Stream(Device device);
+    Stream(Device device, int priority);
     Sink& sink() const;
 
     Device device_;

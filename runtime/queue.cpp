@@ -7,6 +7,7 @@
 #include "codegen/kernel/kernel_info.hpp"
 #include "runtime/device.hpp"
 #include "runtime/exec/node.hpp"
+#include "runtime/host_buffer.hpp"
 #include "runtime/tensor_view.hpp"
 
 namespace ikat::runtime {
@@ -137,6 +138,46 @@ void Queue::copy(const MutableTensorView& to, const TensorView& from) const {
                        .rows = in.rows,
                        .planes = in.planes,
                        .where = where}});
+}
+
+namespace {
+
+/// The array as rows of bytes, if the host's part has as many of the same type.
+Box box_beside(const HostPart& host, const TensorView& view, const Location& where) {
+    const Box box = box_of(view, view.format && is_dense(view), where);
+    const std::uint64_t bytes = box.bytes * box.rows * box.planes;
+    const bool is_same_type = view.format ? host.type == ir::Type::U8 : host.type == view.type;
+    if (!is_same_type || bytes != host.bytes)
+        throw Error(Diagnostic{
+            .where = where,
+            .message = fmt::format("a copy between an array of {} bytes of {} and {} bytes of {} of the host", bytes,
+                                   view.type_name(), host.bytes,
+                                   host.type == ir::Type::Void ? "structs" : ir::info(host.type).name),
+            .hint = "both have the same elements, and quantised weights are bytes: slices and views choose some"});
+    return box;
+}
+
+node::Copy copy_beside(const HostPart& host, const TensorView& view, const Location& where, bool is_upload) {
+    const Box box = box_beside(host, view, where);
+    const node::Copy::Place device{view.part, nullptr, box.row_pitch, box.plane_pitch},
+        on_host{{}, host.begin, box.bytes, box.bytes * box.rows};
+    return {.to = is_upload ? device : on_host,
+            .from = is_upload ? on_host : device,
+            .bytes = box.bytes,
+            .rows = box.rows,
+            .planes = box.planes,
+            .host_memory = host.memory,
+            .where = where};
+}
+
+}  // namespace
+
+void Queue::upload_async(const MutableTensorView& to, const HostPart& from) const {
+    submit({copy_beside(from, to, where(), true)});
+}
+
+void Queue::download_async(const MutableHostPart& to, const TensorView& from) const {
+    submit({copy_beside(to, from, where(), false)});
 }
 
 void Queue::fill(const BufferPart& to, std::span<const std::byte> element) const {

@@ -44,6 +44,8 @@ private:
 
 class Device;
 class Stream;
+struct HostPart;
+struct MutableHostPart;
 struct MutableTensorView;
 struct TensorView;
 
@@ -97,6 +99,12 @@ public:
     /// Copies the elements of an array of up to three dimensions whose last one is dense, between memory of this device
     /// or from another. Throws Error if types or extents differ.
     void copy(const MutableTensorView& to, const TensorView& from) const;
+    /// Copies all elements of an array as in copy() from or to page-locked memory of the host
+    /// (runtime/host_buffer.hpp), where rows follow each other; quantised weights are bytes there. On a stream, that
+    /// memory must neither change nor be read before the copy is done. Throws Error if types or numbers of elements
+    /// differ.
+    void upload_async(const MutableTensorView& to, const HostPart& from) const;
+    void download_async(const MutableHostPart& to, const TensorView& from) const;
     /// Writes `value` to all elements.
     template <class T>
     void fill(const BufferSlice<T>& to, std::type_identity_t<T> value) const {
@@ -150,7 +158,7 @@ private:
     std::source_location where_;
 };
 
-/// The launches of an object of which a Queue can be made.
+/// The launches and other work of an object of which a Queue can be made.
 template <class Target>
 class Launcher {
 public:
@@ -176,8 +184,38 @@ public:
         queue().launch(module, entry, grid, parameters, where);
     }
 
+    /// As those of a Queue.
+    void copy(const MutableTensorView& to, const TensorView& from,
+              const std::source_location& where = std::source_location::current()) const {
+        queue(where).copy(to, from);
+    }
+    void upload_async(const MutableTensorView& to, const HostPart& from,
+                      const std::source_location& where = std::source_location::current()) const {
+        queue(where).upload_async(to, from);
+    }
+    void download_async(const MutableHostPart& to, const TensorView& from,
+                        const std::source_location& where = std::source_location::current()) const {
+        queue(where).download_async(to, from);
+    }
+    template <Element T>
+    void fill(Buffer<T>& to, std::type_identity_t<T> value,
+              const std::source_location& where = std::source_location::current()) const {
+        queue(where).fill(to, value);
+    }
+    template <class T>
+    void fill(const BufferSlice<T>& to, std::type_identity_t<T> value,
+              const std::source_location& where = std::source_location::current()) const {
+        queue(where).fill(to, value);
+    }
+    template <std::invocable F>
+    void call(F function) const {
+        queue().call(std::move(function));
+    }
+
 private:
-    Queue queue() const { return static_cast<const Target&>(*this); }
+    Queue queue(const std::source_location& where = std::source_location::current()) const {
+        return {static_cast<const Target&>(*this), where};
+    }
 };
 
 /// Only a device: for functions that return what they compute, and so must wait.

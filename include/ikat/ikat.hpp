@@ -4,6 +4,7 @@
 #include "codegen/support/notes.hpp"
 #include "ikat/dsl.hpp"
 #include "runtime/device.hpp"
+#include "runtime/tensor_view.hpp"
 
 namespace ikat {
 

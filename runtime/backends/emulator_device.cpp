@@ -68,6 +68,17 @@ public:
     }
     void rename(std::uint64_t address, std::string_view name) override { host_.memory().space().name(address, name); }
 
+    std::byte* allocate_host(std::size_t bytes, std::string_view name) override {
+        const std::uint64_t address =
+            host_.memory().allocate_pinned(host_.primary(), std::max<std::size_t>(bytes, 1), 0);
+        if (!name.empty()) rename(address, name);
+        return reinterpret_cast<std::byte*>(address);
+    }
+    void release_host(std::byte* memory) noexcept override {
+        host_.drain();
+        host_.memory().release_pinned(memory, false);
+    }
+
     using Backend::copy;
     void copy(const RawCopy& asked, StreamHandle stream) override {
         if (asked.source && asked.source != this) return copy_through_host(asked, stream);
@@ -80,10 +91,14 @@ public:
                                    .rows = asked.rows,
                                    .planes = asked.planes,
                                    .to_pitch = {asked.to.row_pitch, asked.to.plane_pitch},
-                                   .from_pitch = {asked.from.row_pitch, asked.from.plane_pitch}});
+                                   .from_pitch = {asked.from.row_pitch, asked.from.plane_pitch},
+                                   .where = asked.where,
+                                   .keeps_host = asked.keeps_host});
     }
-    void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) override {
-        enqueue(stream, work::Fill{to, {element.begin(), element.end()}, count});
+    void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream,
+              const Location& where) override {
+        enqueue(stream,
+                work::Fill{.to = to, .element = {element.begin(), element.end()}, .count = count, .where = where});
     }
 
     ModuleHandle load(const PtxText& ptx) override {
@@ -106,12 +121,21 @@ public:
 
     TensorMapBytes encode(const emulator::TensorMap& map) override { return emulator::encode(map); }
 
-    StreamHandle create_stream() override { return StreamHandle(host_.create_stream({.context = host_.primary()})); }
+    StreamHandle create_stream(int priority) override {
+        return StreamHandle(host_.create_stream({.context = host_.primary(), .priority = priority}));
+    }
     void destroy_stream(StreamHandle stream) noexcept override { host_.destroy(on(stream)); }
     void synchronize(StreamHandle stream) override {
         const bool is_all = stream == default_stream;
         as_kernel_error([&] { is_all ? host_.finish() : host_.finish(on(stream)); });
         host_.end_grids(is_all ? std::nullopt : std::optional(on(stream)));
+    }
+
+    bool query(StreamHandle stream) override {
+        bool is_done = false;
+        as_kernel_error([&] { is_done = host_.query(on(stream)); });
+        if (is_done) host_.end_grids(stream == default_stream ? std::nullopt : std::optional(on(stream)));
+        return is_done;
     }
 
     void call(const Reference<const HostFunction>& function, StreamHandle stream) override {
@@ -230,6 +254,7 @@ DeviceProperties emulator_properties(const emulator::Options& options, std::stri
         .max_threads = {1024, 1024, 64},
         .shared_bytes = limits.shared_static,
         .shared_bytes_optin = limits.shared_opt_in,
+        .greatest_priority = -5,
     };
 }
 

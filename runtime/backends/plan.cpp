@@ -30,11 +30,13 @@ public:
     }
     void release(std::uint64_t, StreamHandle) noexcept override {}
     void rename(std::uint64_t, std::string_view) override {}
+    std::byte* allocate_host(std::size_t, std::string_view) override { nothing_runs(); }
+    void release_host(std::byte*) noexcept override {}
 
     void copy(const RawCopy& copy, StreamHandle) override {
         if (copy.to.host) nothing_runs();
     }
-    void fill(std::uint64_t, std::span<const std::byte>, std::size_t, StreamHandle) override {}
+    void fill(std::uint64_t, std::span<const std::byte>, std::size_t, StreamHandle, const Location&) override {}
 
     ModuleHandle load(const PtxText&) override { nothing_runs(); }
     void unload(ModuleHandle) noexcept override {}
@@ -43,9 +45,10 @@ public:
 
     TensorMapBytes encode(const emulator::TensorMap& map) override { return emulator::encode(map); }
 
-    StreamHandle create_stream() override { return StreamHandle(1); }
+    StreamHandle create_stream(int) override { return StreamHandle(1); }
     void destroy_stream(StreamHandle) noexcept override {}
     void synchronize(StreamHandle) override {}
+    bool query(StreamHandle) override { return true; }
 
     void call(const Reference<const HostFunction>&, StreamHandle) override {}
 

@@ -10,7 +10,6 @@
 #include <tuple>
 #include <utility>
 
-#include "codegen/ptx/table/target.hpp"
 #include "runtime/cuda/host_calls.hpp"
 #include "runtime/cuda/layouts.hpp"
 #include "runtime/emulator/agents/bulk/tensor_map.hpp"
@@ -31,37 +30,6 @@ Loaded& to_loaded(ModuleHandle module) { return *reinterpret_cast<Loaded*>(std::
 Stream to_stream(StreamHandle stream) { return reinterpret_cast<Stream>(std::uintptr_t(stream)); }
 Event to_event(EventHandle event) { return reinterpret_cast<Event>(std::uintptr_t(event)); }
 
-std::uint32_t attribute(const Driver& driver, DeviceId id, DeviceAttribute which) {
-    int value = 0;
-    driver.check(driver.cuDeviceGetAttribute(&value, which, id), "cuDeviceGetAttribute");
-    return static_cast<std::uint32_t>(value);
-}
-
-DeviceId device_id(const Driver& driver, int ordinal) {
-    const int count = device_count(driver);
-    if (count == 0) throw Error("the CUDA driver sees no device", "run on the CPU with IKAT_DEVICE=emulator");
-    if (ordinal < 0 || ordinal >= count)
-        throw Error(fmt::format("there is no CUDA device {}", ordinal),
-                    fmt::format("the driver sees {} device{}, numbered from 0", count, count == 1 ? "" : "s"));
-    DeviceId id = 0;
-    driver.check(driver.cuDeviceGet(&id, ordinal), "cuDeviceGet");
-    return id;
-}
-
-/// The newest target whose PTX the driver accepts for a device of this capability: its own, such as sm_90a for 9.0, has
-/// what others do not have.
-std::string target_for(std::uint32_t major, std::uint32_t minor) {
-    std::string_view newest;
-    const std::uint32_t capability = major * 10 + minor;
-    for (const ptx::Target& target : ptx::targets())
-        if (target.specific ? target.number == capability : target.number <= capability) newest = target.name;
-    if (newest.empty())
-        throw Error(fmt::format("a device of compute capability {}.{} is too old", major, minor),
-                    fmt::format("the oldest target is {}; run on the CPU with IKAT_DEVICE=emulator",
-                                ptx::targets().front().name));
-    return std::string(newest);
-}
-
 class Device final : public Backend {
 public:
     Device(std::shared_ptr<const Driver> driver, int ordinal)
@@ -69,6 +37,10 @@ public:
           id_(device_id(*driver_, ordinal)),
           properties_(device_properties(*driver_, ordinal)) {
         check(driver_->cuDevicePrimaryCtxRetain(&context_, id_), "cuDevicePrimaryCtxRetain");
+        int least = 0;
+        enter();
+        check(driver_->cuCtxGetStreamPriorityRange(&least, &properties_.greatest_priority),
+              "cuCtxGetStreamPriorityRange");
     }
     ~Device() override { driver_->cuDevicePrimaryCtxRelease_v2(id_); }
 
@@ -86,10 +58,27 @@ public:
     std::uint64_t allocate(std::size_t bytes, std::string_view name, StreamHandle stream) override;
     void release(std::uint64_t address, StreamHandle stream) noexcept override;
     void rename(std::uint64_t, std::string_view) override {}
+    std::byte* allocate_host(std::size_t bytes, std::string_view name) override {
+        enter();
+        void* memory = nullptr;
+        const Result result = driver_->cuMemHostAlloc(&memory, std::max<std::size_t>(bytes, 1), 0);
+        if (result == Result::OutOfMemory)
+            throw Error(fmt::format("no page-locked memory of the host for the {} bytes of buffer '{}'", bytes, name),
+                        "a system lets a process lock a part of its memory only");
+        check(result, "cuMemHostAlloc");
+        std::memset(memory, 0, bytes);
+        return static_cast<std::byte*>(memory);
+    }
+    void release_host(std::byte* memory) noexcept override {
+        if (!entered()) return;
+        driver_->cuCtxSynchronize();  // a copy may use it
+        driver_->cuMemFreeHost(memory);
+    }
 
     using Backend::copy;
     void copy(const RawCopy& asked, StreamHandle stream) override;
-    void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) override;
+    void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream,
+              const Location& where) override;
 
     ModuleHandle load(const PtxText& ptx) override;
     void unload(ModuleHandle module) noexcept override {
@@ -103,10 +92,10 @@ public:
 
     TensorMapBytes encode(const emulator::TensorMap& map) override;
 
-    StreamHandle create_stream() override {
+    StreamHandle create_stream(int priority) override {
         enter();
         Stream stream = nullptr;
-        check(driver_->cuStreamCreate(&stream, 0), "cuStreamCreate");
+        check(driver_->cuStreamCreateWithPriority(&stream, 0, priority), "cuStreamCreateWithPriority");
         return to_handle<StreamHandle>(stream);
     }
     void destroy_stream(StreamHandle stream) noexcept override {
@@ -120,6 +109,14 @@ public:
         else
             check_work(driver_->cuStreamSynchronize(to_stream(stream)), "cuStreamSynchronize");
         calls_->rethrow();
+    }
+    bool query(StreamHandle stream) override {
+        enter();
+        const Result result = driver_->cuStreamQuery(to_stream(stream));
+        if (result == Result::NotReady) return false;
+        check_work(result, "cuStreamQuery");
+        calls_->rethrow();
+        return true;
     }
 
     void call(const Reference<const HostFunction>& function, StreamHandle stream) override;
@@ -265,7 +262,8 @@ Word as_word(std::span<const std::byte> element) {
     return word;
 }
 
-void Device::fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) {
+void Device::fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream,
+                  const Location&) {
     enter();
     if (count == 0) return;
     const Stream on = to_stream(stream);
@@ -384,40 +382,6 @@ void Device::set_variable(ModuleHandle module, std::string_view name, std::span<
 }
 
 }  // namespace
-
-int device_count(const Driver& driver) {
-    int count = 0;
-    driver.check(driver.cuDeviceGetCount(&count), "cuDeviceGetCount");
-    return count;
-}
-
-DeviceProperties device_properties(const Driver& driver, int ordinal) {
-    const DeviceId id = device_id(driver, ordinal);
-    char name[256] = {};
-    driver.check(driver.cuDeviceGetName(name, sizeof name - 1, id), "cuDeviceGetName");
-    std::size_t memory = 0;
-    driver.check(driver.cuDeviceTotalMem_v2(&memory, id), "cuDeviceTotalMem");
-    const auto get = [&](DeviceAttribute which) { return attribute(driver, id, which); };
-    DeviceProperties out{
-        .name = name,
-        .kind = DeviceKind::Cuda,
-        .compute_major = get(DeviceAttribute::ComputeCapabilityMajor),
-        .compute_minor = get(DeviceAttribute::ComputeCapabilityMinor),
-        .target = {},
-        .multiprocessors = get(DeviceAttribute::MultiprocessorCount),
-        .warp_size = get(DeviceAttribute::WarpSize),
-        .memory_bytes = memory,
-        .max_threads_per_block = get(DeviceAttribute::MaxThreadsPerBlock),
-        .max_blocks = {get(DeviceAttribute::MaxGridDimX), get(DeviceAttribute::MaxGridDimY),
-                       get(DeviceAttribute::MaxGridDimZ)},
-        .max_threads = {get(DeviceAttribute::MaxBlockDimX), get(DeviceAttribute::MaxBlockDimY),
-                        get(DeviceAttribute::MaxBlockDimZ)},
-        .shared_bytes = get(DeviceAttribute::MaxSharedMemoryPerBlock),
-        .shared_bytes_optin = get(DeviceAttribute::MaxSharedMemoryPerBlockOptin),
-    };
-    out.target = target_for(out.compute_major, out.compute_minor);
-    return out;
-}
 
 Reference<Backend> open_device(std::shared_ptr<const Driver> driver, int ordinal) {
     return make_reference<Device>(std::move(driver), ordinal);

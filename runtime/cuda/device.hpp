@@ -12,6 +12,9 @@ namespace ikat::runtime::cuda {
 /// The number of devices that the driver sees.
 int device_count(const Driver& driver);
 
+/// The driver's number of a device. Throws Error if there is no such device.
+DeviceId device_id(const Driver& driver, int ordinal);
+
 /// The driver's information about a device. Does not create a context.
 DeviceProperties device_properties(const Driver& driver, int ordinal);
 

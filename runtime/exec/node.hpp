@@ -15,6 +15,7 @@
 
 #include "dsl/record/capture.hpp"
 #include "runtime/event.hpp"
+#include "runtime/host_buffer.hpp"
 #include "runtime/launch/launch.hpp"
 #include "runtime/module.hpp"
 
@@ -47,6 +48,7 @@ struct Copy {
     Place to{}, from{};
     std::uint64_t bytes = 0;  // of a row
     std::uint64_t rows = 1, planes = 1;
+    Reference<const HostMemory> host_memory{};  // that the host's place is in, if it is page-locked
     Location where{};
 };
 

@@ -79,7 +79,11 @@ void Performer::operator()(const node::Launch& launch) const {
 }
 
 void Performer::operator()(const node::Copy& copy) const {
-    RawCopy raw{.bytes = copy.bytes, .rows = copy.rows, .planes = copy.planes};
+    RawCopy raw{.bytes = copy.bytes,
+                .rows = copy.rows,
+                .planes = copy.planes,
+                .keeps_host = bool(copy.host_memory),
+                .where = copy.where};
     const auto place = [&](const node::Copy::Place& given) -> RawCopy::Place {
         const BufferPart& part = given.part;
         if (!part.memory) return {0, given.host, given.row_pitch, given.plane_pitch};
@@ -113,7 +117,7 @@ void Performer::operator()(const node::Fill& fill) const {
     if (fill.to.memory->device() != device.backend.get())
         refuse(fill.where, fmt::format("a fill of buffer '{}', which is on another device", fill.to.memory->name()),
                "memory is written by a queue of its own device");
-    device.backend->fill(fill.to.address(), fill.element, fill.to.bytes / fill.element.size(), stream);
+    device.backend->fill(fill.to.address(), fill.element, fill.to.bytes / fill.element.size(), stream, fill.where);
 }
 
 void Performer::operator()(const node::Record& record) const {

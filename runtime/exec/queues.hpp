@@ -22,7 +22,8 @@ struct DeviceState final : Sink {
 };
 
 struct StreamState final : Sink {
-    explicit StreamState(Reference<DeviceState> on) : device(std::move(on)), handle(device->backend->create_stream()) {}
+    StreamState(Reference<DeviceState> on, int priority)
+        : device(std::move(on)), handle(device->backend->create_stream(priority)) {}
     ~StreamState() override { device->backend->destroy_stream(handle); }
 
     void take(const Node& work) override;

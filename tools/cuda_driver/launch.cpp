@@ -126,7 +126,8 @@ std::vector<std::byte> pack(const ptx::Target& target, const Function& function,
 void run(Driver& its, Context& context, CUstream stream, const char* name, Module& module,
          const emulator::Launch& launch) {
     try {
-        its.device.run(id_of(stream), emulator::work::Launch(module.loaded, context.id, launch));
+        its.device.run(id_of(stream), emulator::work::Launch(module.loaded, context.id, launch),
+                       !its.blocking_launches);
     } catch (const Error& finding) {
         note(fmt::format("ikat's CUDA driver: {}: {}\n", name, finding.what()));
         if (!module.ptx.write()) complain(name, "the PTX cannot be written to " + module.ptx.path(), "set IKAT_EMIT");
@@ -157,7 +158,8 @@ CUresult launch(const char* name, CUfunction handle, emulator::Launch asked, CUs
         function.module->program().check(asked);
         check_resources(its, function, asked, extras.is_cooperative);
         run(its, context, stream, name, *function.module, asked);
-        for (const CUevent event : extras.events) its.device.run(id_of(stream), emulator::work::Record{id_of(event)});
+        for (const CUevent event : extras.events)
+            its.device.run(id_of(stream), emulator::work::Record{id_of(event)}, true);
     });
 }
 

@@ -204,7 +204,11 @@ API(cuMemAllocFromPoolAsync, CUdeviceptr* address, std::size_t bytes, CUmemoryPo
 }
 ALIAS(cuMemAllocFromPoolAsync_ptsz, cuMemAllocFromPoolAsync);
 API(cuMemFreeAsync, CUdeviceptr address, CUstream stream) {
-    return on_stream("cuMemFreeAsync", stream, [&](Driver& its, Context&) { its.release(address); });
+    return on_stream("cuMemFreeAsync", stream, [&](Driver& its, Context&) {
+        const auto buffer = its.device.memory().buffer(address);
+        require(address == 0 || (buffer.context && buffer.address == address));
+        if (address) its.device.run(id_of(stream), emulator::work::Free{address, buffer.bytes}, true);
+    });
 }
 ALIAS(cuMemFreeAsync_ptsz, cuMemFreeAsync);
 API(cuDeviceGetDefaultMemPool, CUmemoryPool* pool, CUdevice device) {

@@ -138,20 +138,40 @@ Context& context_of(Driver& its, CUstream stream) {
     return context;
 }
 
-CUresult finish(const char* function, std::optional<CUstream> stream) noexcept {
+namespace {
+
+template <class Wait>
+CUresult waited(const char* function, Wait wait) noexcept {
     return translated(function, [&] {
         emulator::HostDevice& device = driver().device;
         if (device.is_host_call())
             refuse(CUDA_ERROR_NOT_PERMITTED, "it is called by a callback", "callbacks must not call the driver");
-        stream ? device.finish(id_of(*stream)) : device.finish();
+        wait(device);
     });
 }
 
-CUresult synchronise(const char* function, std::optional<CUstream> stream) noexcept {
-    const CUresult result = finish(function, stream);
-    if (result != CUDA_SUCCESS) return result;
-    return translated(function,
-                      [&] { driver().device.end_grids(stream ? std::optional(id_of(*stream)) : std::nullopt); });
+}  // namespace
+
+CUresult settle(const char* function, CUstream stream) noexcept {
+    return waited(function, [&](emulator::HostDevice& device) { device.settle(id_of(stream)); });
+}
+
+CUresult synchronise(const char* function, CUstream stream) noexcept {
+    return waited(function, [&](emulator::HostDevice& device) {
+        device.finish(id_of(stream));
+        device.end_grids(id_of(stream));
+    });
+}
+
+CUresult synchronise(const char* function, CUevent event) noexcept {
+    return waited(function, [&](emulator::HostDevice& device) { device.finish(id_of(event)); });
+}
+
+CUresult synchronise(const char* function) noexcept {
+    return waited(function, [&](emulator::HostDevice& device) {
+        device.finish();
+        device.end_grids();
+    });
 }
 
 void complain(const char* function, const std::string& reason, const std::string& hint) {

@@ -211,11 +211,13 @@ emulator::Event event_at(Driver& its, CUevent event);
 /// The context of a stream; of those that always exist, the current one.
 Context& context_of(Driver& its, CUstream stream);
 
-/// Waits for what a stream has been given, or all of them: functions of the program may not have ended.
-/// CUDA_ERROR_NOT_PERMITTED in one of these.
-CUresult finish(const char* function, std::optional<CUstream> stream = {}) noexcept;
-/// The same for the program, which knows then that these launches have ended.
-CUresult synchronise(const char* function, std::optional<CUstream> stream = {}) noexcept;
+/// Waits for what a stream has been given: functions of the program may not have ended. CUDA_ERROR_NOT_PERMITTED in one
+/// of these.
+CUresult settle(const char* function, CUstream stream) noexcept;
+/// The same for the program, which knows then that this has ended: a stream, the work before an event, or all.
+CUresult synchronise(const char* function, CUstream stream) noexcept;
+CUresult synchronise(const char* function, CUevent event) noexcept;
+CUresult synchronise(const char* function) noexcept;
 
 /// A kernel of a library is a function with this handle.
 inline CUfunction function_of(CUkernel kernel) { return reinterpret_cast<CUfunction>(kernel); }
@@ -277,7 +279,7 @@ CUresult in_context(const char* function, Body body) noexcept {
 template <class Body>
 CUresult on_stream(const char* function, CUstream stream, Body body) noexcept {
     for (;;) {
-        if (const CUresult result = finish(function, stream); result != CUDA_SUCCESS) return result;
+        if (const CUresult result = settle(function, stream); result != CUDA_SUCCESS) return result;
         bool is_idle = true;
         const CUresult result = in_context(function, [&](Driver& its, Context& context) {
             if (&context_of(its, stream) != &context) refuse(CUDA_ERROR_INVALID_HANDLE);

@@ -24,7 +24,7 @@ CUresult create(CUstream* out, unsigned flags, int priority) {
 CUresult record(CUevent handle, CUstream stream) {
     return on_stream("cuEventRecord", stream, [&](Driver& its, Context& context) {
         if (event_at(its, handle).context != context.id) refuse(CUDA_ERROR_INVALID_HANDLE);
-        its.device.run(id_of(stream), emulator::work::Record{id_of(handle)});
+        its.device.run(id_of(stream), emulator::work::Record{id_of(handle)}, true);
     });
 }
 
@@ -35,8 +35,10 @@ emulator::Event event_of(Driver& its, CUevent handle) {
     return event;
 }
 
-CUresult query_event(const char* function, CUevent handle) {
-    return initialised(function, [&](Driver& its) { event_of(its, handle); });
+/// The work before it is done: the program knows that now.
+CUresult wait(const char* function, CUevent handle) {
+    const CUresult result = initialised(function, [&](Driver& its) { event_of(its, handle); });
+    return result == CUDA_SUCCESS ? synchronise(function, handle) : result;
 }
 
 using Known = std::optional<emulator::Stream>;  // nothing of those that always exist
@@ -77,7 +79,7 @@ ALIAS(cuStreamQuery_ptsz, cuStreamQuery);
 API(cuStreamWaitEvent, CUstream stream, CUevent event, unsigned) {
     return on_stream("cuStreamWaitEvent", stream, [&](Driver& its, Context&) {
         event_at(its, event);
-        its.device.run(id_of(stream), emulator::work::Wait{id_of(event)});
+        its.device.run(id_of(stream), emulator::work::Wait{id_of(event)}, true);
     });
 }
 ALIAS(cuStreamWaitEvent_ptsz, cuStreamWaitEvent);
@@ -146,11 +148,8 @@ API(cuEventRecord, CUevent event, CUstream stream) { return record(event, stream
 ALIAS(cuEventRecord_ptsz, cuEventRecord);
 API(cuEventRecordWithFlags, CUevent event, CUstream stream, unsigned) { return record(event, stream); }
 ALIAS(cuEventRecordWithFlags_ptsz, cuEventRecordWithFlags);
-API(cuEventQuery, CUevent event) { return query_event("cuEventQuery", event); }
-API(cuEventSynchronize, CUevent event) {
-    if (const CUresult result = synchronise("cuEventSynchronize"); result != CUDA_SUCCESS) return result;
-    return query_event("cuEventSynchronize", event);
-}
+API(cuEventQuery, CUevent event) { return wait("cuEventQuery", event); }
+API(cuEventSynchronize, CUevent event) { return wait("cuEventSynchronize", event); }
 API(cuEventElapsedTime, float* milliseconds, CUevent start, CUevent end) {
     return initialised("cuEventElapsedTime", [&](Driver& its) {
         require(milliseconds);

@@ -22,6 +22,7 @@ namespace ikat::emulator {
 class GridsInFlight;
 class Suppressions;
 class Tool;
+struct TouchedMemory;
 
 /// How far a launch is.
 struct Progress {
@@ -53,6 +54,7 @@ struct Launch {
     std::span<const std::byte> parameters{};  // laid out as the entry's .param list: each at its natural alignment
     bool begins_early = false;                // may begin before the launch in front of it in its stream has ended
     GridsInFlight* grids = nullptr;           // of that stream; nullptr: they are not looked at
+    TouchedMemory* touched = nullptr;         // gets the bytes that it touches; nullptr: nobody asks
     std::vector<LaunchView> views{};          // of the arguments that are buffers, as far as the host knows them
 };
 

@@ -81,6 +81,8 @@ struct AgentAccess {
 class BlockTool {
 public:
     virtual ~BlockTool() = default;
+    /// False: of all that follows it is told of accesses alone, and of the end.
+    virtual bool is_told() const { return true; }
     /// A new block begins, or has ended.
     virtual void start() {}
     virtual void finish() {}

@@ -26,18 +26,21 @@ static constexpr std::uint64_t max_bytes_to_free = std::uint64_t{256} << 20;
 
 const Piece& HostDevice::add(StreamId stream, Work work) {
     // Of a client whose work is done at once, only calls of the host are pending, and nobody else waits for these.
-    bool waits_for_default = origin_ == Origin::Own;
+    bool waits_for_default = true;
+    unsigned number = 0;
     {
         const std::lock_guard lock(objects_mutex_);
-        if (const auto found = streams_.find(stream); found != streams_.end()) {
-            waits_for_default &= found->second.waits_for_default;
-            if (auto* const launch = std::get_if<work::Launch>(&work)) launch->stream = found->second.number;
-        }
+        if (const auto found = streams_.find(stream); found != streams_.end())
+            waits_for_default = found->second.waits_for_default, number = found->second.number;
         if (const auto* const record = std::get_if<work::Record>(&work))
             if (const auto event = events_.find(record->event); event != events_.end()) event->second.stream = stream;
     }
     if (const auto* const free = std::get_if<work::Free>(&work)) bytes_to_free_ += free->bytes;
-    const Piece& added = queue_.add(stream, std::move(work), waits_for_default);
+    Piece& added = queue_.add(stream, std::move(work), waits_for_default && origin_ == Origin::Own);
+    added.stream_number = number;
+    added.known = known_.add(added, waits_for_default);
+    if (about_races_ != Action::Off && host_writers_ == 0) added.checksum = checksum_of(added.work);
+    host_writers_ += may_write_host(added.work);
     last_call_ = std::chrono::steady_clock::now();
     if (worker_of(added.work) == Worker::Host) {
         if (!host_calls_.joinable()) host_calls_ = std::thread([this] { serve_host_calls(); });
@@ -60,7 +63,7 @@ void HostDevice::enqueue(StreamId stream, Work work) {
     last_call_ = std::chrono::steady_clock::now();
 }
 
-void HostDevice::run(StreamId stream, Work work) {
+void HostDevice::run(StreamId stream, Work work, bool goes_on) {
     forbid_in_host_call();
     Lock lock(work_mutex_);
     const std::uint64_t number = add(stream, std::move(work)).number;
@@ -69,6 +72,10 @@ void HostDevice::run(StreamId stream, Work work) {
     const auto its = std::ranges::find(awaited_, number, &Awaited::number);
     const std::exception_ptr what = std::move(its->failure);
     awaited_.erase(its);
+    if (!goes_on) {
+        known_.wait(stream);
+        forget_known_work();
+    }
     if (what) std::rethrow_exception(what);
 }
 
@@ -76,6 +83,8 @@ void HostDevice::finish(StreamId stream) {
     forbid_in_host_call();
     Lock lock(work_mutex_);
     work_until(lock, [&] { return !queue_.has(stream); });
+    known_.wait(stream);
+    forget_known_work();
     throw_failures(stream);
 }
 
@@ -84,6 +93,8 @@ void HostDevice::finish(EventId event) {
     const std::optional<Event> its = find(event);
     Lock lock(work_mutex_);
     work_until(lock, [&] { return !queue_.has(event); });
+    known_.wait(event);
+    forget_known_work();
     if (its) throw_failures(its->stream);
 }
 
@@ -91,13 +102,24 @@ void HostDevice::finish() {
     forbid_in_host_call();
     Lock lock(work_mutex_);
     work_until(lock, [&] { return queue_.empty(); });
+    known_.wait();
+    forget_known_work();
     throw_failures({});
+}
+
+void HostDevice::settle(StreamId stream) {
+    forbid_in_host_call();
+    Lock lock(work_mutex_);
+    work_until(lock, [&] { return !queue_.has(stream); });
+    throw_failures(stream);
 }
 
 void HostDevice::drain() {
     if (is_host_call()) return;
     Lock lock(work_mutex_);
     work_until(lock, [&] { return queue_.empty(); });
+    known_.wait();
+    forget_known_work();
 }
 
 bool HostDevice::query(EventId event) {
@@ -107,35 +129,51 @@ bool HostDevice::query(EventId event) {
     if (queue_.has(event)) work_once(lock);
     last_call_ = std::chrono::steady_clock::now();
     if (queue_.has(event)) return false;
+    known_.wait(event);
+    forget_known_work();
     const std::optional<Event> its = find(event);
     if (its) throw_failures(its->stream);
     return true;
 }
 
+bool HostDevice::query(StreamId stream) {
+    forbid_in_host_call();
+    Lock lock(work_mutex_);
+    await_host_calls(lock);
+    const auto has_work = [&] { return stream == default_stream ? !queue_.empty() : queue_.has(stream); };
+    if (has_work()) work_once(lock);
+    last_call_ = std::chrono::steady_clock::now();
+    if (has_work()) return false;
+    stream == default_stream ? known_.wait() : known_.wait(stream);
+    forget_known_work();
+    throw_failures(stream == default_stream ? std::nullopt : std::optional(stream));
+    return true;
+}
+
+/// What kernels did wrong is said together; what the program's own functions threw comes alone, one after the other.
 void HostDevice::throw_failures(std::optional<StreamId> stream) {
-    std::vector<std::exception_ptr> failed;
-    std::erase_if(failures_, [&](const auto& each) {
-        if (stream && each.first != *stream) return false;
-        failed.push_back(each.second);
-        return true;
-    });
-    if (failed.empty()) return;
-    if (failed.size() == 1) std::rethrow_exception(failed[0]);
     std::vector<Diagnostic> all;
-    for (const std::exception_ptr& each : failed) {
+    std::exception_ptr other;
+    for (auto it = failures_.begin(); it != failures_.end();) {
+        const auto its = it++;
+        if (stream && its->first != *stream) continue;
         try {
-            std::rethrow_exception(each);
+            std::rethrow_exception(its->second);
         } catch (const KernelFailure& failure) {
             all.insert(all.end(), failure.diagnostics().begin(), failure.diagnostics().end());
-        } catch (...) {}  // what the program's own functions throw is thrown alone
+            failures_.erase(its);
+        } catch (...) { other = its->second; }
     }
-    if (all.empty()) std::rethrow_exception(failed[0]);
-    throw KernelFailure(std::move(all));
+    if (!all.empty()) throw KernelFailure(std::move(all));
+    if (!other) return;
+    std::erase_if(failures_, [&](const auto& each) { return each.second == other; });
+    std::rethrow_exception(other);
 }
 
 void HostDevice::end_grids(std::optional<StreamId> stream) {
     const std::lock_guard lock(work_mutex_);
     std::erase_if(grids_, [&](const auto& each) { return !stream || each.first == *stream; });
+    stream ? known_.wait(*stream) : known_.wait();
 }
 
 bool HostDevice::is_idle(StreamId stream) const {
@@ -210,25 +248,41 @@ void HostDevice::serve_host_calls() {
 void HostDevice::perform(Lock& lock, Piece& piece) {
     piece.is_running = true;
     const std::shared_ptr<GridsInFlight> grids = grids_before(piece);
+    const bool is_compared = this->is_compared(piece);
     lock.unlock();
     std::exception_ptr failure;
+    TouchedMemory memory;
+    std::vector<TouchedBytes> touched;
+    std::optional<Diagnostic> race = check_host_memory(piece);
     try {
         std::visit(
             [&]<class W>(const W& work) {
                 if constexpr (std::is_same_v<W, work::Launch>)
-                    perform(work, *grids);
+                    perform(work, piece, *grids, is_compared ? &memory : nullptr);
                 else
                     perform(work);
             },
             piece.work);
+        if (is_compared) touched = touched_by(piece.work, memory);
     } catch (...) { failure = std::current_exception(); }
     if (auto* const call = std::get_if<work::HostCall>(&piece.work)) call->function = {};  // what it holds may end work
     lock.lock();
+    if (auto found = compare(piece, std::move(touched)); found && !race) race = std::move(found);
+    if (race && !failure) {
+        if (race->severity == Severity::Error) {
+            failure = std::make_exception_ptr(KernelFailure(std::vector{*std::move(race)}));
+        } else {
+            lock.unlock();
+            options_.warning(*race);
+            lock.lock();
+        }
+    }
     if (const auto awaited = std::ranges::find(awaited_, piece.number, &Awaited::number); awaited != awaited_.end())
         awaited->failure = failure;
     else if (failure)
         failures_.try_emplace(piece.stream, failure);
     if (const auto* const free = std::get_if<work::Free>(&piece.work)) bytes_to_free_ -= free->bytes;
+    host_writers_ -= may_write_host(piece.work);
     queue_.remove(piece);
     changed_.notify_all();
 }
@@ -249,7 +303,7 @@ std::shared_ptr<GridsInFlight> HostDevice::grids_before(const Piece& piece) {
     return its;
 }
 
-void HostDevice::perform(const work::Launch& asked, GridsInFlight& grids) {
+void HostDevice::perform(const work::Launch& asked, const Piece& piece, GridsInFlight& grids, TouchedMemory* touched) {
     LoadedModule& module = *asked.module;
     {
         const std::lock_guard lock(objects_mutex_);
@@ -259,14 +313,16 @@ void HostDevice::perform(const work::Launch& asked, GridsInFlight& grids) {
     module.use_shadows();
     emulator::Launch launch = asked.launch();
     launch.grids = &grids;
+    launch.touched = touched;
     if (!launch.begins_early) grids.clear();
     try {
         emulator::run(module.program(), launch, options_, module.origin());
     } catch (const KernelFailure& failure) {
         grids.clear();
-        if (asked.stream == 0 || !asked.where.known()) throw;
+        if (piece.stream_number == 0 || !asked.where.known()) throw;
         std::vector<Diagnostic> diagnostics = failure.diagnostics();
-        diagnostics.front().notes.push_back({asked.where, fmt::format("launched here, on stream {}", asked.stream)});
+        diagnostics.front().notes.push_back(
+            {asked.where, fmt::format("launched here, on stream {}", piece.stream_number)});
         throw KernelFailure(std::move(diagnostics));
     } catch (...) {
         grids.clear();

@@ -17,7 +17,8 @@ HostDevice::HostDevice(HostOptions options, Origin origin, std::uint64_t memory_
       origin_(origin),
       order_(options_.by_number   ? std::optional<std::uint32_t>(1)
              : options_.seed != 0 ? std::optional(options_.seed)
-                                  : std::nullopt) {
+                                  : std::nullopt),
+      about_races_(action_about(FaultCode::StreamRace, options_, origin)) {
     primary_ = ContextId(new_id());
     contexts_[primary_];
 }
@@ -136,6 +137,7 @@ std::optional<Object> HostDevice::copy_of(const std::map<Id, Object>& objects, I
 
 StreamId HostDevice::create_stream(Stream stream) {
     const auto id = StreamId(new_id());
+    if (!stream.waits_for_default) has_free_streams_ = true;
     const std::lock_guard lock(objects_mutex_);
     stream.number = ++last_stream_;
     streams_.emplace(id, stream);
@@ -170,6 +172,10 @@ std::optional<Event> HostDevice::find(EventId event) const {
 }
 
 bool HostDevice::destroy(EventId event) {
+    {
+        const std::lock_guard lock(work_mutex_);
+        known_.forget(event);
+    }
     const std::lock_guard lock(objects_mutex_);
     return events_.erase(event) > 0;
 }

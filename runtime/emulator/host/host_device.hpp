@@ -25,8 +25,10 @@
 #include "runtime/emulator/host/host_options.hpp"
 #include "runtime/emulator/host/loaded_module.hpp"
 #include "runtime/emulator/host/owned_memory.hpp"
+#include "runtime/emulator/host/stream_races.hpp"
 #include "runtime/emulator/host/work_queue.hpp"
 #include "runtime/emulator/tools/grids/grids.hpp"
+#include "runtime/emulator/tools/touched/touched.hpp"
 
 namespace ikat::emulator {
 
@@ -86,17 +88,22 @@ public:
     /// Puts work after what the stream has. What goes wrong is thrown by the next finish(). A call of the host may only
     /// enqueue calls and Free.
     void enqueue(StreamId stream, Work work);
-    /// The same, does it, and throws what goes wrong: KernelFailure if it is the kernel's fault.
-    void run(StreamId stream, Work work);
+    /// The same, does it, and throws what goes wrong: KernelFailure if it is the kernel's fault. The program knows that
+    /// it is done, unless it `goes_on` as if it were not.
+    void run(StreamId stream, Work work, bool goes_on = false);
     /// Waits for the work of a stream, or of all, or before an event, and throws what went wrong there.
     void finish(StreamId stream);
     void finish(EventId event);
     void finish();
-    /// The same, and what went wrong is left to the next finish().
+    /// The same for all, and what went wrong is left to the next finish(); for a stream, and the program goes on as if
+    /// it had not waited.
     void drain();
-    /// Does a piece of work if there is any, and tells whether that before the event is done.
+    void settle(StreamId stream);
+    /// Does a piece of work if there is any, and tells whether that before the event is done, or that of a stream; of
+    /// the default one, all.
     bool query(EventId event);
-    /// The program has waited for a stream, or for all: no launch after this may overlap one before.
+    bool query(StreamId stream);
+    /// The program has waited for a stream, or for all, as a device does: no work after this overlaps what was before.
     void end_grids(std::optional<StreamId> stream = {});
     /// Whether the work of a stream is done.
     bool is_idle(StreamId stream) const;
@@ -137,9 +144,20 @@ private:
     /// Throws what went wrong on these streams, and forgets it.
     void throw_failures(std::optional<StreamId> stream);
 
+    /// Whether what a piece touches is compared with what others do.
+    bool is_compared(const Piece& piece) const;
+    std::vector<TouchedBytes> touched_by(const Work& work, TouchedMemory& memory) const;
+    /// The race that a piece of work has with others.
+    std::optional<Diagnostic> compare(const Piece& piece, std::vector<TouchedBytes> touched);
+    std::optional<Diagnostic> finding(FaultCode code, std::string_view about, Diagnostic what) const;
+    /// ... or that what it copies from the host has changed.
+    std::optional<Diagnostic> check_host_memory(const Piece& piece) const;
+    /// No work is waiting: what the program knows is compared with nothing.
+    void forget_known_work();
+
     /// The grids that a launch may overlap, by its stream. Other work waits for them, except what is about events.
     std::shared_ptr<GridsInFlight> grids_before(const Piece& piece);
-    void perform(const work::Launch& launch, GridsInFlight& grids);
+    void perform(const work::Launch& launch, const Piece& piece, GridsInFlight& grids, TouchedMemory* touched);
     void perform(const work::SetVariable& change);
     void perform(const work::Copy& copy);
     void perform(const work::Fill& fill);
@@ -163,10 +181,15 @@ private:
 
     WorkQueue queue_;
     WorkOrder order_;
+    StreamOrder known_;
+    StreamRaces races_;
+    const Action about_races_;
+    std::atomic<bool> has_free_streams_ = false;  // that do not wait for the default one
     bool is_busy_ = false, is_ending_ = false;
     std::chrono::steady_clock::time_point last_call_{};
     std::uint64_t waited_for_ = 0;  // the number of a host call that takes long: nobody waits for it again
     std::uint64_t bytes_to_free_ = 0;
+    std::size_t host_writers_ = 0;  // pieces that may write memory of the host
     std::vector<Awaited> awaited_;  // pieces that run() waits for
     std::map<StreamId, std::shared_ptr<GridsInFlight>> grids_;
     std::map<StreamId, std::exception_ptr> failures_;  // the first of each stream that nobody was told of

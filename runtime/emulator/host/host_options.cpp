@@ -137,10 +137,18 @@ void run(Program& program, const Launch& launch, const HostOptions& asked, Origi
     if (asked.covered) asked.covered(coverage);
 }
 
+bool is_new(const HostOptions& options, std::string_view about, const Diagnostic& warning) {
+    return options.warned->is_new(about, warning);
+}
+
+Action action_about(FaultCode code, const HostOptions& options, Origin origin) {
+    return checks_of(options, origin).of(code);
+}
+
 void check_download(const HostOptions& options, Origin origin, const Memory& memory, std::uint64_t from,
                     std::size_t bytes) {
     constexpr FaultCode code = FaultCode::UndefinedDownload;
-    const Action action = checks_of(options, origin).of(code);
+    const Action action = action_about(code, options, origin);
     if (action == Action::Off) return;
     const Memory::Unwritten gap = memory.unwritten(from, bytes);
     if (gap.count == 0) return;
@@ -152,7 +160,7 @@ void check_download(const HostOptions& options, Origin origin, const Memory& mem
         .hint = info(code).hint,
         .code = info(code).name};
     if (action == Action::Error) throw KernelFailure(std::vector{std::move(diagnostic)});
-    if (options.warned->is_new(gap.buffer, diagnostic)) options.warning(diagnostic);
+    if (is_new(options, gap.buffer, diagnostic)) options.warning(diagnostic);
 }
 
 }  // namespace ikat::emulator

@@ -47,6 +47,12 @@ Schedule order_after(const Schedule& first, unsigned number);
 /// warps; if it is not found in the first of several orders, the memory is what that has made of it.
 void run(Program& program, const Launch& launch, const HostOptions& asked, Origin origin);
 
+/// Whether a warning about an entry, a buffer or something else is the first of its line.
+bool is_new(const HostOptions& options, std::string_view about, const Diagnostic& warning);
+
+/// What is done about a class of findings.
+Action action_about(FaultCode code, const HostOptions& options, Origin origin);
+
 /// Finds bytes that nothing has written in what is copied to the host. Throws KernelFailure, or says it once for each
 /// buffer.
 void check_download(const HostOptions& options, Origin origin, const Memory& memory, std::uint64_t from,

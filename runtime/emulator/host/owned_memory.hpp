@@ -30,6 +30,7 @@ public:
 
     /// The address space, which variables of modules are in, too.
     Memory& space() { return space_; }
+    const Memory& space() const { return space_; }
 
     /// Throw Error if there is not so much left.
     std::uint64_t allocate(ContextId context, std::size_t bytes, std::string_view name = {});

@@ -21,6 +21,7 @@
 #include "runtime/emulator/tools/nan/nan.hpp"
 #include "runtime/emulator/tools/proxies/proxies.hpp"
 #include "runtime/emulator/tools/races/races.hpp"
+#include "runtime/emulator/tools/touched/touched.hpp"
 #include "runtime/emulator/tools/views/views.hpp"
 
 namespace ikat::emulator {
@@ -186,6 +187,7 @@ Tools tools_of(const Launch& launch, const Options& options, const DecodedKernel
     const bool may_overlap = kernel.launches_next || (launch.begins_early && launch.grids && launch.grids->any());
     if (launch.grids && may_overlap && options.checks.of(Check::Grids) != Action::Off)
         tools.push_back(&overlapping_grids());
+    if (launch.touched) tools.push_back(&touched_memory());
     if (options.asks_for_heap) tools.push_back(&heap_left());
     if (options.checks.of(Check::Views) != Action::Off && views::Regions(launch.views, memory).are_parts())
         tools.push_back(&in_views());

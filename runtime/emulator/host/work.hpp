@@ -35,8 +35,7 @@ struct Launch {
     ContextId context;  // whose heap its malloc has
     std::string entry;
     std::vector<std::byte> parameters;
-    Location where{};     // in the program, if that is known
-    unsigned stream = 0;  // the number of the one that has it
+    Location where{};  // in the program, if that is known
 
 private:
     emulator::Launch shape;  // without those two
@@ -69,6 +68,8 @@ struct Copy {
     std::size_t bytes = 0;
     std::size_t rows = 1, planes = 1;
     Pitch to_pitch{}, from_pitch{};
+    Location where{};
+    bool keeps_host = false;  // the program has promised that nobody changes memory of the host before it is done
 };
 
 /// Writes `count` elements to a row, or to rows that are `pitch` bytes apart.
@@ -77,6 +78,7 @@ struct Fill {
     std::vector<std::byte> element;
     std::size_t count = 0;
     std::size_t rows = 1, pitch = 0;
+    Location where{};
 };
 
 /// Frees memory, which no work after it uses.

@@ -19,7 +19,7 @@ std::size_t WorkOrder::pick(std::size_t count) {
     return (x ^ x >> 31) % count;
 }
 
-const Piece& WorkQueue::add(StreamId stream, Work work, bool waits_for_default) {
+Piece& WorkQueue::add(StreamId stream, Work work, bool waits_for_default) {
     Waiting& its = streams_[stream];
     its.waits_for_default = waits_for_default;
     Piece& added = its.pieces.emplace_back(Piece{.number = ++last_, .stream = stream, .work = std::move(work)});

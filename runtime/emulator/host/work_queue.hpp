@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 
+#include "runtime/emulator/host/stream_order.hpp"
 #include "runtime/emulator/host/work.hpp"
 
 namespace ikat::emulator {
@@ -22,13 +23,20 @@ struct Piece {
     std::uint64_t number = 0;
     StreamId stream{};
     Work work;
-    std::uint64_t awaited = 0;  // of a Wait: the number of the recording that it waits for; 0: none
+    unsigned stream_number = 0;               // of it, for messages; 0: the default one
+    std::uint64_t awaited = 0;                // of a Wait: the number of the recording that it waits for; 0: none
+    KnownWork known{};                        // what is done before it in every order
+    std::optional<std::uint64_t> checksum{};  // of what it copies from the host, which nobody may change
     bool is_running = false;
 };
 
 /// Who does a piece of work: the device, one at a time, or the thread of its host calls.
 enum class Worker : std::uint8_t { Device, Host };
 Worker worker_of(const Work& work);
+/// Whether it may write memory of the host.
+bool may_write_host(const Work& work);
+/// Of the memory of the host that it copies and that nobody may change meanwhile; nothing if there is none.
+std::optional<std::uint64_t> checksum_of(const Work& work);
 
 /// Which of several pieces that can begin is next: by a seed, always the same one after the same calls; or, without a
 /// seed, the one that was enqueued first.
@@ -47,7 +55,7 @@ private:
 class WorkQueue {
 public:
     /// Puts it after what the stream has.
-    const Piece& add(StreamId stream, Work work, bool waits_for_default = true);
+    Piece& add(StreamId stream, Work work, bool waits_for_default = true);
     void remove(const Piece& piece);
     /// The piece that this worker does next; nullptr if none can begin. This is all that decides about the order.
     Piece* next(Worker worker, WorkOrder& order);

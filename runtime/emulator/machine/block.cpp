@@ -111,6 +111,7 @@ ThreadBlock::ThreadBlock(LaunchState& state, std::uint32_t rank, std::deque<Thre
     for (std::size_t slot = 0; slot < state.tools.size(); ++slot) {
         if (state.tools[slot]) own_tools_.push_back(state.tools[slot]->of(*this));
         tools_[slot] = state.tools[slot] ? own_tools_.back().get() : nullptr;
+        if (tools_[slot] && tools_[slot]->is_told()) told_tools_.push_back(tools_[slot]);
     }
 }
 
@@ -415,7 +416,8 @@ Statistics ThreadBlock::statistics() const {
 }
 
 void ThreadBlock::finish_tools() {
-    each_tool([](BlockTool& tool) { tool.finish(); });
+    for (BlockTool* const each : tools_)
+        if (each) each->finish();
 }
 
 }  // namespace ikat::emulator

@@ -135,8 +135,7 @@ public:
     /// Calls f(tool) for each tool that is told what happens in the block.
     template <class F>
     void each_tool(F f) const {
-        for (BlockTool* const each : tools_)
-            if (each) f(*each);
+        for (BlockTool* const each : told_tools_) f(*each);
     }
     /// ... until one returns false.
     bool tell(const AgentAccess& access) const {
@@ -227,7 +226,8 @@ private:
     std::deque<ScheduledWarp> warps_;
     Agents agents_;
     std::vector<std::unique_ptr<BlockTool>> own_tools_;
-    std::vector<BlockTool*> tools_;  // by slot
+    std::vector<BlockTool*> tools_;       // by slot
+    std::vector<BlockTool*> told_tools_;  // those that are told of everything
     std::uint64_t operations_ = 0;
     TurnOrder order_;
     static constexpr int runs = -1, ended = -2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of docs/runtime.md, docs/library.md, docs/cli.md and docs/testing.md, compiled and run. pages_test.cpp
-// compares the pages with this file.
+// The examples of docs/runtime.md, docs/streams.md, docs/library.md, docs/cli.md and docs/testing.md, compiled and run.
+// pages_test.cpp compares the pages with this file.
 #include <ikat/catch.hpp>
 #include <ikat/compile.hpp>
 #include <ikat/ikat.hpp>
@@ -81,7 +81,21 @@ TEST_CASE("docs/runtime.md: what a queue takes, and work as a value") {
     CHECK(y.download() == std::vector<float>(n, 2));
 }
 
-TEST_CASE("docs/runtime.md: streams and events") {
+TEST_CASE("docs/streams.md: copies beside the program") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t n = 1000;
+    auto x = device.buffer<float>(n, "x"), y = device.upload(std::vector<float>(n, 1), "y");
+    const Stream stream = device.stream();
+    auto in = device.host_buffer<float>(n, "in"), out = device.host_buffer<float>(n, "out");
+    std::ranges::fill(in, 1.0f);
+    stream.upload_async(x, in);                              // in stays as it is until the copy is done
+    stream.launch(saxpy, grid(n, 256), 2.0f, x, y, n);
+    stream.download_async(out, y);                           // out has the numbers when the stream has been waited for
+    stream.synchronize();
+    CHECK(std::ranges::count(out, 3.0f) == n);
+}
+
+TEST_CASE("docs/streams.md: streams and events") {
     const Device device = Device::open({.device = "emulator"});
     const std::uint32_t n = 1000;
     const auto x = device.upload(std::vector<float>(n, 1));

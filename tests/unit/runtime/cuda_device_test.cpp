@@ -373,7 +373,7 @@ TEST_CASE("streams and events") {
     const FakeCuda fake;
     const auto device = fake.open();
     const StreamHandle stream = device->create_stream();
-    CHECK(fake.log() == "cuStreamCreate 0\n");
+    CHECK(fake.log() == "cuStreamCreateWithPriority 0 0\n");
     const EventHandle start = device->create_event(), stop = device->create_event();
     device->record(start, stream);
     device->record(stop, stream);

@@ -171,6 +171,14 @@ Result cuMemcpy3DPeerAsync(const BoxCopy* box, Stream stream) {
     if (!box->from.context || !box->to.context) return Result::InvalidValue;
     return copy_box("cuMemcpy3DPeerAsync", *box, stream);
 }
+Result cuMemHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
+    *memory = std::malloc(bytes);
+    return call("cuMemHostAlloc", {bytes, flags});
+}
+Result cuMemFreeHost(void* memory) {
+    std::free(memory);
+    return call("cuMemFreeHost");
+}
 Result cuMemAllocAsync(DevicePointer* pointer, std::size_t bytes, Stream stream) {
     const Result result = call("cuMemAllocAsync", {bytes, number(stream)});
     if (result != Result::Success) return result;
@@ -260,9 +268,13 @@ Result cuLaunchKernelEx(const LaunchConfig* config, Function, void** parameters,
     return call("cuLaunchKernelEx", {grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, number(stream)}, text);
 }
 
-Result cuStreamCreate(Stream* stream, unsigned flags) {
+Result cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+    *least = 0, *greatest = -5;
+    return Result::Success;
+}
+Result cuStreamCreateWithPriority(Stream* stream, unsigned flags, int priority) {
     make(stream);
-    return call("cuStreamCreate", {flags});
+    return call("cuStreamCreateWithPriority", {flags, static_cast<unsigned>(-priority)});
 }
 Result cuStreamDestroy_v2(Stream) { return call("cuStreamDestroy"); }
 Result cuCtxSynchronize() { return call("cuCtxSynchronize"); }
@@ -274,6 +286,7 @@ Result cuLaunchHostFunc(Stream stream, void (*function)(void*), void* data) {
     if (result == Result::Success) function(data);
     return result;
 }
+Result cuStreamQuery(Stream stream) { return call("cuStreamQuery", {number(stream)}); }
 Result cuStreamSynchronize(Stream stream) { return call("cuStreamSynchronize", {number(stream)}); }
 Result cuEventCreate(Event* event, unsigned flags) {
     make(event);

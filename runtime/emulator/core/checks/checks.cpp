@@ -70,6 +70,8 @@ Check check_of(FaultCode code) {
         case FaultCode::CopyNotVisible: return Check::CopyFences;
         case FaultCode::BulkBarrierNotFenced: return Check::BarrierFences;
         case FaultCode::GridNotAwaited: return Check::Grids;
+        case FaultCode::StreamRace:
+        case FaultCode::HostChange: return Check::Streams;
         case FaultCode::ProductNotFenced:
         case FaultCode::ProductNotAwaited:
         case FaultCode::ProductSourceChanged:

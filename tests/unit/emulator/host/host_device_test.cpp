@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 #include <numeric>
+#include <stdexcept>
 #include <thread>
 
 #include "tests/message.hpp"
@@ -102,6 +103,11 @@ TEST_CASE("what goes wrong is thrown where it is waited for, once") {
     CHECK(host.get(x, 1) == Words{42});
     host.device.enqueue(other, host.launch(module));
     CHECK_THROWS_AS(host.device.finish(), KernelFailure);
+    host.device.finish();
+    host.device.enqueue(host.stream, work::HostCall{[] { throw std::runtime_error("of the program"); }});
+    host.device.enqueue(other, host.launch(module));
+    CHECK_THROWS_AS(host.device.finish(), KernelFailure);
+    CHECK_THROWS_WITH(host.device.finish(), "of the program");  // not lost
     host.device.finish();
     host.device.enqueue(other, host.launch(module));
     CHECK(host.device.destroy(other));

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What work of a device has touched, compared with what other streams do.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/emulator/core/checks/faults.hpp"
+#include "runtime/emulator/core/checks/suppressions.hpp"
+#include "runtime/emulator/core/memory/memory.hpp"
+#include "runtime/emulator/host/host_device.hpp"
+
+namespace ikat::emulator {
+
+bool HostDevice::is_compared(const Piece& piece) const {
+    if (about_races_ == Action::Off) return false;
+    const Work& work = piece.work;
+    const bool touches = std::holds_alternative<work::Launch>(work) || std::holds_alternative<work::Copy>(work) ||
+                         std::holds_alternative<work::Fill>(work) || std::holds_alternative<work::Free>(work);
+    // All but the free streams wait for the default one, and it for them. Of a client, whose work is done at once, one
+    // may come later.
+    return touches && (piece.stream != default_stream || has_free_streams_ || origin_ == Origin::Foreign);
+}
+
+std::vector<TouchedBytes> HostDevice::touched_by(const Work& work, TouchedMemory& memory) const {
+    std::vector<TouchedBytes> out;
+    // A place and its rows, in memory that the device knows, or else of the host.
+    const auto box = [&](work::Place place, std::uint64_t bytes, std::uint64_t rows, work::Copy::Pitch pitch,
+                         std::uint64_t planes) {
+        TouchedBytes& its = out.emplace_back();
+        std::uint64_t address = place.host ? reinterpret_cast<std::uintptr_t>(place.host) : place.device;
+        if (place.host)
+            if (const auto pinned = memory_.pinned(address)) address = pinned->device + (address - pinned->begin);
+        if (const auto buffer = memory_.buffer(address); buffer.bytes > 0) its.buffer = buffer.address;
+        return ByteRanges::of_box(address, bytes, rows, pitch.row, planes, pitch.plane);
+    };
+    if (const auto* const copy = std::get_if<work::Copy>(&work)) {
+        ByteRanges from = box(copy->from, copy->bytes, copy->rows, copy->from_pitch, copy->planes);
+        out.back().read = std::move(from);
+        ByteRanges to = box(copy->to, copy->bytes, copy->rows, copy->to_pitch, copy->planes);
+        out.back().written = std::move(to);
+    } else if (const auto* const fill = std::get_if<work::Fill>(&work)) {
+        ByteRanges to =
+            box(work::on_device(fill->to), fill->count * fill->element.size(), fill->rows, {fill->pitch, 0}, 1);
+        out.back().written = std::move(to);
+    } else if (const auto* const free = std::get_if<work::Free>(&work)) {
+        out.push_back({.buffer = free->address});
+        out.back().written.add(free->address, free->address + free->bytes);
+    } else {
+        for (std::size_t i = 0; i < touches; ++i) {
+            TouchedBytes* its = nullptr;
+            Memory::Range buffer;
+            for (const ByteRanges::Range& range : memory.bytes[i].take()) {
+                if (range.begin - buffer.address >= buffer.bytes) {
+                    buffer = memory_.space().buffer_of(range.begin);
+                    if (range.begin - buffer.address >= buffer.bytes) continue;  // of a block or a thread
+                    const auto found = std::ranges::find(out, buffer.address, &TouchedBytes::buffer);
+                    its = found == out.end() ? &out.emplace_back(TouchedBytes{buffer.address}) : &*found;
+                }
+                (Touch(i) == Touch::Read    ? its->read
+                 : Touch(i) == Touch::Write ? its->written
+                                            : its->strong)
+                    .add(range.begin, std::min(range.end, buffer.address + buffer.bytes));
+            }
+        }
+    }
+    return out;
+}
+
+namespace {
+
+Deed deed_of(const Piece& piece) {
+    Deed out{.stream = piece.stream_number};
+    if (const auto* const launch = std::get_if<work::Launch>(&piece.work))
+        out.what = fmt::format("kernel '{}'", launch->entry), out.where = launch->where;
+    else if (const auto* const copy = std::get_if<work::Copy>(&piece.work))
+        out.what = "a copy", out.where = copy->where;
+    else if (const auto* const fill = std::get_if<work::Fill>(&piece.work))
+        out.what = "a fill", out.where = fill->where;
+    else
+        out.what = "a release of memory", out.frees = true;
+    return out;
+}
+
+std::string on_stream(const Deed& deed) {
+    return deed.stream ? fmt::format("on stream {}", deed.stream) : "on the default stream";
+}
+
+}  // namespace
+
+/// A finding with its code, unless it is suppressed or a warning that has been said.
+std::optional<Diagnostic> HostDevice::finding(FaultCode code, std::string_view about, Diagnostic what) const {
+    if (options_.suppressions && options_.suppressions->has(Check::Streams, what.where)) return {};
+    what.severity = severity_of(about_races_);
+    what.hint = info(code).hint;
+    what.code = info(code).name;
+    if (about_races_ != Action::Error && !is_new(options_, about, what)) return {};
+    return what;
+}
+
+std::optional<Diagnostic> HostDevice::compare(const Piece& piece, std::vector<TouchedBytes> touched) {
+    if (touched.empty()) return {};
+    const std::optional<StreamRaces::Race> race = races_.add(piece, deed_of(piece), std::move(touched));
+    if (!race) return {};
+    const auto& [first, second, does_first, does_second, buffer, bytes] = *race;
+    std::string where = fmt::format("memory of the host at {:#x}", bytes.begin);
+    if (const auto its = buffer ? memory_.space().state().describe(buffer) : std::nullopt)
+        where = fmt::format("bytes {} to {} of {}", bytes.begin - buffer, bytes.end - buffer - 1, its->called());
+    return finding(
+        FaultCode::StreamRace, fmt::format("{} {} {} {}", second.what, does_second, first.what, does_first),
+        {.where = second.where,
+         .message = fmt::format("{} {} {} {}, which {} {} {}, and nothing orders the two", second.what,
+                                on_stream(second), does_second, where, first.what, on_stream(first), does_first),
+         .notes = {{first.where, fmt::format("{} was enqueued here, {}", first.what, on_stream(first))}}});
+}
+
+bool may_write_host(const Work& work) {
+    const auto* const copy = std::get_if<work::Copy>(&work);
+    return std::holds_alternative<work::HostCall>(work) || (copy && copy->to.host);
+}
+
+std::optional<std::uint64_t> checksum_of(const Work& work) {
+    const auto* const copy = std::get_if<work::Copy>(&work);
+    if (!copy || !copy->from.host || !copy->keeps_host) return {};
+    std::uint64_t sum = 0;
+    const auto add = [&](std::uint64_t word) { sum = (sum ^ word) * 0x9e3779b97f4a7c15u, sum ^= sum >> 32; };
+    for (std::size_t plane = 0; plane < copy->planes; ++plane)
+        for (std::size_t row = 0; row < copy->rows; ++row) {
+            const std::byte* from = copy->from.host + plane * copy->from_pitch.plane + row * copy->from_pitch.row;
+            for (std::size_t rest = copy->bytes; rest > 0;) {
+                const std::size_t here = std::min(rest, sizeof(std::uint64_t));
+                std::uint64_t word = 0;
+                std::memcpy(&word, from, here);
+                add(word);
+                from += here, rest -= here;
+            }
+        }
+    return sum;
+}
+
+std::optional<Diagnostic> HostDevice::check_host_memory(const Piece& piece) const {
+    if (!piece.checksum || piece.checksum == checksum_of(piece.work)) return {};
+    return finding(FaultCode::HostChange, {},
+                   {.where = std::get<work::Copy>(piece.work).where,
+                    .message = info(FaultCode::HostChange).message,
+                    .notes = {{{}, "the copy is " + on_stream(deed_of(piece))}}});
+}
+
+void HostDevice::forget_known_work() {
+    if (queue_.empty()) races_.forget(known_.program());
+}
+
+}  // namespace ikat::emulator

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a device's work is ordered, and what may be done at the same time: by vector clocks, of streams as those of
+// races (tools/races/clock.hpp) are of warps. A piece of work knows all before it on its stream, what that has waited
+// for, and what the program had waited for when it enqueued it.
+//
+//     stream 1   a: 1 ── record e: 2 ── c: 5
+//     stream 2                └──── wait e: 3 ── b: 4         b knows 2 of stream 1, so a, not c
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/emulator/host/ids.hpp"
+
+namespace ikat::emulator {
+
+struct Piece;
+
+/// What is known to be done: all pieces up to a number, and of some streams up to later ones.
+class StreamClock {
+public:
+    bool covers(StreamId stream, std::uint64_t number) const;
+    /// All of a stream up to a number.
+    void learn(StreamId stream, std::uint64_t number);
+    /// All of the device.
+    void learn(std::uint64_t number);
+    void join(const StreamClock& other);
+
+private:
+    std::uint64_t all_ = 0;
+    std::vector<std::pair<StreamId, std::uint64_t>> streams_;  // ascending
+};
+using KnownWork = std::shared_ptr<const StreamClock>;
+
+/// Not thread-safe. What one thread of the program has waited for counts as known to all of its threads.
+class StreamOrder {
+public:
+    /// A piece is enqueued: what it knows.
+    KnownWork add(const Piece& piece, bool waits_for_default);
+    /// The program has waited for all, for a stream, or for an event.
+    void wait();
+    void wait(StreamId stream);
+    void wait(EventId event);
+    /// The program can ask for it no longer.
+    void forget(EventId event) { events_.erase(event); }
+    /// What the program knows.
+    const StreamClock& program() const { return program_; }
+
+private:
+    struct Stream {
+        KnownWork known;         // its last piece
+        std::uint64_t last = 0;  // the number of that
+        bool waits_for_default = true;
+        std::uint64_t waits = 0;     // of the program, that the stream knows
+        std::uint64_t default_ = 0;  // ... the last piece of the default stream
+    };
+    struct Point {
+        StreamId stream{};
+        std::uint64_t number = 0;
+        KnownWork known;
+    };
+    void learn(StreamId stream, std::uint64_t number, const StreamClock& known);
+
+    StreamClock program_;
+    std::uint64_t waits_ = 0, last_ = 0;
+    std::map<StreamId, Stream> streams_;  // that the program does not know all of
+    std::map<EventId, Point> events_;     // their last recordings
+};
+
+}  // namespace ikat::emulator
