@@ -7,6 +7,8 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -14,6 +16,7 @@
 #include "codegen/support/notes.hpp"
 #include "runtime/device.hpp"
 #include "runtime/emulator/core/checks/suppressions.hpp"
+#include "runtime/emulator/host/trace.hpp"
 
 namespace ikat::runtime {
 namespace {
@@ -27,6 +30,18 @@ unsigned number_from_environment(const char* name, unsigned otherwise, std::stri
     if (error != std::errc{} || end != text.data() + text.size() || number == 0)
         throw Error(fmt::format("{} is '{}'", name, text), fmt::format("it is {}: 1, 2, ...", what));
     return number;
+}
+
+/// The file that IKAT_TRACE names, for all devices of the process that have it.
+std::shared_ptr<emulator::Trace> trace_from_environment() {
+    static std::mutex mutex;
+    static std::map<std::string, std::shared_ptr<emulator::Trace>> traces;
+    const std::string path(environment("IKAT_TRACE"));
+    if (path.empty()) return nullptr;
+    const std::lock_guard lock(mutex);
+    std::shared_ptr<emulator::Trace>& trace = traces[path];
+    if (!trace) trace = std::make_shared<emulator::Trace>(path);
+    return trace;
 }
 
 /// A line for the log.
@@ -98,6 +113,7 @@ emulator::HostOptions emulator_options(const OpenOptions& options) {
     if (options.traffic)
         out.tools.push_back(emulator::count_traffic(
             [to = options.traffic](const emulator::LaunchTraffic& launch) { to->push_back(launch); }));
+    out.trace = trace_from_environment();
     const auto schedule = schedule_of(options.schedule);
     out.by_number = !schedule;
     static_cast<emulator::Schedule&>(out) = schedule.value_or(emulator::Schedule::of(0));

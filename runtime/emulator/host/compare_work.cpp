@@ -17,9 +17,8 @@ bool HostDevice::is_compared(const Piece& piece) const {
     const Work& work = piece.work;
     const bool touches = std::holds_alternative<work::Launch>(work) || std::holds_alternative<work::Copy>(work) ||
                          std::holds_alternative<work::Fill>(work) || std::holds_alternative<work::Free>(work);
-    // All but the free streams wait for the default one, and it for them. Of a client, whose work is done at once, one
-    // may come later.
-    return touches && (piece.stream != default_stream || has_free_streams_ || origin_ == Origin::Foreign);
+    // Streams of our own programs and the default one wait for each other; those of a client need not.
+    return touches && (piece.stream != default_stream || origin_ == Origin::Foreign);
 }
 
 std::vector<TouchedBytes> HostDevice::touched_by(const Work& work, TouchedMemory& memory) const {

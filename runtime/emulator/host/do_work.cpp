@@ -7,8 +7,24 @@
 #include <utility>
 
 #include "runtime/emulator/host/host_device.hpp"
+#include "runtime/emulator/host/trace.hpp"
 
 namespace ikat::emulator {
+
+class HostDevice::Waiting {
+public:
+    Waiting(const HostDevice& device, std::string_view what) : device_(device), what_(what) {}
+    ~Waiting() {
+        if (device_.options_.trace) device_.options_.trace->waited(device_.traced_as_, what_, begin_);
+    }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+private:
+    const HostDevice& device_;
+    const std::string what_;
+    const Trace::Time begin_ = Trace::now();
+};
 
 void HostDevice::forbid_in_host_call() const {
     if (is_host_call())
@@ -25,6 +41,7 @@ static constexpr std::size_t max_pending = 1024;
 static constexpr std::uint64_t max_bytes_to_free = std::uint64_t{256} << 20;
 
 const Piece& HostDevice::add(StreamId stream, Work work) {
+    const Trace::Time begin = Trace::now();
     // Of a client whose work is done at once, only calls of the host are pending, and nobody else waits for these.
     bool waits_for_default = true;
     unsigned number = 0;
@@ -41,7 +58,8 @@ const Piece& HostDevice::add(StreamId stream, Work work) {
     added.known = known_.add(added, waits_for_default);
     if (about_races_ != Action::Off && host_writers_ == 0) added.checksum = checksum_of(added.work);
     host_writers_ += may_write_host(added.work);
-    last_call_ = std::chrono::steady_clock::now();
+    last_call_ = begin;
+    if (options_.trace) options_.trace->enqueued(traced_as_, added, begin);
     if (worker_of(added.work) == Worker::Host) {
         if (!host_calls_.joinable()) host_calls_ = std::thread([this] { serve_host_calls(); });
         changed_.notify_all();
@@ -81,6 +99,7 @@ void HostDevice::run(StreamId stream, Work work, bool goes_on) {
 
 void HostDevice::finish(StreamId stream) {
     forbid_in_host_call();
+    const Waiting waiting(*this, "a stream");
     Lock lock(work_mutex_);
     work_until(lock, [&] { return !queue_.has(stream); });
     known_.wait(stream);
@@ -90,6 +109,7 @@ void HostDevice::finish(StreamId stream) {
 
 void HostDevice::finish(EventId event) {
     forbid_in_host_call();
+    const Waiting waiting(*this, "an event");
     const std::optional<Event> its = find(event);
     Lock lock(work_mutex_);
     work_until(lock, [&] { return !queue_.has(event); });
@@ -100,6 +120,7 @@ void HostDevice::finish(EventId event) {
 
 void HostDevice::finish() {
     forbid_in_host_call();
+    const Waiting waiting(*this, "the device");
     Lock lock(work_mutex_);
     work_until(lock, [&] { return queue_.empty(); });
     known_.wait();
@@ -116,6 +137,7 @@ void HostDevice::settle(StreamId stream) {
 
 void HostDevice::drain() {
     if (is_host_call()) return;
+    const Waiting waiting(*this, "the device");
     Lock lock(work_mutex_);
     work_until(lock, [&] { return queue_.empty(); });
     known_.wait();
@@ -254,17 +276,21 @@ void HostDevice::perform(Lock& lock, Piece& piece) {
     TouchedMemory memory;
     std::vector<TouchedBytes> touched;
     std::optional<Diagnostic> race = check_host_memory(piece);
+    const Trace::Time begin = Trace::now();
+    Statistics statistics;
     try {
         std::visit(
             [&]<class W>(const W& work) {
                 if constexpr (std::is_same_v<W, work::Launch>)
-                    perform(work, piece, *grids, is_compared ? &memory : nullptr);
+                    statistics = perform(work, piece, *grids, is_compared ? &memory : nullptr);
                 else
                     perform(work);
             },
             piece.work);
         if (is_compared) touched = touched_by(piece.work, memory);
     } catch (...) { failure = std::current_exception(); }
+    if (options_.trace)
+        options_.trace->done(traced_as_, piece, begin, statistics.global_bytes_read, statistics.global_bytes_written);
     if (auto* const call = std::get_if<work::HostCall>(&piece.work)) call->function = {};  // what it holds may end work
     lock.lock();
     if (auto found = compare(piece, std::move(touched)); found && !race) race = std::move(found);
@@ -303,7 +329,8 @@ std::shared_ptr<GridsInFlight> HostDevice::grids_before(const Piece& piece) {
     return its;
 }
 
-void HostDevice::perform(const work::Launch& asked, const Piece& piece, GridsInFlight& grids, TouchedMemory* touched) {
+Statistics HostDevice::perform(const work::Launch& asked, const Piece& piece, GridsInFlight& grids,
+                               TouchedMemory* touched) {
     LoadedModule& module = *asked.module;
     {
         const std::lock_guard lock(objects_mutex_);
@@ -316,7 +343,9 @@ void HostDevice::perform(const work::Launch& asked, const Piece& piece, GridsInF
     launch.touched = touched;
     if (!launch.begins_early) grids.clear();
     try {
-        emulator::run(module.program(), launch, options_, module.origin());
+        Statistics statistics = emulator::run(module.program(), launch, options_, module.origin());
+        grids.end(launch.begins_early);
+        return statistics;
     } catch (const KernelFailure& failure) {
         grids.clear();
         if (piece.stream_number == 0 || !asked.where.known()) throw;
@@ -328,7 +357,6 @@ void HostDevice::perform(const work::Launch& asked, const Piece& piece, GridsInF
         grids.clear();
         throw;
     }
-    grids.end(launch.begins_early);
 }
 
 void HostDevice::perform(const work::SetVariable& change) {

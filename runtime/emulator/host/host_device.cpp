@@ -8,6 +8,7 @@
 
 #include "codegen/support/notes.hpp"
 #include "runtime/emulator/core/memory/memory.hpp"
+#include "runtime/emulator/host/trace.hpp"
 
 namespace ikat::emulator {
 
@@ -18,7 +19,8 @@ HostDevice::HostDevice(HostOptions options, Origin origin, std::uint64_t memory_
       order_(options_.by_number   ? std::optional<std::uint32_t>(1)
              : options_.seed != 0 ? std::optional(options_.seed)
                                   : std::nullopt),
-      about_races_(action_about(FaultCode::StreamRace, options_, origin)) {
+      about_races_(action_about(FaultCode::StreamRace, options_, origin)),
+      traced_as_(options_.trace ? options_.trace->add_device() : 0) {
     primary_ = ContextId(new_id());
     contexts_[primary_];
 }
@@ -137,7 +139,6 @@ std::optional<Object> HostDevice::copy_of(const std::map<Id, Object>& objects, I
 
 StreamId HostDevice::create_stream(Stream stream) {
     const auto id = StreamId(new_id());
-    if (!stream.waits_for_default) has_free_streams_ = true;
     const std::lock_guard lock(objects_mutex_);
     stream.number = ++last_stream_;
     streams_.emplace(id, stream);

@@ -157,7 +157,7 @@ private:
 
     /// The grids that a launch may overlap, by its stream. Other work waits for them, except what is about events.
     std::shared_ptr<GridsInFlight> grids_before(const Piece& piece);
-    void perform(const work::Launch& launch, const Piece& piece, GridsInFlight& grids, TouchedMemory* touched);
+    Statistics perform(const work::Launch& launch, const Piece& piece, GridsInFlight& grids, TouchedMemory* touched);
     void perform(const work::SetVariable& change);
     void perform(const work::Copy& copy);
     void perform(const work::Fill& fill);
@@ -166,6 +166,9 @@ private:
     void perform(const work::Wait&) {}
     void perform(const work::HostCall& call) { call.function(); }
     void copy_row(work::Place to, work::Place from, std::size_t bytes);
+
+    /// Tells the trace, if there is one, what the program does until the end of the object.
+    class Waiting;
 
     OwnedMemory memory_;  // outlives the programs
     const HostOptions options_;
@@ -184,7 +187,7 @@ private:
     StreamOrder known_;
     StreamRaces races_;
     const Action about_races_;
-    std::atomic<bool> has_free_streams_ = false;  // that do not wait for the default one
+    const unsigned traced_as_;  // the number of the device in the trace
     bool is_busy_ = false, is_ending_ = false;
     std::chrono::steady_clock::time_point last_call_{};
     std::uint64_t waited_for_ = 0;  // the number of a host call that takes long: nobody waits for it again

@@ -82,7 +82,7 @@ namespace {
 
 }  // namespace
 
-void run(Program& program, const Launch& launch, const HostOptions& asked, Origin origin) {
+Statistics run(Program& program, const Launch& launch, const HostOptions& asked, Origin origin) {
     static std::atomic<std::uint32_t> launches = 0;
     Options options = asked;
     const bool is_strict = origin == Origin::Own || asked.sets.all_strict;
@@ -111,10 +111,12 @@ void run(Program& program, const Launch& launch, const HostOptions& asked, Origi
             Statistics statistics = program.run(launch, options);
             coverage.races += statistics.races;
             if (coverage.heap_left.empty()) coverage.heap_left = std::move(statistics.heap_left);
+            return statistics;
         } catch (const Error& finding) { throw_failure(finding, launch.entry, order); }
     };
+    Statistics first_run;
     const auto run_first = [&] {
-        run_once();
+        first_run = run_once();
         coverage.heap_bytes = std::int64_t(memory.heap_used()) - heap_before;
     };
     if (asked.schedules <= 1) {
@@ -135,6 +137,7 @@ void run(Program& program, const Launch& launch, const HostOptions& asked, Origi
         }
     }
     if (asked.covered) asked.covered(coverage);
+    return first_run;
 }
 
 bool is_new(const HostOptions& options, std::string_view about, const Diagnostic& warning) {

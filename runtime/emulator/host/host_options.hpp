@@ -19,6 +19,8 @@ enum class Origin : std::uint8_t {
 class Warned;
 std::shared_ptr<Warned> nothing_warned();
 
+class Trace;
+
 /// The options of a device.
 struct HostOptions : Options {
     CheckSets sets{};  // instead of `checks`
@@ -31,6 +33,7 @@ struct HostOptions : Options {
     unsigned schedules = 1;
     std::function<void(const Coverage&)> covered{};     // called for each launch
     std::shared_ptr<Warned> warned = nothing_warned();  // each line is warned of once
+    std::shared_ptr<Trace> trace{};                     // of all work; nullptr: nobody asks
 };
 
 /// What a kernel did wrong while it ran.
@@ -44,8 +47,9 @@ public:
 Schedule order_after(const Schedule& first, unsigned number);
 
 /// Runs a launch that has been checked. Throws KernelFailure on a finding, with a note on how to repeat the order of
-/// warps; if it is not found in the first of several orders, the memory is what that has made of it.
-void run(Program& program, const Launch& launch, const HostOptions& asked, Origin origin);
+/// warps; if it is not found in the first of several orders, the memory is what that has made of it, and so is what is
+/// returned.
+Statistics run(Program& program, const Launch& launch, const HostOptions& asked, Origin origin);
 
 /// Whether a warning about an entry, a buffer or something else is the first of its line.
 bool is_new(const HostOptions& options, std::string_view about, const Diagnostic& warning);

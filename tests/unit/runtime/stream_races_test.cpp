@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mistakes with streams, each beside the program as it should be: the first is found in every order of the work, the
 // second in none accused.
+#include <ikat/async.hpp>
 #include <ikat/ikat.hpp>
 #include <ikat/stdlib.hpp>
 
@@ -35,6 +36,18 @@ const auto increment = kernel("increment", params("x", "n"), [](InOut<float> x, 
 const auto count_up =
     kernel("count_up", params("total"), [](InOut<std::uint32_t> total) { atomic_add(total[0u], 1u); });
 const auto rows_up = kernel("rows_up", params("x"), [](InOut<float, 2> x) { x[block_id().x, thread_id().x] += 1.0f; });
+
+const auto every_second = kernel("every_second", params("x", "first"),
+                                 [](InOut<float> x, u32 first) { x[global_id().x * 2u + first] += 1.0f; });
+/// Turns each 32 numbers round, by copies in flight.
+const auto through_shared = kernel("through_shared", params("y", "x"), [](Out<float> y, In<float> x) {
+    Shared<float, 32> tile;
+    copy_async<4>(tile[thread_id().x], x[global_id().x]);
+    copy_commit();
+    copy_wait<0>();
+    sync_block();
+    y[global_id().x] = tile[31u - thread_id().x];
+});
 
 struct Scene {
     Device device;
@@ -132,6 +145,15 @@ const Program programs[] = {
          if (is_right) its.b.wait(its.a.record());
          its.make(its.b);
      }},
+    {"what its own stream has read since then", "which kernel 'twice' on stream 1 writes",
+     [](Scene& its, bool is_right) {
+         its.make(its.a);
+         const Event made = its.a.record();
+         its.use(its.a);
+         if (is_right) its.b.wait(made);
+         its.b.launch(twice, its.all, its.x.slice(0, 0), its.y, 0u);
+         its.b.launch(twice, its.all, Queue(its.b).buffer<float>(size, "w"), its.y, size);
+     }},
     {"a fill on another stream", "a fill on stream 2 writes",
      [](Scene& its, bool is_right) {
          its.use(its.a);
@@ -160,6 +182,23 @@ const Program programs[] = {
          const auto rows = its.y.view(16, 16);
          its.a.launch(rows_up, Grid{{16}, {8}}, rows.columns(0, 8));
          its.b.copy(rows.columns(is_right ? 8 : 4, 4), its.x.view(16, 16).columns(0, 4));
+     }},
+    {"a copy of columns that another stream writes", "a copy on stream 2 reads bytes 80 to 87 of buffer 'y'",
+     [](Scene& its, bool is_right) {
+         const auto rows = its.y.view(16, 16);
+         its.a.launch(rows_up, Grid{{15}, {8}}, rows.columns(is_right ? 0 : 4, 8));
+         its.b.copy(its.x.view(15, 2), its.y.slice(16, 240).view(15, 16).columns(4 + (is_right ? 4 : 0), 2));
+     }},
+    {"of every second element the same", "buffer 'y'",
+     [](Scene& its, bool is_right) {
+         its.a.launch(every_second, Grid{{2}, {64}}, its.y, 0u);
+         its.b.launch(every_second, Grid{{2}, {64}}, its.y, is_right ? 1u : 0u);
+     }},
+    {"copies in flight read what another stream writes", "buffer 'x', which kernel 'through_shared' on stream 1 reads",
+     [](Scene& its, bool is_right) {
+         its.a.launch(through_shared, Grid{{8}, {32}}, its.y, its.x);
+         if (is_right) its.b.wait(its.a.record());
+         its.b.fill(its.x.slice(9, 1), 2.0f);
      }},
     {"a buffer of a pipeline is filled again before it has been used", "buffer 'part ",
      [](Scene& its, bool is_right) {
@@ -353,6 +392,12 @@ TEST_CASE("stream races: the message names both pieces of work, where they are e
     CHECK(found[0].notes[0].where.line + 1 == found[0].where.line);
     CHECK(found[0].code == std::string_view("stream-race"));
     CHECK_NOTHROW(its.device.synchronize());  // said once
+    for (int seed = 1; seed < 8; ++seed) {    // whichever of them is done first
+        Scene other{Device::open({.device = "emulator", .threads = 1, .schedule = std::to_string(seed)})};
+        other.make(other.a);
+        other.use(other.b);
+        CHECK_THAT(message_of([&] { other.device.synchronize(); }), contains(found[0].message));
+    }
 }
 
 TEST_CASE("stream races: the default stream waits for all, and all for it") {
@@ -366,6 +411,21 @@ TEST_CASE("stream races: the default stream waits for all, and all for it") {
         its.x.copy(its.z);
         its.make(its.a);
         CHECK_NOTHROW(its.device.synchronize());
+    }
+}
+
+TEST_CASE("stream races: what copies in bulk read is known") {
+    for (const bool is_right : {false, true}) {
+        const Device device = Device::open({.device = "emulator", .target = "sm_90a", .threads = 1});
+        const Stream a = device.stream(), b = device.stream();
+        auto A = device.upload(std::vector<half>(128 * 128, half(1)), "A");
+        auto C = device.buffer<half>(128 * 128, "C");
+        stdlib::gemm_tensor_core(a, A.view(128, 128), A.view(128, 128), C.view(128, 128));
+        if (is_right) b.wait(a.record());
+        b.fill(A.slice(128 * 127, 1), half(2));
+        const std::string found = message_of([&] { device.synchronize(); });
+        CHECK((found == "") == is_right);
+        if (!is_right) CHECK_THAT(found, contains("a fill on stream 2 writes bytes 32512 to 32513 of buffer 'A'"));
     }
 }
 

@@ -129,10 +129,9 @@ public:
     void before_op(Lowering& code, Micro& op) const override {
         const MicroInfo::Access& access = op.info.access;
         if (!access.bytes || (access.space != Space::Global && access.space != Space::Generic)) return;
-        const bool is_strong = access.is_strong || access.direction == Direction::Atomic;
         const AccessForm form{.slot = std::uint8_t(code.asked),
                               .bytes = std::uint8_t(access.bytes),
-                              .touch = is_strong                              ? Touch::Strong
+                              .touch = access.is_strong                       ? Touch::Strong
                                        : access.direction == Direction::Write ? Touch::Write
                                                                               : Touch::Read};
         code.put({.run = note_access,
