@@ -49,24 +49,33 @@ std::uint64_t view_size(std::span<const std::uint64_t> extents, std::span<const 
 ViewProblem view_problem(std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches,
                          std::uint64_t elements) {
     constexpr std::uint64_t limit = std::uint64_t{1} << 32;
-    const std::string shape = fmt::format("a view of {} elements", fmt::join(extents, " x "));
+    const auto shape = [&] { return fmt::format("a view of {} elements", fmt::join(extents, " x ")); };
     for (std::span<const std::uint64_t> numbers : {extents, pitches})
         for (const std::uint64_t number : numbers)
             if (number >= limit)
-                return {fmt::format("{} with an extent or a pitch of {}, which is not below 2^32", shape, number),
+                return {fmt::format("{} with an extent or a pitch of {}, which is not below 2^32", shape(), number),
                         "extents and pitches count elements; a negative number is taken for a large one"};
     const bool is_empty = std::ranges::find(extents, 0) != extents.end();
     std::uint64_t inner = is_empty ? 0 : extents.back();  // elements from the first to the last of an index
-    for (const std::size_t d : emulator::outwards(pitches)) {
-        if (extents[d] <= 1) continue;
+    ViewProblem problem;
+    const auto step_over = [&](std::size_t d) {
+        if (extents[d] <= 1) return true;
         if (pitches[d] < inner)
-            return {fmt::format("{} with a pitch of {}, which is less than {}", shape, pitches[d], inner),
-                    too_small_pitch_hint(inner, extents.back())};
+            problem = {fmt::format("{} with a pitch of {}, which is less than {}", shape(), pitches[d], inner),
+                       too_small_pitch_hint(inner, extents.back())};
         inner += (extents[d] - 1) * pitches[d];
+        return !problem;
+    };
+    if (std::ranges::is_sorted(pitches, std::ranges::greater())) {  // nearly all are
+        for (std::size_t d = pitches.size(); d-- > 0;)
+            if (!step_over(d)) return problem;
+    } else {
+        for (const std::size_t d : emulator::outwards(pitches))
+            if (!step_over(d)) return problem;
     }
     const std::uint64_t size = view_size(extents, pitches);
     if (size > elements)
-        return {fmt::format("{} with pitch {} needs {}, and there are {}", shape, fmt::join(pitches, " and "), size,
+        return {fmt::format("{} with pitch {} needs {}, and there are {}", shape(), fmt::join(pitches, " and "), size,
                             elements),
                 "a view must lie inside its buffer: view(rows, columns), view(planes, rows, columns)"};
     return {};

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <tuple>
@@ -25,6 +27,15 @@ Handle to_handle(Pointer pointer) {
 struct Loaded {
     Module module = nullptr;
     Layouts layouts{};  // empty, unless a parameter of the module is wide
+    /// An entry that has been launched.
+    struct Entry {
+        Function function = nullptr;
+        int fixed_shared = 0;             // static shared memory, bytes
+        bool has_dynamic_shared = false;  // all that the device gives has been asked for
+        const Layout* layout = nullptr;
+    };
+    std::map<std::string, Entry, std::less<>> entries{};
+    std::mutex mutex{};  // locked for these
 };
 Loaded& to_loaded(ModuleHandle module) { return *reinterpret_cast<Loaded*>(std::uintptr_t(module)); }
 Stream to_stream(StreamHandle stream) { return reinterpret_cast<Stream>(std::uintptr_t(stream)); }
@@ -169,7 +180,9 @@ private:
     void copy_row(const RawCopy& asked, Stream stream) const;
     /// Like check, for failures that may be due to an earlier kernel.
     void check_work(Result result, std::string_view doing) const;
-    void allow_dynamic_shared(Function function, const RawLaunch& launch) const;
+    void allow_dynamic_shared(Loaded::Entry& entry, const RawLaunch& launch) const;
+    /// The entry of a launch, which may have the memory that this asks for.
+    Loaded::Entry entry_of(Loaded& module, const RawLaunch& launch) const;
 
     std::shared_ptr<const Driver> driver_;
     DeviceId id_;
@@ -285,7 +298,8 @@ void Device::fill(std::uint64_t to, std::span<const std::byte> element, std::siz
 
 ModuleHandle Device::load(const PtxText& ptx) {
     enter();
-    auto loaded = std::make_unique<Loaded>(Loaded{.layouts = layouts_of(ptx)});
+    auto loaded = std::make_unique<Loaded>();
+    loaded->layouts = layouts_of(ptx);
     const std::string image(ptx.text);  // the driver needs a terminating zero
     std::string errors(16384, '\0');
     JitOption options[] = {JitOption::ErrorLogBuffer, JitOption::ErrorLogBufferSizeBytes};
@@ -298,28 +312,42 @@ ModuleHandle Device::load(const PtxText& ptx) {
 
 /// Dynamic memory beyond the default must be requested for each function. Always requesting the maximum makes launches
 /// from several threads independent.
-void Device::allow_dynamic_shared(Function function, const RawLaunch& launch) const {
-    int fixed = 0;
-    check(driver_->cuFuncGetAttribute(&fixed, FunctionAttribute::SharedSizeBytes, function), "cuFuncGetAttribute");
-    const std::uint64_t needed = std::uint64_t(fixed) + launch.grid.dynamic_shared_bytes;
+void Device::allow_dynamic_shared(Loaded::Entry& entry, const RawLaunch& launch) const {
+    const std::uint64_t needed = std::uint64_t(entry.fixed_shared) + launch.grid.dynamic_shared_bytes;
     if (needed <= properties_.shared_bytes) return;
-    const int max_dynamic = int(properties_.shared_bytes_optin) - fixed;
     if (needed > properties_.shared_bytes_optin)
         throw Error(fmt::format("kernel '{}' needs {} bytes of shared memory per block ({} static, {} dynamic)",
-                                launch.entry, needed, fixed, launch.grid.dynamic_shared_bytes),
+                                launch.entry, needed, entry.fixed_shared, launch.grid.dynamic_shared_bytes),
                     fmt::format("this device gives a block at most {}", properties_.shared_bytes_optin));
-    check(driver_->cuFuncSetAttribute(function, FunctionAttribute::MaxDynamicSharedSizeBytes, max_dynamic),
+    if (entry.has_dynamic_shared) return;
+    check(driver_->cuFuncSetAttribute(entry.function, FunctionAttribute::MaxDynamicSharedSizeBytes,
+                                      int(properties_.shared_bytes_optin) - entry.fixed_shared),
           "cuFuncSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES)");
+    entry.has_dynamic_shared = true;
+}
+
+Loaded::Entry Device::entry_of(Loaded& module, const RawLaunch& launch) const {
+    const std::lock_guard lock(module.mutex);
+    auto found = module.entries.find(launch.entry);
+    if (found == module.entries.end()) {
+        const std::string name(launch.entry);
+        Loaded::Entry entry;
+        const Result result = driver_->cuModuleGetFunction(&entry.function, module.module, name.c_str());
+        if (result == Result::NotFound) throw Error(fmt::format("the PTX has no entry '{}'", name), {});
+        check(result, "cuModuleGetFunction");
+        check(driver_->cuFuncGetAttribute(&entry.fixed_shared, FunctionAttribute::SharedSizeBytes, entry.function),
+              "cuFuncGetAttribute");
+        if (const auto its = module.layouts.find(name); its != module.layouts.end()) entry.layout = &its->second;
+        found = module.entries.emplace(name, entry).first;
+    }
+    allow_dynamic_shared(found->second, launch);
+    return found->second;
 }
 
 void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) {
     enter();
-    const std::string entry(launch.entry);
-    Function function = nullptr;
-    const Result found = driver_->cuModuleGetFunction(&function, to_loaded(module).module, entry.c_str());
-    if (found == Result::NotFound) throw Error(fmt::format("the PTX has no entry '{}'", entry), {});
-    check(found, "cuModuleGetFunction");
-    allow_dynamic_shared(function, launch);
+    const Loaded::Entry entry = entry_of(to_loaded(module), launch);
+    const Function function = entry.function;
     const auto& [blocks, threads, shared] = launch.grid;
     auto* const first = const_cast<std::byte*>(launch.parameters.data());
     std::size_t bytes = launch.parameters.size();
@@ -327,12 +355,12 @@ void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle s
                      reinterpret_cast<void*>(launch_param_buffer_size), &bytes,
                      reinterpret_cast<void*>(launch_param_end)};
     std::vector<void*> parameters;
-    const Layouts& layouts = to_loaded(module).layouts;
-    if (const auto its = layouts.find(entry); its != layouts.end()) {
-        if (bytes != its->second.bytes)
-            throw Error(fmt::format("entry '{}' takes {} bytes of parameters, not {}", entry, its->second.bytes, bytes),
+    if (entry.layout) {
+        if (bytes != entry.layout->bytes)
+            throw Error(fmt::format("entry '{}' takes {} bytes of parameters, not {}", launch.entry,
+                                    entry.layout->bytes, bytes),
                         {});
-        for (const std::uint64_t offset : its->second.offsets) parameters.push_back(first + offset);
+        for (const std::uint64_t offset : entry.layout->offsets) parameters.push_back(first + offset);
     }
     void** const one_by_one = parameters.empty() ? nullptr : parameters.data();
     void** const together = bytes && parameters.empty() ? extra : nullptr;
@@ -348,7 +376,7 @@ void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle s
                    "cuLaunchKernel");
     }
     const std::lock_guard lock(mutex_);
-    last_launch_ = entry;
+    last_launch_ = launch.entry;
 }
 
 TensorMapBytes Device::encode(const emulator::TensorMap& map) {

@@ -213,6 +213,7 @@ void own_bytes(Argument& argument) {
 
 std::vector<std::byte> pack(std::span<const Argument> arguments) {
     std::vector<std::byte> out;
+    out.reserve(16 * arguments.size());
     ParameterLayout layout;
     for (const Argument& argument : arguments) {
         const std::uint64_t bits = argument.is_buffer() ? argument.part.address() : argument.bits;

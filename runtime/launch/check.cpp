@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -179,17 +180,19 @@ std::string Check::words(std::size_t i) const {
 }
 
 void Check::overlaps() {
-    static const BufferPart nothing;
     std::vector<OperandRole> operands;
+    std::vector<std::uint32_t> parameters;  // that they are of
     operands.reserve(arguments.size());
+    parameters.reserve(arguments.size());
     for (std::uint32_t i = 0; i < arguments.size(); ++i) {
         const BufferPart* const memory = arguments[i].memory();
-        operands.emplace_back(kernel.parameters[i].name, memory ? *memory : nothing,
-                              memory && kernel.writes(i) ? Role::Written : Role::Read);
+        if (!memory) continue;
+        operands.emplace_back(kernel.parameters[i].name, *memory, kernel.writes(i) ? Role::Written : Role::Read);
+        parameters.push_back(i);
     }
     for (const auto& [read, written] : forbidden_overlaps(operands, Overlaps::OfAKernel))
-        report(fmt::format("'{}' ({}) and '{}' ({}) are the same memory", operands[read].name, words(read),
-                           operands[written].name, words(written)),
+        report(fmt::format("'{}' ({}) and '{}' ({}) are the same memory", operands[read].name, words(parameters[read]),
+                           operands[written].name, words(parameters[written])),
                "the kernel reads the first through the read-only path: give them separate buffers, or declare one "
                "InOut parameter");
 }
@@ -202,10 +205,12 @@ void Check::home(std::size_t i, const Backend& device) {
 }
 
 void Check::view(const KernelInfo::View& view) {
-    std::vector<std::uint64_t> extents, pitches;
-    for (std::uint32_t d = 0; d < view.rank; ++d) extents.push_back(arguments[view.extent(d)].bits);
-    for (std::uint32_t d = 0; d + 1 < view.rank; ++d) pitches.push_back(arguments[view.pitch(d)].bits);
-    if (const ViewProblem problem = view_problem(extents, pitches, arguments[view.pointer].elements()))
+    std::array<std::uint64_t, 5> extents{}, pitches{};
+    for (std::uint32_t d = 0; d < view.rank; ++d) extents[d] = arguments[view.extent(d)].bits;
+    for (std::uint32_t d = 0; d + 1 < view.rank; ++d) pitches[d] = arguments[view.pitch(d)].bits;
+    if (const ViewProblem problem =
+            view_problem(std::span(extents).first(view.rank), std::span(pitches).first(view.rank - 1),
+                         arguments[view.pointer].elements()))
         report(fmt::format("'{}': {}", kernel.parameters[view.pointer].name, problem.message), problem.hint);
 }
 
