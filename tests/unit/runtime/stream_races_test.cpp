@@ -183,11 +183,11 @@ const Program programs[] = {
          its.a.launch(rows_up, Grid{{16}, {8}}, rows.columns(0, 8));
          its.b.copy(rows.columns(is_right ? 8 : 4, 4), its.x.view(16, 16).columns(0, 4));
      }},
-    {"a copy of columns that another stream writes", "a copy on stream 2 reads bytes 80 to 87 of buffer 'y'",
+    {"a copy of columns of which another stream writes the last",
+     "a copy on stream 2 reads bytes 976 to 983 of buffer 'y'",
      [](Scene& its, bool is_right) {
-         const auto rows = its.y.view(16, 16);
-         its.a.launch(rows_up, Grid{{15}, {8}}, rows.columns(is_right ? 0 : 4, 8));
-         its.b.copy(its.x.view(15, 2), its.y.slice(16, 240).view(15, 16).columns(4 + (is_right ? 4 : 0), 2));
+         its.a.launch(rows_up, Grid{{1}, {8}}, its.y.slice(240, 16).view(1, 16).columns(is_right ? 0 : 4, 8));
+         its.b.copy(its.x.view(16, 2), its.y.view(16, 16).columns(is_right ? 8 : 4, 2));
      }},
     {"of every second element the same", "buffer 'y'",
      [](Scene& its, bool is_right) {
