@@ -30,7 +30,10 @@ std::vector<TouchedBytes> HostDevice::touched_by(const Work& work, TouchedMemory
         std::uint64_t address = place.host ? reinterpret_cast<std::uintptr_t>(place.host) : place.device;
         if (place.host)
             if (const auto pinned = memory_.pinned(address)) address = pinned->device + (address - pinned->begin);
-        if (const auto buffer = memory_.buffer(address); buffer.bytes > 0) its.buffer = buffer.address;
+        if (const auto buffer = memory_.buffer(address); buffer.bytes > 0)
+            its.buffer = buffer.address;
+        else if (origin_ == Origin::Foreign)  // pageable: a driver takes its bytes at the call, or waits
+            return ByteRanges();
         return ByteRanges::of_box(address, bytes, rows, pitch.row, planes, pitch.plane);
     };
     if (const auto* const copy = std::get_if<work::Copy>(&work)) {

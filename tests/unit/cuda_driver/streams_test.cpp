@@ -174,6 +174,26 @@ TEST_CASE("streams: copies that a driver may go on with, and those that have end
     CHECK(download(false) == "");  // complete when it returns
 }
 
+TEST_CASE("streams: memory of the host counts if it is page-locked") {
+    const auto both = [](bool is_pinned) {
+        Scene its;
+        const OwnStream a(non_blocking), b(non_blocking);
+        unsigned number = 5;
+        void* memory = &number;
+        if (is_pinned) CHECK(call("cuMemHostAlloc", &memory, sizeof number, 0u) == CUDA_SUCCESS);
+        CUdeviceptr other = 0;
+        CHECK(call("cuMemAlloc_v2", &other, sizeof number) == CUDA_SUCCESS);
+        const std::string text = said([&] {
+            call("cuMemcpyHtoDAsync_v2", other, static_cast<const void*>(memory), sizeof number, a.handle);
+            call("cuMemcpyDtoHAsync_v2", memory, its.word, sizeof number, b.handle);
+        });
+        if (is_pinned) CHECK(call("cuMemFreeHost", memory) == CUDA_SUCCESS);
+        return text;
+    };
+    CHECK(both(false) == "");  // its bytes have been taken at the call
+    CHECK_THAT(both(true), contains("a copy on stream ") && contains("of buffer 'page-locked memory'"));
+}
+
 TEST_CASE("streams: memory that is freed on one while another one uses it") {
     for (const bool is_ordered : {false, true}) {
         Scene its;
