@@ -82,11 +82,12 @@ TEST_CASE("threads: launches and copies that wait, of one kernel that all of the
 
 TEST_CASE("threads: findings come to the thread that waits for its stream") {
     const Device device = emulator();
+    std::vector<Buffer<std::uint32_t>> buffers;  // an upload would wait for all streams, and get their findings
+    for (std::uint32_t i = 0; i < threads; ++i) buffers.push_back(device.upload(std::vector<std::uint32_t>(size), "x"));
     std::atomic<int> found = 0;
     on_threads([&](std::uint32_t number) {
         const Stream stream = device.stream();
-        auto x = device.upload(std::vector<std::uint32_t>(size, 0), "x");
-        stream.launch(add, grid(size + 32, 32), x, number % 2 ? size : size + 1, 1u);
+        stream.launch(add, grid(size + 32, 32), buffers[number], number % 2 ? size : size + 1, 1u);
         try {
             stream.synchronize();
         } catch (const KernelError&) { ++found; }
