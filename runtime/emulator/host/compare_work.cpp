@@ -9,14 +9,19 @@
 #include "runtime/emulator/core/checks/suppressions.hpp"
 #include "runtime/emulator/core/memory/memory.hpp"
 #include "runtime/emulator/host/host_device.hpp"
+#include "runtime/emulator/host/work_graph.hpp"
 
 namespace ikat::emulator {
 
 bool HostDevice::is_compared(const Piece& piece) const {
     if (about_races_ == Action::Off) return false;
     const Work& work = piece.work;
-    const bool touches = std::holds_alternative<work::Launch>(work) || std::holds_alternative<work::Copy>(work) ||
-                         std::holds_alternative<work::Fill>(work) || std::holds_alternative<work::Free>(work);
+    const bool touches = std::visit(
+        []<class W>(const W&) {
+            return !(std::is_same_v<W, work::SetVariable> || std::is_same_v<W, work::Record> ||
+                     std::is_same_v<W, work::Wait> || std::is_same_v<W, work::HostCall>);
+        },
+        work);
     // Streams of our own programs and the default one wait for each other; those of a client need not.
     return touches && (piece.stream != default_stream || origin_ == Origin::Foreign);
 }
@@ -48,6 +53,10 @@ std::vector<TouchedBytes> HostDevice::touched_by(const Work& work, TouchedMemory
     } else if (const auto* const free = std::get_if<work::Free>(&work)) {
         out.push_back({.buffer = free->address});
         out.back().written.add(free->address, free->address + free->bytes);
+    } else if (const auto* const renew = std::get_if<work::Renew>(&work)) {
+        if (renew->bytes == 0) return out;
+        out.push_back({.buffer = renew->address});
+        out.back().written.add(renew->address, renew->address + renew->bytes);
     } else {
         for (std::size_t i = 0; i < touches; ++i) {
             TouchedBytes* its = nullptr;
@@ -69,22 +78,25 @@ std::vector<TouchedBytes> HostDevice::touched_by(const Work& work, TouchedMemory
     return out;
 }
 
-namespace {
-
-Deed deed_of(const Piece& piece) {
-    Deed out{.stream = piece.stream_number};
-    if (const auto* const launch = std::get_if<work::Launch>(&piece.work))
+Deed deed_of(const Work& work, unsigned stream) {
+    Deed out{.stream = stream};
+    if (const auto* const launch = std::get_if<work::Launch>(&work))
         out.what = fmt::format("kernel '{}'", launch->entry), out.where = launch->where;
-    else if (const auto* const copy = std::get_if<work::Copy>(&piece.work))
+    else if (const auto* const copy = std::get_if<work::Copy>(&work))
         out.what = "a copy", out.where = copy->where;
-    else if (const auto* const fill = std::get_if<work::Fill>(&piece.work))
+    else if (const auto* const fill = std::get_if<work::Fill>(&work))
         out.what = "a fill", out.where = fill->where;
+    else if (std::holds_alternative<work::Renew>(work))
+        out.what = "memory of a graph that begins or ends";
     else
         out.what = "a release of memory", out.frees = true;
     return out;
 }
 
+namespace {
+
 std::string on_stream(const Deed& deed) {
+    if (deed.branch) return fmt::format("in branch {} of a graph", deed.branch);
     return deed.stream ? fmt::format("on stream {}", deed.stream) : "on the default stream";
 }
 
@@ -100,11 +112,14 @@ std::optional<Diagnostic> HostDevice::finding(FaultCode code, std::string_view a
     return what;
 }
 
-std::optional<Diagnostic> HostDevice::compare(const Piece& piece, std::vector<TouchedBytes> touched) {
+std::optional<Diagnostic> HostDevice::compare(const Piece& piece, const Deed& deed, std::vector<TouchedBytes> touched) {
     if (touched.empty()) return {};
-    const std::optional<StreamRaces::Race> race = races_.add(piece, deed_of(piece), std::move(touched));
-    if (!race) return {};
-    const auto& [first, second, does_first, does_second, buffer, bytes] = *race;
+    const std::optional<StreamRaces::Race> race = races_.add({piece.number, piece.stream, *piece.known}, deed, std::move(touched));
+    return race ? finding(*race) : std::nullopt;
+}
+
+std::optional<Diagnostic> HostDevice::finding(const StreamRaces::Race& race) const {
+    const auto& [first, second, does_first, does_second, buffer, bytes] = race;
     std::string where = fmt::format("memory of the host at {:#x}", bytes.begin);
     if (const auto its = buffer ? memory_.space().state().describe(buffer) : std::nullopt)
         where = fmt::format("bytes {} to {} of {}", bytes.begin - buffer, bytes.end - buffer - 1, its->called());
@@ -117,6 +132,7 @@ std::optional<Diagnostic> HostDevice::compare(const Piece& piece, std::vector<To
 }
 
 bool may_write_host(const Work& work) {
+    if (const auto* const graph = std::get_if<work::Graph>(&work)) return graph->graph->writes_host;
     const auto* const copy = std::get_if<work::Copy>(&work);
     return std::holds_alternative<work::HostCall>(work) || (copy && copy->to.host);
 }
@@ -140,12 +156,13 @@ std::optional<std::uint64_t> checksum_of(const Work& work) {
     return sum;
 }
 
-std::optional<Diagnostic> HostDevice::check_host_memory(const Piece& piece) const {
-    if (!piece.checksum || piece.checksum == checksum_of(piece.work)) return {};
+std::optional<Diagnostic> HostDevice::check_host_memory(const Work& work, std::optional<std::uint64_t> checksum,
+                                                        unsigned stream) const {
+    if (!checksum || checksum == checksum_of(work)) return {};
     return finding(FaultCode::HostChange, {},
-                   {.where = std::get<work::Copy>(piece.work).where,
+                   {.where = std::get<work::Copy>(work).where,
                     .message = info(FaultCode::HostChange).message,
-                    .notes = {{{}, "the copy is " + on_stream(deed_of(piece))}}});
+                    .notes = {{{}, "the copy is " + on_stream({.stream = stream})}}});
 }
 
 void HostDevice::forget_known_work() {

@@ -8,6 +8,7 @@
 
 #include "runtime/emulator/host/host_device.hpp"
 #include "runtime/emulator/host/trace.hpp"
+#include "runtime/emulator/host/work_graph.hpp"
 
 namespace ikat::emulator {
 
@@ -33,7 +34,8 @@ void HostDevice::forbid_in_host_call() const {
 
 bool HostDevice::is_host_call() const {
     const std::lock_guard lock(work_mutex_);
-    return std::this_thread::get_id() == host_calls_.get_id();
+    const std::thread::id caller = std::this_thread::get_id();
+    return caller == host_calls_.get_id() || std::ranges::find(calling_, caller) != calling_.end();
 }
 
 /// What a program may leave for later, at most: pieces, and bytes that some of them free.
@@ -56,7 +58,10 @@ const Piece& HostDevice::add(StreamId stream, Work work) {
     Piece& added = queue_.add(stream, std::move(work), waits_for_default && origin_ == Origin::Own);
     added.stream_number = number;
     added.known = known_.add(added, waits_for_default);
-    if (about_races_ != Action::Off && host_writers_ == 0) added.checksum = checksum_of(added.work);
+    if (about_races_ != Action::Off && host_writers_ == 0) {
+        added.checksum = checksum_of(added.work);
+        if (auto* const graph = std::get_if<work::Graph>(&added.work)) graph->checksums = checksums_of(*graph->graph);
+    }
     host_writers_ += may_write_host(added.work);
     last_call_ = begin;
     if (options_.trace) options_.trace->enqueued(traced_as_, added, begin);
@@ -270,39 +275,15 @@ void HostDevice::serve_host_calls() {
 void HostDevice::perform(Lock& lock, Piece& piece) {
     piece.is_running = true;
     const std::shared_ptr<GridsInFlight> grids = grids_before(piece);
-    const bool is_compared = this->is_compared(piece);
-    lock.unlock();
-    std::exception_ptr failure;
-    TouchedMemory memory;
-    std::vector<TouchedBytes> touched;
-    std::optional<Diagnostic> race = check_host_memory(piece);
+    const auto* const graph = std::get_if<work::Graph>(&piece.work);
     const Trace::Time begin = Trace::now();
-    Statistics statistics;
-    try {
-        std::visit(
-            [&]<class W>(const W& work) {
-                if constexpr (std::is_same_v<W, work::Launch>)
-                    statistics = perform(work, piece, *grids, is_compared ? &memory : nullptr);
-                else
-                    perform(work);
-            },
-            piece.work);
-        if (is_compared) touched = touched_by(piece.work, memory);
-    } catch (...) { failure = std::current_exception(); }
+    Done done = graph ? perform_graph(lock, piece) : perform_alone(lock, piece, grids.get());
     if (options_.trace)
-        options_.trace->done(traced_as_, piece, begin, statistics.global_bytes_read, statistics.global_bytes_written);
+        options_.trace->done(traced_as_, piece, begin, done.statistics.global_bytes_read,
+                             done.statistics.global_bytes_written);
     if (auto* const call = std::get_if<work::HostCall>(&piece.work)) call->function = {};  // what it holds may end work
     lock.lock();
-    if (auto found = compare(piece, std::move(touched)); found && !race) race = std::move(found);
-    if (race && !failure) {
-        if (race->severity == Severity::Error) {
-            failure = std::make_exception_ptr(KernelFailure(std::vector{*std::move(race)}));
-        } else {
-            lock.unlock();
-            options_.warning(*race);
-            lock.lock();
-        }
-    }
+    const std::exception_ptr failure = std::move(done.failure);
     if (const auto awaited = std::ranges::find(awaited_, piece.number, &Awaited::number); awaited != awaited_.end())
         awaited->failure = failure;
     else if (failure)
@@ -311,6 +292,58 @@ void HostDevice::perform(Lock& lock, Piece& piece) {
     host_writers_ -= may_write_host(piece.work);
     queue_.remove(piece);
     changed_.notify_all();
+}
+
+HostDevice::Done HostDevice::perform_alone(Lock& lock, const Piece& piece, GridsInFlight* grids) {
+    const bool is_compared = this->is_compared(piece);
+    lock.unlock();
+    std::optional<Diagnostic> race = check_host_memory(piece.work, piece.checksum, piece.stream_number);
+    Done done = do_work(piece.work, grids, is_compared);
+    if (const auto* const launch = std::get_if<work::Launch>(&piece.work);
+        launch && done.failure && piece.stream_number != 0 && launch->where.known())
+        add_note(done.failure, {launch->where, fmt::format("launched here, on stream {}", piece.stream_number)});
+    lock.lock();
+    if (auto found = compare(piece, deed_of(piece.work, piece.stream_number), std::move(done.touched)); found && !race)
+        race = std::move(found);
+    lock.unlock();
+    tell(std::move(race), done.failure);
+    return done;
+}
+
+/// A race of work that has not failed is its failure, or said.
+void HostDevice::tell(std::optional<Diagnostic> race, std::exception_ptr& failure) const {
+    if (!race || failure) return;
+    if (race->severity == Severity::Error)
+        failure = std::make_exception_ptr(KernelFailure(std::vector{*std::move(race)}));
+    else
+        options_.warning(*race);
+}
+
+void HostDevice::add_note(std::exception_ptr& failure, Diagnostic::Note note) {
+    try {
+        std::rethrow_exception(failure);
+    } catch (const KernelFailure& its) {
+        std::vector<Diagnostic> diagnostics = its.diagnostics();
+        diagnostics.front().notes.push_back(std::move(note));
+        failure = std::make_exception_ptr(KernelFailure(std::move(diagnostics)));
+    } catch (...) {}  // of the program
+}
+
+HostDevice::Done HostDevice::do_work(const Work& work, GridsInFlight* grids, bool is_compared) {
+    Done done;
+    TouchedMemory memory;
+    try {
+        std::visit(
+            [&]<class W>(const W& its) {
+                if constexpr (std::is_same_v<W, work::Launch>)
+                    done.statistics = perform(its, *grids, is_compared ? &memory : nullptr);
+                else if constexpr (!std::is_same_v<W, work::Graph>)
+                    perform(its);
+            },
+            work);
+        if (is_compared) done.touched = touched_by(work, memory);
+    } catch (...) { done.failure = std::current_exception(); }
+    return done;
 }
 
 std::shared_ptr<GridsInFlight> HostDevice::grids_before(const Piece& piece) {
@@ -329,8 +362,7 @@ std::shared_ptr<GridsInFlight> HostDevice::grids_before(const Piece& piece) {
     return its;
 }
 
-Statistics HostDevice::perform(const work::Launch& asked, const Piece& piece, GridsInFlight& grids,
-                               TouchedMemory* touched) {
+Statistics HostDevice::perform(const work::Launch& asked, GridsInFlight& grids, TouchedMemory* touched) {
     LoadedModule& module = *asked.module;
     {
         const std::lock_guard lock(objects_mutex_);
@@ -346,13 +378,6 @@ Statistics HostDevice::perform(const work::Launch& asked, const Piece& piece, Gr
         Statistics statistics = emulator::run(module.program(), launch, options_, module.origin());
         grids.end(launch.begins_early);
         return statistics;
-    } catch (const KernelFailure& failure) {
-        grids.clear();
-        if (piece.stream_number == 0 || !asked.where.known()) throw;
-        std::vector<Diagnostic> diagnostics = failure.diagnostics();
-        diagnostics.front().notes.push_back(
-            {asked.where, fmt::format("launched here, on stream {}", piece.stream_number)});
-        throw KernelFailure(std::move(diagnostics));
     } catch (...) {
         grids.clear();
         throw;
@@ -385,6 +410,10 @@ void HostDevice::perform(const work::Copy& copy) {
     for (std::size_t plane = 0; plane < copy.planes; ++plane)
         for (std::size_t row = 0; row < copy.rows; ++row)
             copy_row(at(copy.to, copy.to_pitch, row, plane), at(copy.from, copy.from_pitch, row, plane), copy.bytes);
+}
+
+void HostDevice::perform(const work::Renew& memory) {
+    if (memory.bytes > 0) memory_.space().renew(memory.address);
 }
 
 void HostDevice::perform(const work::Fill& fill) {

@@ -137,7 +137,22 @@ private:
     template <class Condition>
     void work_until(Lock& lock, Condition is_met);
     void await_host_calls(Lock& lock);
+    /// What became of work.
+    struct Done {
+        std::exception_ptr failure{};
+        std::vector<TouchedBytes> touched{};  // if it is compared
+        Statistics statistics{};              // of a launch
+    };
     void perform(Lock& lock, Piece& piece);
+    /// These are called with the lock, and return without.
+    Done perform_alone(Lock& lock, const Piece& piece, GridsInFlight* grids);
+    Done perform_graph(Lock& lock, const Piece& piece);
+    Done do_work(const Work& work, GridsInFlight* grids, bool is_compared);
+    class Replay;
+    /// A function of the program that a graph calls: meanwhile others may do work. What it throws.
+    std::exception_ptr call_program(const work::HostCall& call);
+    void tell(std::optional<Diagnostic> race, std::exception_ptr& failure) const;
+    static void add_note(std::exception_ptr& failure, Diagnostic::Note note);
     void serve_host_calls();
     void go_on_when_idle();
     void forbid_in_host_call() const;
@@ -148,16 +163,18 @@ private:
     bool is_compared(const Piece& piece) const;
     std::vector<TouchedBytes> touched_by(const Work& work, TouchedMemory& memory) const;
     /// The race that a piece of work has with others.
-    std::optional<Diagnostic> compare(const Piece& piece, std::vector<TouchedBytes> touched);
+    std::optional<Diagnostic> compare(const Piece& piece, const Deed& deed, std::vector<TouchedBytes> touched);
+    std::optional<Diagnostic> finding(const StreamRaces::Race& race) const;
     std::optional<Diagnostic> finding(FaultCode code, std::string_view about, Diagnostic what) const;
     /// ... or that what it copies from the host has changed.
-    std::optional<Diagnostic> check_host_memory(const Piece& piece) const;
+    std::optional<Diagnostic> check_host_memory(const Work& work, std::optional<std::uint64_t> checksum,
+                                                unsigned stream) const;
     /// No work is waiting: what the program knows is compared with nothing.
     void forget_known_work();
 
     /// The grids that a launch may overlap, by its stream. Other work waits for them, except what is about events.
     std::shared_ptr<GridsInFlight> grids_before(const Piece& piece);
-    Statistics perform(const work::Launch& launch, const Piece& piece, GridsInFlight& grids, TouchedMemory* touched);
+    Statistics perform(const work::Launch& launch, GridsInFlight& grids, TouchedMemory* touched);
     void perform(const work::SetVariable& change);
     void perform(const work::Copy& copy);
     void perform(const work::Fill& fill);
@@ -165,6 +182,7 @@ private:
     void perform(const work::Record& record);
     void perform(const work::Wait&) {}
     void perform(const work::HostCall& call) { call.function(); }
+    void perform(const work::Renew& memory);
     void copy_row(work::Place to, work::Place from, std::size_t bytes);
 
     /// Tells the trace, if there is one, what the program does until the end of the object.
@@ -199,6 +217,7 @@ private:
     mutable std::mutex work_mutex_;                    // locked for these
     std::condition_variable changed_, first_added_;
     std::thread host_calls_, idle_;
+    std::vector<std::thread::id> calling_;  // threads in a function that a graph calls
     std::atomic<int> calls_ = 0;  // that the program is in
 };
 

@@ -41,7 +41,7 @@ std::optional<StreamRaces::Race> StreamRaces::compare(const Record& before, cons
     return {};
 }
 
-std::optional<StreamRaces::Race> StreamRaces::add(const Piece& piece, Deed deed, std::vector<TouchedBytes> touched) {
+std::optional<StreamRaces::Race> StreamRaces::add(const Point& piece, Deed deed, std::vector<TouchedBytes> touched) {
     const auto shared = std::make_shared<const Deed>(std::move(deed));
     std::optional<Race> race;
     for (TouchedBytes& each : touched) {
@@ -50,7 +50,7 @@ std::optional<StreamRaces::Race> StreamRaces::add(const Piece& piece, Deed deed,
         for (const auto& [stream, records] : streams) {
             if (stream == piece.stream) continue;
             for (auto before = records.rbegin(); before != records.rend() && !race; ++before) {
-                if (piece.known->covers(stream, before->number)) break;
+                if (piece.known.covers(stream, before->number)) break;
                 race = compare(*before, now);
             }
         }

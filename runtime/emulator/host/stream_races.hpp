@@ -25,7 +25,9 @@ struct Deed {
     Location where{};
     unsigned stream = 0;  // its number; 0: the default one
     bool frees = false;
+    unsigned branch = 0;  // of a graph, if both pieces are its nodes; from 1 on
 };
+Deed deed_of(const Work& work, unsigned stream);
 
 /// Bytes of a buffer, by address.
 struct TouchedBytes {
@@ -44,8 +46,14 @@ public:
         std::uint64_t buffer = 0;
         ByteRanges::Range bytes{};  // addresses
     };
+    /// A piece of work: its number, its stream, and what is done before it in every order.
+    struct Point {
+        std::uint64_t number = 0;
+        StreamId stream{};
+        const StreamClock& known;
+    };
     /// The first race of a piece of work, which then belongs to what others are compared with.
-    std::optional<Race> add(const Piece& piece, Deed deed, std::vector<TouchedBytes> touched);
+    std::optional<Race> add(const Point& piece, Deed deed, std::vector<TouchedBytes> touched);
     /// No piece of work is waiting: what the program knows is compared with nothing any more.
     void forget(const StreamClock& known);
     /// The entries of ranges that it has.

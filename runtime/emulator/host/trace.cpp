@@ -8,6 +8,7 @@
 
 #include "codegen/support/notes.hpp"
 #include "runtime/emulator/core/checks/wording.hpp"
+#include "runtime/emulator/host/work_graph.hpp"
 
 namespace ikat::emulator {
 
@@ -43,6 +44,10 @@ std::string name_of(const Work& work) {
         std::string operator()(const work::Record&) const { return "record an event"; }
         std::string operator()(const work::Wait&) const { return "wait for an event"; }
         std::string operator()(const work::HostCall&) const { return "call of the program"; }
+        std::string operator()(const work::Renew&) const { return "memory of a graph"; }
+        std::string operator()(const work::Graph& graph) const {
+            return fmt::format("graph of {} nodes", graph.graph->nodes.size());
+        }
     };
     return std::visit(Names{}, work);
 }
@@ -52,6 +57,7 @@ Location where_of(const Work& work) {
     if (const auto* const launch = std::get_if<work::Launch>(&work)) return launch->where;
     if (const auto* const copy = std::get_if<work::Copy>(&work)) return copy->where;
     if (const auto* const fill = std::get_if<work::Fill>(&work)) return fill->where;
+    if (const auto* const graph = std::get_if<work::Graph>(&work)) return graph->where;
     return {};
 }
 
@@ -149,6 +155,7 @@ void Trace::done(unsigned device, const Piece& piece, Time begin, std::uint64_t 
     write(fmt::format(
         R"({{"ph":"X","cat":"device","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"name":{},"args":{{{}}}}})", device,
         stream, from, to - from, quoted(name_of(piece.work)), arguments_of(piece.work, bytes_read, bytes_written)));
+    if (piece.number == 0) return;  // a node of a graph, which is drawn in that
     write(fmt::format(R"({{"ph":"f","bp":"e","cat":"work","name":"work","id":"{}.{}","pid":{},"tid":{},"ts":{:.3f}}})",
                       device, piece.number, device, stream, from));
 }

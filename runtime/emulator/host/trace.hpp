@@ -33,7 +33,8 @@ public:
     /// The number of a new device, from 1 on.
     unsigned add_device();
 
-    /// This thread has enqueued a piece, and a device has done it. Bytes are those of global memory.
+    /// This thread has enqueued a piece, and a device has done it. Bytes are those of global memory. A node of a graph
+    /// is a piece without a number.
     void enqueued(unsigned device, const Piece& piece, Time begin);
     void done(unsigned device, const Piece& piece, Time begin, std::uint64_t bytes_read, std::uint64_t bytes_written);
     /// This thread has waited: for "stream 2".

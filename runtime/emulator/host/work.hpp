@@ -4,6 +4,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -14,6 +15,7 @@
 namespace ikat::emulator {
 
 class LoadedModule;
+struct WorkGraph;
 
 namespace work {
 
@@ -96,6 +98,18 @@ struct Wait {
     EventId event;
 };
 
+/// Memory of a graph begins or ends: what was written there is gone. Of no bytes it does nothing.
+struct Renew {
+    std::uint64_t address = 0, bytes = 0;
+};
+
+/// All nodes of a graph (work_graph.hpp), one at a time.
+struct Graph {
+    std::shared_ptr<const WorkGraph> graph;
+    Location where{};  // of the launch in the program
+    std::vector<std::optional<std::uint64_t>> checksums{};  // of what nodes copy from the host; empty: not known
+};
+
 /// Calls the program, on a thread that does nothing else: the program's own threads may wait for what is called.
 struct HostCall {
     std::function<void()> function;
@@ -104,6 +118,6 @@ struct HostCall {
 }  // namespace work
 
 using Work = std::variant<work::Launch, work::SetVariable, work::Copy, work::Fill, work::Free, work::Record, work::Wait,
-                          work::HostCall>;
+                          work::HostCall, work::Renew, work::Graph>;
 
 }  // namespace ikat::emulator

@@ -232,6 +232,18 @@ void Memory::State::set_heap_bytes(std::size_t bytes) {
     heap_bytes_ = bytes;
 }
 
+void Memory::State::renew(std::uint64_t address) {
+    const std::lock_guard lock(mutex_);
+    const auto found = buffers_.find(address);
+    if (found == buffers_.end() || found->second.freed || !found->second.written)
+        throw Error(fmt::format("0x{:x} begins anew but is not a live buffer", address),
+                    "give the address that allocate returned");
+    const Buffer& buffer = found->second;
+    if (!fresh_.contains(address)) poison_host(buffer.host);
+    std::memset(buffer.written, 0, (buffer.bytes + 7) / 8);
+    cell_of(address).written.store(buffer.written, std::memory_order_relaxed);
+}
+
 void Memory::State::rename(std::uint64_t address, std::string_view name) {
     const std::lock_guard lock(mutex_);
     const auto found = buffers_.find(address);
@@ -367,6 +379,7 @@ std::uint64_t Memory::adopt(void* host, std::size_t bytes, std::string_view name
 }
 void Memory::release(std::uint64_t address) { state_->release(address); }
 void Memory::name(std::uint64_t address, std::string_view name) { state_->rename(address, name); }
+void Memory::renew(std::uint64_t address) { state_->renew(address); }
 void Memory::set_heap_bytes(std::size_t bytes) { state_->set_heap_bytes(bytes); }
 bool Memory::is_device(std::uint64_t address) {
     return address < address_limit && AddressWindows::kind_of(unsigned(address >> window_bits)) == WindowKind::Own &&

@@ -122,6 +122,7 @@ struct Memory::State {
     /// The maximum size of a later buffer that reuses the address of one with this many bytes.
     static std::uint64_t max_bytes_like(std::uint64_t bytes);
     void release(std::uint64_t address);
+    void renew(std::uint64_t address);
     /// A kernel's malloc: 0 if its heap is full. A kernel's free: false if malloc did not return the address.
     std::uint64_t allocate_on_heap(std::size_t bytes);
     bool release_on_heap(std::uint64_t address);

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the nodes of a graph are done: one at a time, in an order that the seed chooses among those that the graph allows.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/emulator/host/host_device.hpp"
+#include "runtime/emulator/host/trace.hpp"
+#include "runtime/emulator/host/work_graph.hpp"
+
+namespace ikat::emulator {
+
+/// A graph while it is done, without the lock.
+class HostDevice::Replay {
+public:
+    Replay(HostDevice& device, const Piece& piece)
+        : device_(device),
+          piece_(piece),
+          asked_(std::get<work::Graph>(piece.work)),
+          graph_(*asked_.graph),
+          meets_others_(device.is_compared(piece)),
+          has_branches_(graph_.lanes > 1) {}
+
+    void node(std::uint32_t number);
+    /// The first failure, and what the launches have counted.
+    Done all{};
+
+private:
+    Done do_work(const Work& work);
+    /// What others touch, and what other branches do.
+    std::optional<Diagnostic> compare(std::uint32_t number, std::vector<TouchedBytes> touched);
+    void keep_failure(const Work& work, std::exception_ptr failure);
+
+    HostDevice& device_;
+    const Piece& piece_;
+    const work::Graph& asked_;
+    const WorkGraph& graph_;
+    const bool meets_others_, has_branches_;
+    StreamRaces branches_;
+    GridsInFlight grids_;
+    std::optional<std::uint32_t> before_;  // a launch, which the next one may overlap if it comes after that alone
+};
+
+void HostDevice::Replay::node(std::uint32_t number) {
+    const WorkGraph::Node& node = graph_.nodes[number];
+    const Work& work = *node.work;
+    const bool is_launch = std::holds_alternative<work::Launch>(work);
+    if (!before_ || node.after.size() != 1 || node.after.front() != *before_) grids_.clear();
+    before_ = is_launch ? std::optional(number) : std::nullopt;
+    const Trace::Time begin = Trace::now();
+    std::optional<Diagnostic> race;
+    if (!asked_.checksums.empty())
+        race = device_.check_host_memory(work, asked_.checksums[number], piece_.stream_number);
+    Done done = do_work(work);
+    if (device_.options_.trace)
+        device_.options_.trace->done(device_.traced_as_,
+                                     {.stream = piece_.stream, .work = work, .stream_number = piece_.stream_number},
+                                     begin, done.statistics.global_bytes_read, done.statistics.global_bytes_written);
+    all.statistics.global_bytes_read += done.statistics.global_bytes_read;
+    all.statistics.global_bytes_written += done.statistics.global_bytes_written;
+    if (auto found = compare(number, std::move(done.touched)); found && !race) race = std::move(found);
+    device_.tell(std::move(race), done.failure);
+    if (done.failure && !all.failure) keep_failure(work, std::move(done.failure));
+}
+
+HostDevice::Done HostDevice::Replay::do_work(const Work& work) {
+    if (const auto* const call = std::get_if<work::HostCall>(&work)) return {.failure = device_.call_program(*call)};
+    return device_.do_work(work, &grids_, meets_others_ || (has_branches_ && device_.about_races_ != Action::Off));
+}
+
+std::optional<Diagnostic> HostDevice::Replay::compare(std::uint32_t number, std::vector<TouchedBytes> touched) {
+    if (touched.empty()) return {};
+    const WorkGraph::Node& node = graph_.nodes[number];
+    Deed deed = deed_of(*node.work, piece_.stream_number);
+    std::optional<Diagnostic> race;
+    if (meets_others_) {
+        const Lock lock(device_.work_mutex_);
+        race = device_.compare(piece_, deed, touched);
+    }
+    if (!has_branches_) return race;
+    deed.branch = node.lane + 1;
+    const StreamRaces::Point its{WorkGraph::number_of(number), WorkGraph::stream_of(node.lane), *node.known};
+    if (const auto found = branches_.add(its, std::move(deed), std::move(touched)); found && !race)
+        race = device_.finding(*found);
+    return race;
+}
+
+void HostDevice::Replay::keep_failure(const Work& work, std::exception_ptr failure) {
+    if (const auto* const launch = std::get_if<work::Launch>(&work); launch && launch->where.known())
+        add_note(failure, {launch->where, "recorded here"});
+    if (asked_.where.known())
+        add_note(failure, {asked_.where, piece_.stream_number ? fmt::format("its graph was launched here, on stream {}",
+                                                                            piece_.stream_number)
+                                                              : "its graph was launched here"});
+    all.failure = std::move(failure);
+}
+
+HostDevice::Done HostDevice::perform_graph(Lock& lock, const Piece& piece) {
+    const WorkGraph& graph = *std::get<work::Graph>(piece.work).graph;
+    std::vector<std::uint32_t> order;
+    if (graph.lanes > 1) order = graph.in_order(order_);
+    lock.unlock();
+    Replay replay(*this, piece);
+    for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) replay.node(order.empty() ? i : order[i]);
+    return std::move(replay.all);
+}
+
+std::exception_ptr HostDevice::call_program(const work::HostCall& call) {
+    const std::thread::id caller = std::this_thread::get_id();
+    Lock lock(work_mutex_);
+    calling_.push_back(caller);
+    is_busy_ = false;
+    changed_.notify_all();
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+        call.function();
+    } catch (...) { failure = std::current_exception(); }
+    lock.lock();
+    calling_.erase(std::ranges::find(calling_, caller));
+    changed_.wait(lock, [&] { return !is_busy_; });
+    is_busy_ = true;
+    return failure;
+}
+
+}  // namespace ikat::emulator
