@@ -104,6 +104,8 @@ public:
 using TensorMapBytes = std::array<std::byte, 128>;
 
 class Backend;
+class DeviceGraph;
+struct GraphNode;
 
 /// Copies a row of bytes, or the rows of a box of two or three dimensions.
 struct RawCopy {
@@ -172,6 +174,9 @@ public:
 
     /// Calls a function of the program, which must not use the device. What it throws, synchronize() does.
     virtual void call(const Reference<const HostFunction>& function, StreamHandle stream) = 0;
+
+    /// A graph of these nodes, each after those that it comes after (runtime/graph/device_graph.hpp).
+    virtual Reference<DeviceGraph> instantiate(std::vector<GraphNode> nodes) = 0;
 
     virtual EventHandle create_event() = 0;
     /// Of create_event().

@@ -8,6 +8,7 @@
 
 #include "runtime/exec/node.hpp"
 #include "runtime/exec/sink.hpp"
+#include "runtime/graph/recording.hpp"
 
 namespace ikat::runtime {
 namespace {
@@ -37,6 +38,12 @@ void MemoryBlock::begin(StreamHandle stream) {
     exists_ = true;
 }
 
+void MemoryBlock::share(Reference<MemoryBlock> other) {
+    address_ = other->address();
+    shared_ = std::move(other);
+    is_kept_ = true;
+}
+
 void MemoryBlock::finish(StreamHandle stream) noexcept {
     if (is_kept_) return;
     is_over_ = true;
@@ -51,6 +58,7 @@ void MemoryBlock::end() noexcept {
             return;
         } catch (...) {}  // it is freed here, then
     }
+    if (is_kept_) return;
     is_over_ = true;
     if (std::exchange(exists_, false)) device_->release(address_);
 }
@@ -84,6 +92,7 @@ MemoryBlock& Allocation::home() const {
 }
 
 void Allocation::write(std::span<const std::byte> from, std::size_t offset) {
+    Recording::refuse_wait("an upload", {});
     Backend& device = *home().device();
     check_size(*this, from.size(), "an upload", offset);
     device.write(address() + offset, from, default_stream);
@@ -91,6 +100,7 @@ void Allocation::write(std::span<const std::byte> from, std::size_t offset) {
 }
 
 void Allocation::read(std::span<std::byte> to, std::size_t offset) const {
+    Recording::refuse_wait("a download", {});
     Backend& device = *home().device();
     check_size(*this, to.size(), "a download", offset);
     device.read(address() + offset, to, default_stream);
@@ -98,6 +108,7 @@ void Allocation::read(std::span<std::byte> to, std::size_t offset) const {
 }
 
 void Allocation::copy(const Allocation& from) {
+    Recording::refuse_wait("a copy that is waited for", {});
     Backend& device = *home().device();
     check_size(*this, from.home().bytes(), "a copy");
     if (from.device() != &device)
@@ -108,6 +119,7 @@ void Allocation::copy(const Allocation& from) {
 }
 
 void Allocation::fill(std::span<const std::byte> element) {
+    Recording::refuse_wait("a fill that is waited for", {});
     Backend& device = *home().device();
     device.fill(address(), element, bytes() / element.size(), default_stream);
     device.synchronize(default_stream);

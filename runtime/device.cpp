@@ -13,6 +13,7 @@
 #include "runtime/backends/plan.hpp"
 #include "runtime/cuda/device.hpp"
 #include "runtime/exec/queues.hpp"
+#include "runtime/graph/recording.hpp"
 
 namespace ikat::runtime {
 
@@ -103,7 +104,10 @@ Reference<const HostMemory> Device::allocate_host(std::size_t count, std::size_t
 Stream Device::stream(int priority) const {
     return Stream(*this, std::clamp(priority, properties().greatest_priority, 0));
 }
-void Device::synchronize() const { backend().synchronize(default_stream); }
+void Device::synchronize(const std::source_location& where) const {
+    Recording::refuse_wait("a wait for the device", Location::of(where));
+    backend().synchronize(default_stream);
+}
 
 Module Device::load(std::string_view ptx, std::string_view name, bool check) const {
     std::vector<KernelInfo> infos = infos_in(ptx, name);
@@ -127,12 +131,14 @@ Sink& Stream::sink() const {
     if (!state_) throw Error(moved_from, moved_from_hint);
     return *state_;
 }
-void Stream::synchronize() const {
+void Stream::synchronize(const std::source_location& where) const {
+    Recording::refuse_wait("a wait for a stream", Location::of(where));
     const auto& state = static_cast<const StreamState&>(sink());
     state.device->backend->synchronize(state.handle);
 }
 
-bool Stream::query() const {
+bool Stream::query(const std::source_location& where) const {
+    Recording::refuse_wait("a query of a stream", Location::of(where));
     const auto& state = static_cast<const StreamState&>(sink());
     return state.device->backend->query(state.handle);
 }

@@ -34,6 +34,7 @@ struct SharedSuppressions;
 
 namespace ikat::runtime {
 
+class Graph;
 struct DeviceState;
 
 /// How a device is opened; what is left out is chosen, or comes from the environment (docs/cli.md).
@@ -126,7 +127,7 @@ public:
     Stream stream(int priority = 0) const;
     Event record() const { return Queue(*this).record(); }
     /// Waits for all work of the device; throws its errors.
-    void synchronize() const;
+    void synchronize(const std::source_location& where = std::source_location::current()) const;
 
     /// Loads foreign PTX text. `name` is its file in messages. Throws Error for PTX that the device's assembler would
     /// reject; the emulator checks names, types, features and sizes, unless `check` is false.
@@ -156,13 +157,23 @@ class Stream : public Launcher<Stream> {
 public:
     Event record() const { return Queue(*this).record(); }
     /// What follows on the stream waits for the event's last point, of this stream or another.
-    void wait(const Event& event) const { Queue(*this).wait(event); }
-    void synchronize() const;
+    void wait(const Event& event, const std::source_location& where = std::source_location::current()) const {
+        Queue(*this, where).wait(event);
+    }
+    void synchronize(const std::source_location& where = std::source_location::current()) const;
     /// Whether its work is done; throws its errors if it is.
-    bool query() const;
+    bool query(const std::source_location& where = std::source_location::current()) const;
+
+    /// What f() gives this stream, and others that wait for events of it, as a graph; nothing of it runs
+    /// (runtime/graph/graph.hpp). Throws Error for what cannot be part of a graph, and if another stream is not joined.
+    template <std::invocable F, class G = Graph>
+    G capture(F f, const std::source_location& where = std::source_location::current()) const {
+        return G::capture(*this, std::move(f), where);
+    }
 
 private:
     friend class Device;
+    friend class Graph;
     friend class Queue;
     Stream(Device device, int priority);
     Sink& sink() const;

@@ -39,6 +39,8 @@ public:
     void finish(StreamHandle stream) noexcept;
     /// From now on it exists as long as somebody refers to it, whatever ends: work on it may be done more than once.
     void keep() { is_kept_ = true; }
+    /// Instead of begin(): it is the memory of another block of as many bytes, which exists as long as this one.
+    void share(Reference<MemoryBlock> other);
 
 private:
     Reference<Backend> device_;
@@ -47,6 +49,7 @@ private:
     std::string name_;
     bool exists_ = false, is_over_ = false, is_kept_ = false;
     Reference<Sink> queue_{};
+    Reference<MemoryBlock> shared_{};  // whose memory it is
 };
 
 /// Bytes of a buffer.

@@ -199,6 +199,6 @@ Event Queue::record() const {
     return event;
 }
 void Queue::record(const Event& event) const { submit({node::Record{event.object()}}); }
-void Queue::wait(const Event& event) const { submit({node::Wait{event.object()}}); }
+void Queue::wait(const Event& event) const { submit({node::Wait{event.object(), where()}}); }
 
 }  // namespace ikat::runtime

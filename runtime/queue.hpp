@@ -137,8 +137,11 @@ public:
     const Device& device() const { return *device_; }
     /// Whether work may continue when the function that enqueues it has returned.
     bool is_stream() const { return sink_->is_asynchronous(); }
+    /// Where its work goes.
+    Reference<Sink> sink() const { return Reference<Sink>(sink_); }
     /// The location in the program where the device or the stream was passed.
     Location where() const { return Location::of(where_); }
+    const std::source_location& source_location() const { return where_; }
 
 private:
     /// `launch` without the conversion to a span, which takes a compiler a sixteenth of what all of <ikat/ikat.hpp>

@@ -7,6 +7,7 @@
 
 #include "runtime/buffer.hpp"
 #include "runtime/facts/launch_view.hpp"
+#include "runtime/graph/recording.hpp"
 
 namespace ikat::runtime {
 
@@ -84,12 +85,14 @@ ViewProblem view_problem(std::span<const std::uint64_t> extents, std::span<const
 namespace detail {
 
 void read(const BufferPart& part, std::span<std::byte> to) {
+    Recording::refuse_wait("a download", {});
     Backend& device = *memory_of(part).device();
     device.read(part.address(), to, default_stream);
     device.synchronize(default_stream);
 }
 
 void write(const BufferPart& part, std::span<const std::byte> from) {
+    Recording::refuse_wait("an upload", {});
     const MemoryBlock& memory = memory_of(part);
     if (from.size() > part.bytes)
         throw Error(fmt::format("an upload of {} bytes for a slice of buffer '{}', which has {}", from.size(),

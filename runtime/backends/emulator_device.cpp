@@ -15,7 +15,9 @@
 #include "codegen/support/notes.hpp"
 #include "runtime/emulator/agents/bulk/tensor_map.hpp"
 #include "runtime/emulator/host/host_device.hpp"
+#include "runtime/emulator/host/work_graph.hpp"
 #include "runtime/emulator/tools/progress/progress.hpp"
+#include "runtime/graph/device_graph.hpp"
 
 namespace ikat::runtime {
 namespace {
@@ -37,6 +39,21 @@ bool is_blocking() {
     if (!text.empty() && text != "0" && text != "1")
         throw Error(fmt::format("IKAT_LAUNCH_BLOCKING is '{}'", text), "it is 1: launches wait for their end; or 0");
     return text == "1";
+}
+
+work::Copy work_of(const RawCopy& asked) {
+    const auto place = [](const RawCopy::Place& given) {
+        return given.host ? work::on_host(given.host) : work::on_device(given.address);
+    };
+    return {.to = place(asked.to),
+            .from = place(asked.from),
+            .bytes = asked.bytes,
+            .rows = asked.rows,
+            .planes = asked.planes,
+            .to_pitch = {asked.to.row_pitch, asked.to.plane_pitch},
+            .from_pitch = {asked.from.row_pitch, asked.from.plane_pitch},
+            .where = asked.where,
+            .keeps_host = asked.keeps_host};
 }
 
 /// Its streams, events and modules are the host's by their numbers; all that it has is in the primary context.
@@ -82,18 +99,7 @@ public:
     using Backend::copy;
     void copy(const RawCopy& asked, StreamHandle stream) override {
         if (asked.source && asked.source != this) return copy_through_host(asked, stream);
-        const auto place = [](const RawCopy::Place& given) {
-            return given.host ? work::on_host(given.host) : work::on_device(given.address);
-        };
-        enqueue(stream, work::Copy{.to = place(asked.to),
-                                   .from = place(asked.from),
-                                   .bytes = asked.bytes,
-                                   .rows = asked.rows,
-                                   .planes = asked.planes,
-                                   .to_pitch = {asked.to.row_pitch, asked.to.plane_pitch},
-                                   .from_pitch = {asked.from.row_pitch, asked.from.plane_pitch},
-                                   .where = asked.where,
-                                   .keeps_host = asked.keeps_host});
+        enqueue(stream, work_of(asked));
     }
     void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream,
               const Location& where) override {
@@ -142,6 +148,13 @@ public:
         host_.enqueue(on(stream), work::HostCall{[function] { (*function)(); }});
     }
 
+    Reference<DeviceGraph> instantiate(std::vector<GraphNode> nodes) override;
+    /// Throws Error for what cannot be launched.
+    emulator::Work work_of_node(const GraphNode& node);
+    void launch(const std::shared_ptr<const emulator::WorkGraph>& graph, StreamHandle stream, const Location& where) {
+        enqueue(stream, work::Graph{graph, where});
+    }
+
     EventHandle create_event() override { return EventHandle(host_.create_event({.context = host_.primary()})); }
     void destroy_event(EventHandle event) noexcept override { host_.destroy(id_of(event)); }
     void record(EventHandle event, StreamHandle stream) override { enqueue(stream, work::Record{id_of(event)}); }
@@ -181,6 +194,7 @@ private:
     }
     std::shared_ptr<emulator::LoadedModule> find(ModuleHandle module) { return host_.find(emulator::ModuleId(module)); }
     void check(emulator::LoadedModule& loaded, const RawLaunch& launch) const;
+    work::Launch launch_of(ModuleHandle module, const RawLaunch& launch);
 
     DeviceProperties properties_;
     const bool is_blocking_ = is_blocking();
@@ -214,7 +228,7 @@ void EmulatorDevice::check(emulator::LoadedModule& loaded, const RawLaunch& laun
                           : fmt::format("this device gives a block at most {}", max_shared));
 }
 
-void EmulatorDevice::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) {
+work::Launch EmulatorDevice::launch_of(ModuleHandle module, const RawLaunch& launch) {
     const std::shared_ptr<emulator::LoadedModule> loaded = find(module);
     check(*loaded, launch);
     const auto& [blocks, threads, shared] = launch.grid;
@@ -228,7 +242,58 @@ void EmulatorDevice::launch(ModuleHandle module, const RawLaunch& launch, Stream
     loaded->program().check(asked);  // before errors become KernelErrors: nothing has run yet
     work::Launch work(loaded, host_.primary(), asked);
     work.where = launch.where;
-    enqueue(stream, std::move(work));
+    return work;
+}
+
+void EmulatorDevice::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) {
+    enqueue(stream, launch_of(module, launch));
+}
+
+/// Work that is enqueued keeps the nodes that it was enqueued with.
+class EmulatorGraph final : public DeviceGraph {
+public:
+    EmulatorGraph(Reference<EmulatorDevice> device, emulator::WorkGraph graph)
+        : device_(std::move(device)), graph_(std::make_shared<emulator::WorkGraph>(std::move(graph))) {}
+
+    void launch(StreamHandle stream, const Location& where) override { device_->launch(graph_, stream, where); }
+    void update(std::uint32_t node, GraphNode work) override {
+        auto its = std::make_shared<const emulator::Work>(device_->work_of_node(work));
+        if (graph_.use_count() > 1) graph_ = std::make_shared<emulator::WorkGraph>(*graph_);
+        graph_->nodes[node].work = std::move(its);
+    }
+
+private:
+    const Reference<EmulatorDevice> device_;
+    std::shared_ptr<emulator::WorkGraph> graph_;
+};
+
+emulator::Work EmulatorDevice::work_of_node(const GraphNode& node) {
+    struct Translation {
+        EmulatorDevice& device;
+        emulator::Work operator()(const GraphNode::Empty&) const { return work::Renew{}; }
+        emulator::Work operator()(const GraphNode::Launch& launch) const {
+            return device.launch_of(launch.module, launch.raw());
+        }
+        emulator::Work operator()(const RawCopy& copy) const { return runtime::work_of(copy); }
+        emulator::Work operator()(const GraphNode::Fill& fill) const {
+            return work::Fill{.to = fill.to, .element = fill.element, .count = fill.count, .where = fill.where};
+        }
+        emulator::Work operator()(const GraphNode::Call& call) const {
+            return work::HostCall{[function = call.function] { (*function)(); }};
+        }
+        emulator::Work operator()(const GraphNode::Renew& memory) const {
+            return work::Renew{memory.address, memory.bytes};
+        }
+    };
+    return std::visit(Translation{*this}, node.work);
+}
+
+Reference<DeviceGraph> EmulatorDevice::instantiate(std::vector<GraphNode> nodes) {
+    std::vector<emulator::WorkGraph::Node> all;
+    for (GraphNode& node : nodes)
+        all.push_back(
+            {.work = std::make_shared<const emulator::Work>(work_of_node(node)), .after = std::move(node.after)});
+    return make_reference<EmulatorGraph>(Reference<EmulatorDevice>(this), emulator::make_graph(std::move(all)));
 }
 
 std::uint64_t host_memory_bytes() {

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "runtime/cuda/graph.hpp"
 #include "runtime/cuda/host_calls.hpp"
 #include "runtime/cuda/layouts.hpp"
 #include "runtime/emulator/agents/bulk/tensor_map.hpp"
@@ -132,6 +133,16 @@ public:
 
     void call(const Reference<const HostFunction>& function, StreamHandle stream) override;
 
+    Reference<DeviceGraph> instantiate(std::vector<GraphNode> nodes) override {
+        enter();
+        const auto find = [this](const GraphNode::Launch& launch) -> LaunchedFunction {
+            const Loaded::Entry entry = entry_of(to_loaded(launch.module), launch.raw());
+            check_parameters(entry, launch.raw());
+            return {entry.function, entry.layout ? entry.layout->offsets : std::vector<std::uint64_t>()};
+        };
+        return make_graph(Reference<Backend>(this), driver_, context_, calls_, find, std::move(nodes));
+    }
+
     EventHandle create_event() override {
         enter();
         Event event = nullptr;
@@ -181,6 +192,8 @@ private:
     /// Like check, for failures that may be due to an earlier kernel.
     void check_work(Result result, std::string_view doing) const;
     void allow_dynamic_shared(Loaded::Entry& entry, const RawLaunch& launch) const;
+    /// Of an entry whose layout is known.
+    static void check_parameters(const Loaded::Entry& entry, const RawLaunch& launch);
     /// The entry of a launch, which may have the memory that this asks for.
     Loaded::Entry entry_of(Loaded& module, const RawLaunch& launch) const;
 
@@ -344,6 +357,13 @@ Loaded::Entry Device::entry_of(Loaded& module, const RawLaunch& launch) const {
     return found->second;
 }
 
+void Device::check_parameters(const Loaded::Entry& entry, const RawLaunch& launch) {
+    if (!entry.layout || launch.parameters.size() == entry.layout->bytes) return;
+    throw Error(fmt::format("entry '{}' takes {} bytes of parameters, not {}", launch.entry, entry.layout->bytes,
+                            launch.parameters.size()),
+                {});
+}
+
 void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) {
     enter();
     const Loaded::Entry entry = entry_of(to_loaded(module), launch);
@@ -355,13 +375,9 @@ void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle s
                      reinterpret_cast<void*>(launch_param_buffer_size), &bytes,
                      reinterpret_cast<void*>(launch_param_end)};
     std::vector<void*> parameters;
-    if (entry.layout) {
-        if (bytes != entry.layout->bytes)
-            throw Error(fmt::format("entry '{}' takes {} bytes of parameters, not {}", launch.entry,
-                                    entry.layout->bytes, bytes),
-                        {});
+    check_parameters(entry, launch);
+    if (entry.layout)
         for (const std::uint64_t offset : entry.layout->offsets) parameters.push_back(first + offset);
-    }
     void** const one_by_one = parameters.empty() ? nullptr : parameters.data();
     void** const together = bytes && parameters.empty() ? extra : nullptr;
     if (launch.begins_early && driver_->cuLaunchKernelEx) {

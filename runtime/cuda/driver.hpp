@@ -19,6 +19,9 @@ using Module = struct ModuleObject*;
 using Function = struct FunctionObject*;
 using Stream = struct StreamObject*;
 using Event = struct EventObject*;
+using CudaGraph = struct GraphObject*;
+using GraphExec = struct GraphExecObject*;
+using Node = struct NodeObject*;
 
 /// The values of CUresult that the runtime distinguishes.
 enum class Result : unsigned {
@@ -105,6 +108,27 @@ struct LaunchConfig {
     Stream stream = nullptr;
     LaunchAttribute* attributes = nullptr;
     unsigned attribute_count = 0;
+};
+
+/// The parameters of a graph's nodes.
+struct KernelNode {
+    Function function = nullptr;
+    unsigned grid[3]{}, block[3]{};
+    unsigned shared_bytes = 0;
+    void** parameters = nullptr;
+    void** extra = nullptr;
+    void* kernel = nullptr;
+    Context context = nullptr;
+};
+struct MemsetNode {
+    DevicePointer to = 0;
+    std::size_t pitch = 0;  // bytes between rows
+    unsigned value = 0, element_bytes = 1;
+    std::size_t width = 1, height = 1;  // elements of a row, rows
+};
+struct HostNode {
+    void (*function)(void*) = nullptr;
+    void* data = nullptr;
 };
 
 /// The driver's functions, one pointer each. Made by load_driver.

@@ -19,11 +19,16 @@ public:
     };
     static void run(void* data) {
         const std::unique_ptr<const Call> call(static_cast<const Call*>(data));
+        run_kept(data);
+    }
+    /// The same for one that is called more than once and belongs to somebody else.
+    static void run_kept(void* data) {
+        const Call& call = *static_cast<const Call*>(data);
         try {
-            (*call->function)();
+            (*call.function)();
         } catch (...) {
-            const std::lock_guard lock(call->calls->mutex_);
-            if (!call->calls->failure_) call->calls->failure_ = std::current_exception();
+            const std::lock_guard lock(call.calls->mutex_);
+            if (!call.calls->failure_) call.calls->failure_ = std::current_exception();
         }
     }
     void rethrow() {

@@ -21,6 +21,9 @@
 
 namespace ikat::runtime {
 
+class DeviceGraph;
+struct GraphContents;
+
 namespace node {
 
 /// A launch that has been checked. What runs is a kernel of this program, or an entry of a module.
@@ -78,6 +81,14 @@ struct Record {
 };
 struct Wait {
     Reference<const EventObject> event{};
+    Location where{};
+};
+
+/// Does all nodes of a graph.
+struct Graph {
+    Reference<DeviceGraph> graph{};
+    Reference<const GraphContents> contents{};  // runtime/graph/recording.hpp
+    Location where{};
 };
 
 /// Gives a launch another argument. Throws Error, and leaves it as it is, if it cannot be launched so on the device.
@@ -88,8 +99,11 @@ void exchange(Launch& launch, std::size_t position, const Argument& argument, co
 /// One piece of work, which may be kept and done later.
 struct Node {
     std::variant<node::Launch, node::Copy, node::Fill, node::Allocate, node::Free, node::HostCall, node::Record,
-                 node::Wait>
+                 node::Wait, node::Graph>
         work;
+
+    /// Where the program asked for it, if that is known.
+    Location where() const;
 };
 
 }  // namespace ikat::runtime

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sinks that do work: a device and its streams.
 #pragma once
+#include <memory>
 #include <utility>
 
 #include "codegen/pipeline/compile.hpp"
@@ -32,5 +33,8 @@ struct StreamState final : Sink {
     const Reference<DeviceState> device;
     const StreamHandle handle;
 };
+
+/// Work as a node of a graph, without what it comes after. The kernel must be kept as long as the node is used.
+GraphNode lowered(const Node& work, DeviceState& device, std::shared_ptr<const LoadedKernel>& kernel);
 
 }  // namespace ikat::runtime

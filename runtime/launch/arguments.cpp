@@ -101,16 +101,38 @@ std::optional<std::uint64_t> exact(bool negative, std::uint64_t magnitude, ir::T
 
 }  // namespace
 
+namespace {
+
+struct Magnitude {
+    bool is_negative;
+    std::uint64_t value;
+    explicit Magnitude(const HostScalar& number)
+        : is_negative(number.kind == HostScalar::Kind::Signed && number.integer >> 63),
+          value(is_negative ? 0 - number.integer : number.integer) {}
+};
+
+}  // namespace
+
+std::optional<std::uint64_t> bits_of(const HostScalar& number, ir::Type type) {
+    const Magnitude magnitude(number);
+    const ir::Type each = lane(type);  // a number fills both lanes of a packed type
+    const auto bits = number.kind == HostScalar::Kind::Floating
+        ? rounded(number.floating, each)
+        : exact(magnitude.is_negative, magnitude.value, each);
+    if (!bits) return {};
+    return is_packed(type) ? *bits << ir::bits(each) | *bits : *bits;
+}
+
+std::string to_string(const HostScalar& number) {
+    const Magnitude magnitude(number);
+    if (number.kind == HostScalar::Kind::Floating) return fmt::format("{}", number.floating);
+    return fmt::format("{}{}", magnitude.is_negative ? "-" : "", magnitude.value);
+}
+
 Argument adapt(const HostScalar& number, ir::Type type, const KernelInfo& kernel, std::size_t position,
                const Location& where) {
-    const bool floating = number.kind == HostScalar::Kind::Floating;
-    const bool negative = number.kind == HostScalar::Kind::Signed && number.integer >> 63;
-    const std::uint64_t magnitude = negative ? 0 - number.integer : number.integer;
-    const ir::Type each = lane(type);  // a number fills both lanes of a packed type
-    const auto bits = floating ? rounded(number.floating, each) : exact(negative, magnitude, each);
-    if (bits) return {.type = type, .bits = is_packed(type) ? *bits << ir::bits(each) | *bits : *bits};
-    const std::string text =
-        floating ? fmt::format("{}", number.floating) : fmt::format("{}{}", negative ? "-" : "", magnitude);
+    if (const auto bits = bits_of(number, type)) return {.type = type, .bits = *bits};
+    const std::string text = to_string(number);
     throw Error(
         Diagnostic{.where = where,
                    .message = fmt::format("launch of '{}': {} does not fit parameter '{}', which is {}", kernel.name,

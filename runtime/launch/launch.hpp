@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <source_location>
 #include <span>
 #include <string>
@@ -30,6 +31,11 @@ struct HostScalar {
     std::uint64_t integer = 0;  // Signed: two's complement
     double floating = 0;
 };
+
+/// The number as `type` has it in memory: an integer for any type that can hold its value, a floating-point number
+/// rounded to nearest for any floating-point type; nothing if it does not fit.
+std::optional<std::uint64_t> bits_of(const HostScalar& number, ir::Type type);
+std::string to_string(const HostScalar& number);
 
 /// A scalar, a buffer or a part of one, or raw bytes.
 struct Argument {

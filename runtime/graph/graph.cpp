@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/graph/graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "codegen/support/digest.hpp"
+#include "runtime/graph/device_graph.hpp"
+#include "runtime/graph/recording.hpp"
+
+namespace ikat::runtime {
+namespace {
+
+/// A Queue can be made of it.
+struct Target {
+    const Device& of;
+    Reference<Sink> to;
+    const Device& device() const { return of; }
+    const Reference<Sink>& sink() const { return to; }
+};
+
+Reference<const GraphContents> record(const Device& device, const GraphFunction& function,
+                                      GraphParameters& parameters, const Stream* stream, const StreamState* state,
+                                      const std::source_location& where, Reference<const GraphContents> again = {}) {
+    Recording recording(Reference(static_cast<DeviceState*>(device.sink().get())), Location::of(where),
+                        std::move(again));
+    if (state) recording.attach(*state);
+    const Target target{device, recording.sink()};
+    function(stream ? Queue(*stream, where) : Queue(target, where), parameters);
+    return recording.finish();
+}
+
+}  // namespace
+
+Graph::Graph(const Device& device, Reference<const GraphFunction> function, const Stream* stream,
+             const std::source_location& where)
+    : device_(device), function_(std::move(function)), parameters_(Reference<Backend>(&device.backend())) {
+    const auto* const state = stream ? static_cast<const StreamState*>(&stream->sink()) : nullptr;
+    contents_ = runtime::record(device_, *function_, parameters_, stream, state, where);
+}
+
+std::size_t Graph::nodes() const { return contents_->entries.size(); }
+std::size_t Graph::edges() const {
+    std::size_t edges = 0;
+    for (const GraphContents::Entry& entry : contents_->entries) edges += entry.after.size();
+    return edges;
+}
+
+/// What a GraphExec is a handle of.
+struct GraphExecState final : Counted {
+    GraphExecState(const Device& device, Reference<const GraphFunction> function,
+                   Reference<const GraphContents> contents, const GraphParameters& parameters)
+        : device(device),
+          function(std::move(function)),
+          contents(std::move(contents)),
+          parameters(parameters),
+          asked(parameters) {}
+
+    void instantiate();
+    void update(const std::source_location& where);
+    void launch(const Queue& queue);
+
+    const Device device;
+    const Reference<const GraphFunction> function;
+    Reference<const GraphContents> contents;
+    GraphParameters parameters, asked;  // as recorded, and as set since
+    bool has_changed = false;           // so that it must be recorded again
+    std::vector<std::string> written;   // numbers on the device that have their value
+    std::vector<std::shared_ptr<const LoadedKernel>> kernels;
+    Reference<DeviceGraph> graph{};
+    Reference<Sink> last_queue{};  // that it was launched on
+    std::optional<Event> end{};    // of that launch
+};
+
+void GraphExecState::instantiate() {
+    std::vector<GraphNode> nodes;
+    kernels.resize(contents->entries.size());
+    for (const GraphContents::Entry& entry : contents->entries) {
+        GraphNode& node = nodes.emplace_back(lowered(entry.work, *contents->device, kernels[nodes.size()]));
+        node.after = entry.after;
+    }
+    graph = device.backend().instantiate(std::move(nodes));
+}
+
+GraphExec Graph::instantiate(const std::source_location& where) const {
+    auto state = make_reference<GraphExecState>(device_, function_, contents_, parameters_);
+    try {
+        state->instantiate();
+    } catch (const Error& error) { throw error.located(Location::of(where)); }
+    return GraphExec(std::move(state));
+}
+
+namespace {
+
+bool is_same(const BufferPart& a, const BufferPart& b) {
+    return a.bytes == b.bytes && bool(a.memory) == bool(b.memory) &&
+           (!a.memory || (a.memory->device() == b.memory->device() && a.address() == b.address()));
+}
+
+bool is_same(const Argument& a, const Argument& b) {
+    return a.type == b.type && a.bits == b.bits && is_same(a.part, b.part) && std::ranges::equal(a.raw, b.raw);
+}
+
+std::string text(const Dim3& extents) { return fmt::format("{} x {} x {}", extents.x, extents.y, extents.z); }
+
+/// Compares two recordings of one function.
+struct Comparison {
+    const GraphContents &before, &now;
+    Location where;
+
+    void check(std::size_t i) const;
+    /// Whether a node is the same in both.
+    bool is_same_work(std::size_t i) const;
+
+private:
+    [[noreturn]] void refuse(std::size_t i, const std::string& what) const {
+        throw Error(Diagnostic{.where = where,
+                               .message = fmt::format("the graph cannot be updated: node {}: {}", i, what),
+                               .hint = "numbers that choose kernels, grids or memory cannot change: record a graph of "
+                                       "its own for these",
+                               .notes = {{now.entries[i].work.where(), "it was recorded here"}}});
+    }
+};
+
+void Comparison::check(std::size_t i) const {
+    const GraphContents::Entry &a = before.entries[i], &b = now.entries[i];
+    const std::string was = words(a.work), is = words(b.work);
+    if (a.work.work.index() != b.work.work.index() || was != is) refuse(i, fmt::format("{} instead of {}", is, was));
+    if (a.after != b.after) refuse(i, fmt::format("{} comes after other nodes", is));
+    const auto *const first = std::get_if<node::Launch>(&a.work.work), *second = std::get_if<node::Launch>(&b.work.work);
+    if (!first) return;
+    const bool is_same_kernel = bool(first->kernel) == bool(second->kernel) &&
+        (first->kernel ? first->kernel->digest() == second->kernel->digest()
+                       : first->module.get() == second->module.get());
+    if (!is_same_kernel) refuse(i, fmt::format("another {}", is));
+    const Grid &old = first->grid, &grid = second->grid;
+    if (old.blocks != grid.blocks)
+        refuse(i, fmt::format("{} with {} blocks instead of {}", is, text(grid.blocks), text(old.blocks)));
+    if (old != grid)
+        refuse(i, fmt::format("{} with blocks of {} threads and {} bytes instead of {} and {}", is, text(grid.threads),
+                              grid.dynamic_shared_bytes, text(old.threads), old.dynamic_shared_bytes));
+}
+
+bool Comparison::is_same_work(std::size_t i) const {
+    const Node &a = before.entries[i].work, &b = now.entries[i].work;
+    if (const auto* const first = std::get_if<node::Launch>(&a.work)) {
+        const auto& second = std::get<node::Launch>(b.work);
+        return first->parameters == second.parameters &&
+               std::ranges::equal(first->arguments, second.arguments,
+                                  [](const Argument& x, const Argument& y) { return is_same(x, y); });
+    }
+    if (const auto* const first = std::get_if<node::Fill>(&a.work)) {
+        const auto& second = std::get<node::Fill>(b.work);
+        return first->element == second.element && is_same(first->to, second.to);
+    }
+    return std::holds_alternative<node::Allocate>(a.work) || std::holds_alternative<node::Free>(a.work);
+}
+
+}  // namespace
+
+void GraphExecState::update(const std::source_location& where) {
+    if (!has_changed) return;
+    has_changed = false;
+    GraphParameters tried = std::exchange(asked, parameters);
+    Reference<const GraphContents> now =
+        record(device, *function, tried, nullptr, nullptr, where, Reference<const GraphContents>(contents));
+    const Comparison comparison{*contents, *now, Location::of(where)};
+    if (now->entries.size() != contents->entries.size())
+        throw Error(Diagnostic{.where = comparison.where,
+                               .message = fmt::format("the graph cannot be updated: it has {} nodes instead of {}",
+                                                      now->entries.size(), contents->entries.size()),
+                               .hint = "numbers that choose kernels, grids or memory cannot change: record a graph of "
+                                       "its own for these"});
+    std::vector<std::pair<std::uint32_t, GraphNode>> changes;
+    for (std::uint32_t i = 0; i < now->entries.size(); ++i) {
+        comparison.check(i);
+        if (!comparison.is_same_work(i))
+            changes.emplace_back(i, lowered(now->entries[i].work, *now->device, kernels[i]));
+    }
+    for (auto& [node, work] : changes) graph->update(node, std::move(work));
+    contents = std::move(now);
+    parameters = tried;
+    asked = std::move(tried);
+}
+
+/// On another queue than before it waits for the launch there; numbers that changed are written first. In a recording
+/// they are always, since it is launched more than once.
+void GraphExecState::launch(const Queue& queue) {
+    const bool is_recorded = Recording::is_active();
+    Reference<Sink> to = queue.sink();
+    if (!is_recorded && end && last_queue.get() != to.get()) queue.wait(*end);
+    for (const GraphParameter& parameter : asked.list()) {
+        if (parameter.kind != GraphParameter::Kind::DeviceNumber) continue;
+        if (!is_recorded && std::ranges::find(written, parameter.name) != written.end()) continue;
+        std::vector<std::byte> element(parameter.bytes);
+        std::memcpy(element.data(), &parameter.bits, element.size());
+        queue.submit({node::Fill{parameter.part, std::move(element), queue.where()}});
+        if (!is_recorded) written.push_back(parameter.name);
+    }
+    queue.submit({node::Graph{graph, contents, queue.where()}});
+    if (is_recorded) return;
+    end.reset();
+    if (!queue.is_stream()) return;
+    end = queue.record();
+    last_queue = std::move(to);
+}
+
+void GraphExec::launch(const Queue& queue) const {
+    state_->update(queue.source_location());
+    state_->launch(queue);
+}
+
+void GraphExec::update(const std::source_location& where) const { state_->update(where); }
+
+void GraphExec::set_number(std::string_view name, const HostScalar& value, const Location& where) const {
+    GraphExecState& its = *state_;
+    GraphParameter& parameter = its.asked.find(name, where);
+    const std::uint64_t before = parameter.bits;
+    its.asked.set(parameter, value, where);
+    if (parameter.bits == before) return;
+    if (parameter.kind == GraphParameter::Kind::DeviceNumber) {
+        std::erase(its.written, parameter.name);
+        its.parameters.find(name, where).bits = parameter.bits;
+    } else {
+        its.has_changed = true;
+    }
+}
+
+void GraphExec::set_buffer(std::string_view name, ir::Type type, std::uint32_t bytes, const BufferPart& part,
+                           const Location& where) const {
+    GraphExecState& its = *state_;
+    GraphParameter& parameter = its.asked.find(name, where);
+    const BufferPart before = parameter.part;
+    its.asked.set(parameter, type, bytes, part, where);
+    if (!is_same(before, parameter.part)) its.has_changed = true;
+}
+
+}  // namespace ikat::runtime
