@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of docs/runtime.md, docs/streams.md, docs/library.md, docs/cli.md and docs/testing.md, compiled and run.
+// The examples of docs/runtime.md, docs/streams.md, docs/graphs.md, docs/library.md, docs/cli.md and docs/testing.md, compiled and run.
 // pages_test.cpp compares the pages with this file.
 #include <ikat/catch.hpp>
 #include <ikat/compile.hpp>
+#include <ikat/graph.hpp>
 #include <ikat/ikat.hpp>
 #include <ikat/stdlib.hpp>
 #include <ikat/testing.hpp>
@@ -106,6 +107,53 @@ TEST_CASE("docs/streams.md: streams and events") {
     second.launch(saxpy, grid(n, 256), 1.0f, y, z, n);
     second.synchronize();
     CHECK(z.download() == std::vector<float>(n, 3));
+}
+
+const auto add_number = kernel("add_number", params("x", "number"), [](InOut<float> x, In<std::uint32_t> number) {
+    x[global_id().x] += cast<f32>(number[0u]);
+});
+
+TEST_CASE("docs/graphs.md: a graph, with branches, with parameters") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t n = 1000;
+    const auto x = device.upload(std::vector<float>(n, 1));
+    auto y = device.upload(std::vector<float>(n, 1)), z = device.upload(std::vector<float>(n, 0));
+    auto total = device.buffer<float>(1);
+    const Stream stream = device.stream(), side = device.stream();
+    {
+const Graph graph = Graph::record(device, [&](const Queue& q) {
+    q.launch(saxpy, grid(n, 256), 2.0f, x, y, n);
+    stdlib::sum(q, y, total);
+});
+const GraphExec exec = graph.instantiate();
+for (int step = 0; step < 3; ++step) exec.launch(stream);
+stream.synchronize();
+        CHECK(total.download() == std::vector<float>{7000});
+    }
+    {
+const Graph forked = Graph::record(device, [&](const Queue& q) {
+    q.fill(y, 1.0f);
+    side.wait(q.record());
+    side.launch(saxpy, grid(n, 256), 2.0f, x, z, n);       // beside the next one
+    q.launch(saxpy, grid(n, 256), 2.0f, x, y, n);
+    q.wait(side.record());
+    q.launch(saxpy, grid(n, 256), 1.0f, y, z, n);
+});
+        forked.instantiate().launch(device);
+        CHECK(z.download() == std::vector<float>(n, 5));
+    }
+    {
+const GraphExec decode = Graph::record(device, [&](const Queue& q, GraphParameters& its) {
+    q.launch(saxpy, grid(n, 256), its.number("a", 2.0f), x, its.buffer("y", y), n);
+    q.launch(add_number, grid(n, 250), its.buffer("y", y), its.device_number("position", 0u));
+}).instantiate();
+decode.launch(stream);
+decode.set("position", 1u);                                // written before the next launch
+decode.set("y", z);                                        // the function is called again
+decode.launch(stream);
+        CHECK(y.download() == std::vector<float>(n, 5));
+        CHECK(z.download() == std::vector<float>(n, 8));
+    }
 }
 
 TEST_CASE("docs/runtime.md: a queue") {
