@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the decode step of a language model costs the host, as 430 launches on a stream and as one graph: 28 layers of 15
-// kernels and 10 more, on rows so short that kernels take little. CPU time per step of the emulator, kernels included,
-// the best of several rounds.
+// What the decode step of a language model costs the host, as 430 launches on a stream and as one graph: 28 layers of
+// 15 kernels and 10 more, on rows so short that kernels take little. CPU time per step of the emulator, kernels
+// included, the best of several rounds.
 //
 //     build/release/bench/bench_graph
 //     valgrind --tool=callgrind build/release/bench/bench_graph launches 10
@@ -25,11 +25,11 @@ using namespace ikat;
 constexpr std::uint32_t width = 32;
 
 /// Stands for attention: it reads the position, which changes with each step.
-const auto attend = kernel("attend", params("y", "x", "position"),
-                           [](Out<float> y, In<float> x, In<std::uint32_t> position) {
-                               const u32 i = global_id().x;
-                               y[i] = x[i] + cast<f32>(position[0u]) * 1e-6f;
-                           });
+const auto attend =
+    kernel("attend", params("y", "x", "position"), [](Out<float> y, In<float> x, In<std::uint32_t> position) {
+        const u32 i = global_id().x;
+        y[i] = x[i] + cast<f32>(position[0u]) * 1e-6f;
+    });
 
 struct Model {
     Device device = Device::open({.device = "emulator", .threads = 1});
@@ -88,10 +88,9 @@ int main(int argc, char** argv) {
     Model model;
     const Stream stream = model.device.stream();
     Buffer<std::uint32_t> position = model.device.upload(std::vector<std::uint32_t>(1), "position");
-    const GraphExec exec =
-        Graph::record(model.device,
-                      [&](const Queue& q, GraphParameters& its) { model.step(q, its.device_number("position", 0u)); })
-            .instantiate();
+    const GraphExec exec = Graph::record(model.device, [&](const Queue& q, GraphParameters& its) {
+                               model.step(q, its.device_number("position", 0u));
+                           }).instantiate();
     const auto measure = [&](std::string_view name, auto&& step) {
         if (!wanted.empty() && wanted != name) return;
         step(0u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step of a decoder as a graph: it is recorded once, with two branches, and launched for each token. The position is a
-// number on the device, which each launch can have anew; the scale is a number of the host, for which the step is
+// A step of a decoder as a graph: it is recorded once, with two branches, and launched for each token. The position is
+// a number on the device, which each launch can have anew; the scale is a number of the host, for which the step is
 // recorded again. The same step, launched kernel by kernel, gives the same numbers.
 #include <ikat/graph.hpp>
 #include <ikat/stdlib.hpp>
@@ -13,14 +13,16 @@ using namespace ikat;
 constexpr std::uint32_t width = 64;
 
 /// A new column of the cache, and what it is turned by at the token's position.
-const auto turn = kernel("turn", params("y", "x", "position"), [](Out<float> y, In<float> x, In<std::uint32_t> position) {
-    const u32 i = global_id().x;
-    y[i] = x[i] * cos(cast<f32>(position[0u]) * 0.1f);
-});
-const auto join = kernel("join", params("x", "a", "b", "scale"), [](InOut<float> x, In<float> a, In<float> b, f32 scale) {
-    const u32 i = global_id().x;
-    x[i] = (x[i] + a[i] * b[i]) * scale;
-});
+const auto turn =
+    kernel("turn", params("y", "x", "position"), [](Out<float> y, In<float> x, In<std::uint32_t> position) {
+        const u32 i = global_id().x;
+        y[i] = x[i] * cos(cast<f32>(position[0u]) * 0.1f);
+    });
+const auto join =
+    kernel("join", params("x", "a", "b", "scale"), [](InOut<float> x, In<float> a, In<float> b, f32 scale) {
+        const u32 i = global_id().x;
+        x[i] = (x[i] + a[i] * b[i]) * scale;
+    });
 
 struct Decoder {
     Device device = Device::open();
@@ -31,7 +33,8 @@ struct Decoder {
                   wb = device.upload(std::vector<float>(width * width, 0.03f), "wb");
 
     void step(const Queue& q, const BufferSlice<const std::uint32_t>& position, float scale) {
-        auto normed = q.buffer<float>(width, "normed"), a = q.buffer<float>(width, "a"), b = q.buffer<float>(width, "b");
+        auto normed = q.buffer<float>(width, "normed"), a = q.buffer<float>(width, "a"),
+             b = q.buffer<float>(width, "b");
         stdlib::rmsnorm(q, x.view(1, width), gamma, normed.view(1, width), 1e-5f);
         side.wait(q.record());  // from here on the stream is a branch of the step
         stdlib::gemv(side, wa.view(width, width), normed, a);

@@ -204,7 +204,8 @@ Reference<DeviceGraph> make_graph(Reference<Backend> backend, std::shared_ptr<co
     if (!driver->cuGraphAddKernelNode_v2 || !driver->cuGraphExecKernelNodeSetParams_v2 ||
         !driver->cuGraphInstantiateWithFlags)
         throw Error("the CUDA driver cannot make this graph", "it is older than CUDA 12: update the driver");
-    auto graph = make_reference<Graph>(std::move(backend), std::move(driver), context, std::move(calls), std::move(find));
+    auto graph =
+        make_reference<Graph>(std::move(backend), std::move(driver), context, std::move(calls), std::move(find));
     graph->add(nodes);
     return graph;
 }

@@ -24,9 +24,9 @@ struct Target {
     const Reference<Sink>& sink() const { return to; }
 };
 
-Reference<const GraphContents> record(const Device& device, const GraphFunction& function,
-                                      GraphParameters& parameters, const Stream* stream, const StreamState* state,
-                                      const std::source_location& where, Reference<const GraphContents> again = {}) {
+Reference<const GraphContents> record(const Device& device, const GraphFunction& function, GraphParameters& parameters,
+                                      const Stream* stream, const StreamState* state, const std::source_location& where,
+                                      Reference<const GraphContents> again = {}) {
     Recording recording(Reference(static_cast<DeviceState*>(device.sink().get())), Location::of(where),
                         std::move(again));
     if (state) recording.attach(*state);
@@ -132,11 +132,12 @@ void Comparison::check(std::size_t i) const {
     const std::string was = words(a.work), is = words(b.work);
     if (a.work.work.index() != b.work.work.index() || was != is) refuse(i, fmt::format("{} instead of {}", is, was));
     if (a.after != b.after) refuse(i, fmt::format("{} comes after other nodes", is));
-    const auto *const first = std::get_if<node::Launch>(&a.work.work), *second = std::get_if<node::Launch>(&b.work.work);
+    const auto *const first = std::get_if<node::Launch>(&a.work.work),
+                      *second = std::get_if<node::Launch>(&b.work.work);
     if (!first) return;
     const bool is_same_kernel = bool(first->kernel) == bool(second->kernel) &&
-        (first->kernel ? first->kernel->digest() == second->kernel->digest()
-                       : first->module.get() == second->module.get());
+                                (first->kernel ? first->kernel->digest() == second->kernel->digest()
+                                               : first->module.get() == second->module.get());
     if (!is_same_kernel) refuse(i, fmt::format("another {}", is));
     const Grid &old = first->grid, &grid = second->grid;
     if (old.blocks != grid.blocks)

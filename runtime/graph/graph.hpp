@@ -10,9 +10,9 @@
 //
 // The function is called once, and nothing of what it gives the queue runs: kernels, copies, fills, functions of the
 // program, and buffers of the queue, whose memory the graph keeps at one address. Other streams take part once they
-// wait for an event of the queue, and until the queue waits for one of theirs. What waits, returns a number to the host,
-// or gives other streams work is an Error there. A graph holds its kernels and the memory of buffers that it uses,
-// whatever their owners do.
+// wait for an event of the queue, and until the queue waits for one of theirs. What waits, returns a number to the
+// host, or gives other streams work is an Error there. A graph holds its kernels and the memory of buffers that it
+// uses, whatever their owners do.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -123,8 +123,9 @@ public:
     /// Gives a parameter another value, for later launches. Throws Error if there is none of that name, and for a value
     /// of another kind.
     template <class T>
-    requires detail::is_number<T> void set(
-        std::string_view name, T value, const std::source_location& where = std::source_location::current()) const {
+    requires detail::is_number<T>
+    void set(std::string_view name, T value,
+             const std::source_location& where = std::source_location::current()) const {
         set_number(name, detail::host_scalar(value), Location::of(where));
     }
     template <class T>

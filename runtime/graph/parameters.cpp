@@ -81,7 +81,8 @@ void GraphParameters::set(GraphParameter& parameter, ir::Type type, std::uint32_
                            name_of(parameter.type), name_of(type)),
                "give it a buffer of its element type");
     if (!part.is_there())
-        refuse(where, fmt::format("parameter '{}' of a graph is given no buffer, or one that was freed", parameter.name),
+        refuse(where,
+               fmt::format("parameter '{}' of a graph is given no buffer, or one that was freed", parameter.name),
                freed_hint);
     part.memory->keep();
     parameter.part = part;

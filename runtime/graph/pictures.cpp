@@ -87,8 +87,10 @@ std::string for_xml(std::string_view text) {
 }
 
 constexpr std::string_view color(std::string_view kind) {
-    return kind == "kernel" ? "#cfe3f7" : kind == "copy" ? "#d9efd2" : kind == "fill" ? "#f4ecc8"
-        : kind == "host"    ? "#f3d6d6"
+    return kind == "kernel" ? "#cfe3f7"
+           : kind == "copy" ? "#d9efd2"
+           : kind == "fill" ? "#f4ecc8"
+           : kind == "host" ? "#f3d6d6"
                             : "#e4e4e4";
 }
 
@@ -140,8 +142,9 @@ std::string Graph::json() const {
         const GraphContents::Entry& entry = contents_->entries[i];
         const Names names = names_of(entry.work);
         const Location where = entry.work.where();
-        out += fmt::format("{}\n{{\"id\":{},\"kind\":\"{}\",\"name\":\"{}\",\"detail\":\"{}\",\"after\":[{}]", i ? "," : "",
-                           i, names.kind, escaped(names.name), escaped(names.detail), fmt::join(entry.after, ","));
+        out += fmt::format("{}\n{{\"id\":{},\"kind\":\"{}\",\"name\":\"{}\",\"detail\":\"{}\",\"after\":[{}]",
+                           i ? "," : "", i, names.kind, escaped(names.name), escaped(names.detail),
+                           fmt::join(entry.after, ","));
         if (where.known()) out += fmt::format(",\"recorded at\":\"{}\"", escaped(to_string(where)));
         out += "}";
     }
@@ -159,9 +162,9 @@ std::string Graph::svg() const {
         gap + layout.columns * (width + gap), layout.layers * (height + 2 * gap));
     for (std::size_t i = 0; i < contents_->entries.size(); ++i)
         for (const std::uint32_t before : contents_->entries[i].after)
-            out += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"#555\" marker-end=\"url(#end)\"/>\n",
-                               layout.x(before) + width / 2, layout.y(before) + height, layout.x(i) + width / 2,
-                               layout.y(i));
+            out += fmt::format(
+                "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"#555\" marker-end=\"url(#end)\"/>\n",
+                layout.x(before) + width / 2, layout.y(before) + height, layout.x(i) + width / 2, layout.y(i));
     for (std::size_t i = 0; i < contents_->entries.size(); ++i) {
         const Names names = names_of(contents_->entries[i].work);
         out += fmt::format(

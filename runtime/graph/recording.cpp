@@ -105,7 +105,7 @@ struct Recording::State::Branch final : Sink {
 
     const Reference<State> state;
     const Reference<StreamState> stream;  // that it is, if it is one
-    Nodes last;  // what its next node comes after
+    Nodes last;                           // what its next node comes after
 };
 
 void Recording::State::take(const Node& work, Nodes& last) {
@@ -120,7 +120,8 @@ void Recording::State::take(const Node& work, Nodes& last) {
     } else if (const auto* const wait = std::get_if<node::Wait>(&work.work)) {
         const auto found = points_.find(wait->event.get());
         if (found == points_.end())
-            refuse(wait->where.known() ? wait->where : where, "what is recorded waits for an event that was not recorded in it",
+            refuse(wait->where.known() ? wait->where : where,
+                   "what is recorded waits for an event that was not recorded in it",
                    "let the stream that launches the graph wait for it, before the launch");
         join(last, found->second.nodes);
     } else if (const auto* const graph = std::get_if<node::Graph>(&work.work)) {
@@ -154,8 +155,9 @@ void Recording::State::allocate(MemoryBlock& memory) {
     Reference<MemoryBlock> its;
     if (again_) {
         if (number >= again_->memory.size() || again_->memory[number]->bytes() != memory.bytes())
-            refuse(where, fmt::format("the graph allocates other memory than before: {} bytes of '{}'", memory.bytes(),
-                                      memory.name()),
+            refuse(where,
+                   fmt::format("the graph allocates other memory than before: {} bytes of '{}'", memory.bytes(),
+                               memory.name()),
                    "a number that decides about memory cannot change: record another graph");
         its = again_->memory[number];
     } else {
@@ -219,8 +221,7 @@ Sink* Recording::branch_of(StreamState& stream, const Node& work) {
     if (const auto found = current->streams.find(&stream); found != current->streams.end()) return found->second.get();
     const auto* const wait = std::get_if<node::Wait>(&work.work);
     if (wait && stream.device.get() == current->contents->device.get() && current->has(*wait->event))
-        return current->streams
-            .emplace(&stream, make_reference<State::Branch>(Reference(current), Reference(&stream)))
+        return current->streams.emplace(&stream, make_reference<State::Branch>(Reference(current), Reference(&stream)))
             .first->second.get();
     if (is_one_of<node::Allocate, node::Free>(work)) return nullptr;
     refuse(work.where().known() ? work.where() : current->where,

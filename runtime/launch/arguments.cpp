@@ -116,9 +116,8 @@ struct Magnitude {
 std::optional<std::uint64_t> bits_of(const HostScalar& number, ir::Type type) {
     const Magnitude magnitude(number);
     const ir::Type each = lane(type);  // a number fills both lanes of a packed type
-    const auto bits = number.kind == HostScalar::Kind::Floating
-        ? rounded(number.floating, each)
-        : exact(magnitude.is_negative, magnitude.value, each);
+    const auto bits = number.kind == HostScalar::Kind::Floating ? rounded(number.floating, each)
+                                                                : exact(magnitude.is_negative, magnitude.value, each);
     if (!bits) return {};
     return is_packed(type) ? *bits << ir::bits(each) | *bits : *bits;
 }

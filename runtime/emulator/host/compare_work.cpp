@@ -114,7 +114,8 @@ std::optional<Diagnostic> HostDevice::finding(FaultCode code, std::string_view a
 
 std::optional<Diagnostic> HostDevice::compare(const Piece& piece, const Deed& deed, std::vector<TouchedBytes> touched) {
     if (touched.empty()) return {};
-    const std::optional<StreamRaces::Race> race = races_.add({piece.number, piece.stream, *piece.known}, deed, std::move(touched));
+    const std::optional<StreamRaces::Race> race =
+        races_.add({piece.number, piece.stream, *piece.known}, deed, std::move(touched));
     return race ? finding(*race) : std::nullopt;
 }
 

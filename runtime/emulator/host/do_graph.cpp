@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the nodes of a graph are done: one at a time, in an order that the seed chooses among those that the graph allows.
+// How the nodes of a graph are done: one at a time, in an order that the seed chooses among those that the graph
+// allows.
 #include <fmt/format.h>
 
 #include <algorithm>

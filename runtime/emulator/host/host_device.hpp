@@ -218,7 +218,7 @@ private:
     std::condition_variable changed_, first_added_;
     std::thread host_calls_, idle_;
     std::vector<std::thread::id> calling_;  // threads in a function that a graph calls
-    std::atomic<int> calls_ = 0;  // that the program is in
+    std::atomic<int> calls_ = 0;            // that the program is in
 };
 
 }  // namespace ikat::emulator

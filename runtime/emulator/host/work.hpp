@@ -106,7 +106,7 @@ struct Renew {
 /// All nodes of a graph (work_graph.hpp), one at a time.
 struct Graph {
     std::shared_ptr<const WorkGraph> graph;
-    Location where{};  // of the launch in the program
+    Location where{};                                       // of the launch in the program
     std::vector<std::optional<std::uint64_t>> checksums{};  // of what nodes copy from the host; empty: not known
 };
 

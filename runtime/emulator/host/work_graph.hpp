@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that a stream is given as one piece, any number of times: nodes, and what each comes after. A piece has the graph
-// as it was when it was enqueued; one that changes is a new graph, which shares the nodes that stay.
+// Work that a stream is given as one piece, any number of times: nodes, and what each comes after. A piece has the
+// graph as it was when it was enqueued; one that changes is a new graph, which shares the nodes that stay.
 //
 //     WorkGraph graph = make_graph({{.work = copy}, {.work = launch, .after = {0}}});
 //     device.enqueue(stream, work::Graph{std::make_shared<const WorkGraph>(std::move(graph))});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of docs/runtime.md, docs/streams.md, docs/graphs.md, docs/library.md, docs/cli.md and docs/testing.md, compiled and run.
-// pages_test.cpp compares the pages with this file.
+// The examples of docs/runtime.md, docs/streams.md, docs/graphs.md, docs/library.md, docs/cli.md and docs/testing.md,
+// compiled and run. pages_test.cpp compares the pages with this file.
 #include <ikat/catch.hpp>
 #include <ikat/compile.hpp>
 #include <ikat/graph.hpp>

@@ -61,7 +61,8 @@ const Program programs[] = {
                 its.fork(
                     q, [&](const Queue& on) { on.launch(increment, its.all, its.x); },
                     [&](const Queue& on) { on.launch(increment, its.all, is_right ? its.y : its.x); });
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"branches: one reads what the other writes", "reads bytes 0 to 255 of buffer 'y'",
      [](Scene& its, bool is_right) {
@@ -69,7 +70,8 @@ const Program programs[] = {
                 its.fork(
                     q, [&](const Queue& on) { on.launch(twice, its.all, its.y, its.x); },
                     [&](const Queue& on) { on.launch(twice, its.all, its.z, is_right ? its.x : its.y); });
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"branches: on a device, too", "in branch 2 of a graph",
      [](Scene& its, bool is_right) {
@@ -77,7 +79,8 @@ const Program programs[] = {
                 its.fork(
                     q, [&](const Queue& on) { on.launch(twice, its.all, its.y, its.x); },
                     [&](const Queue& on) { on.fill(is_right ? its.z : its.y, 0.0f); });
-            }).launch(its.device);
+            })
+             .launch(its.device);
      }},
     {"branches: atomics may meet, a read may not", "changes by atomics",
      [](Scene& its, bool is_right) {
@@ -90,7 +93,8 @@ const Program programs[] = {
                         else
                             on.fill(its.total, 0u);
                     });
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"branches: an event is recorded too early", "buffer 'y'",
      [](Scene& its, bool is_right) {
@@ -101,7 +105,8 @@ const Program programs[] = {
                 its.b.wait(is_right ? late : early);
                 its.b.launch(twice, its.all, its.z, its.y);
                 q.wait(its.b.record());
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"branches: the join is too late", "buffer 'z'",
      [](Scene& its, bool is_right) {
@@ -111,7 +116,8 @@ const Program programs[] = {
                 if (is_right) q.wait(its.b.record());
                 q.launch(increment, its.all, its.z);
                 if (!is_right) q.wait(its.b.record());
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"branches: memory ends while another uses it", "memory of a graph that begins or ends",
      [](Scene& its, bool is_right) {
@@ -123,7 +129,8 @@ const Program programs[] = {
                 if (is_right) q.wait(its.b.record());
                 between.reset();
                 if (!is_right) q.wait(its.b.record());
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"a graph and another stream", "kernel 'twice' on stream 1 writes",
      [](Scene& its, bool is_right) {
@@ -157,8 +164,7 @@ const Program programs[] = {
          std::optional<Buffer<float>> short_lived = Queue(its.b).buffer<float>(size, "short");
          its.b.launch(twice, its.all, *short_lived, its.x);
          if (is_right) {  // the graph has it, too
-             const GraphExec exec =
-                 its.exec([&](const Queue& q) { q.launch(twice, its.all, its.y, *short_lived); });
+             const GraphExec exec = its.exec([&](const Queue& q) { q.launch(twice, its.all, its.y, *short_lived); });
              its.a.wait(its.b.record());
              exec.launch(its.a);
              short_lived.reset();
@@ -183,7 +189,8 @@ const Program programs[] = {
                     [&](const Queue& on) {
                         if (!is_right) on.download_async(its.host, its.y.view(1, size));
                     });
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"a stream that is no part of the recording", "no part of a recording",
      [](Scene& its, bool is_right) {
@@ -191,7 +198,8 @@ const Program programs[] = {
                 if (is_right) its.b.wait(q.record());
                 its.b.launch(increment, its.all, its.y);
                 if (is_right) q.wait(its.b.record());
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"a stream that is not joined", "does not wait for",
      [](Scene& its, bool is_right) {
@@ -200,7 +208,8 @@ const Program programs[] = {
                 its.b.launch(increment, its.all, its.y);
                 if (is_right) q.wait(its.b.record());
                 q.launch(increment, its.all, its.x);
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"a stream gets more work after it was joined", "does not wait for",
      [](Scene& its, bool is_right) {
@@ -210,7 +219,8 @@ const Program programs[] = {
                 if (!is_right) q.wait(its.b.record());
                 its.b.launch(increment, its.all, its.y);
                 if (is_right) q.wait(its.b.record());
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"work of the device", "a device is given work",
      [](Scene& its, bool is_right) {
@@ -219,7 +229,8 @@ const Program programs[] = {
                     q.launch(increment, its.all, its.y);
                 else
                     its.device.launch(increment, its.all, its.y);
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"an upload", "an upload while a graph is recorded",
      [](Scene& its, bool is_right) {
@@ -228,7 +239,8 @@ const Program programs[] = {
          its.exec([&](const Queue& q) {
                 if (!is_right) data = its.device.upload(std::vector<float>(size, 1.0f));
                 q.launch(twice, its.all, its.y, *data);
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"a number for the host", "a download while a graph is recorded",
      [](Scene& its, bool is_right) {
@@ -245,14 +257,16 @@ const Program programs[] = {
          its.exec([&](const Queue& q) {
                 q.launch(increment, its.all, its.y);
                 if (!is_right) its.a.synchronize();
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"a wait for the device", "a wait for the device while a graph is recorded",
      [](Scene& its, bool is_right) {
          its.exec([&](const Queue& q) {
                 if (!is_right) its.device.synchronize();
                 q.launch(increment, its.all, its.y);
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"a query of an event", "a query of an event while a graph is recorded",
      [](Scene& its, bool is_right) {
@@ -260,7 +274,8 @@ const Program programs[] = {
          its.exec([&](const Queue& q) {
                 if (!is_right) before.query();
                 q.launch(increment, its.all, its.y);
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"an event from before", "waits for an event that was not recorded in it",
      [](Scene& its, bool is_right) {
@@ -279,7 +294,8 @@ const Program programs[] = {
          its.exec([&](const Queue& q) {
                 q.launch(increment, its.all, its.y);
                 inside = q.record();
-            }).launch(its.a);
+            })
+             .launch(its.a);
          if (is_right) Queue(its.a).record(*inside);
          its.b.wait(*inside);
          its.b.launch(increment, its.all, its.y);
@@ -292,7 +308,8 @@ const Program programs[] = {
          its.exec([&](const Queue& q) {
                 if (!is_right) first = inner();
                 first->launch(q);
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"a queue that outlives its recording", "after it has ended",
      [](Scene& its, bool is_right) {
@@ -301,7 +318,8 @@ const Program programs[] = {
          its.exec([&](const Queue& q) {
                 kept = q, memory = q.buffer<float>(size);
                 q.launch(increment, its.all, its.y);
-            }).launch(its.a);
+            })
+             .launch(its.a);
          if (is_right) kept = Queue(its.a);
          kept->launch(increment, its.all, its.y);
      }},
@@ -313,7 +331,8 @@ const Program programs[] = {
                 q.launch(twice, its.all, slice, its.x);
                 if (!is_right) between.reset();
                 q.launch(increment, its.all, slice);
-            }).launch(its.a);
+            })
+             .launch(its.a);
      }},
     {"a graph on another device", "on another device than it was recorded for",
      [](Scene& its, bool is_right) {

@@ -81,15 +81,15 @@ TEST_CASE("graphs: copies, fills and functions of the program are nodes in their
     Scene its;
     HostBuffer<float> in = its.device.host_buffer<float>(size), out = its.device.host_buffer<float>(size);
     int calls = 0;
-    const GraphExec exec = Graph::record(its.device, [&](const Queue& q) {
-                               q.upload_async(its.x.view(1, size), in);
-                               q.fill(its.y.slice(0, 8), 3.0f);
-                               q.copy(its.y.slice(8, size - 8).view(1, size - 8),
-                                      its.x.slice(8, size - 8).view(1, size - 8));
-                               q.launch(increment, its.all, its.y, size);
-                               q.download_async(out, its.y.view(1, size));
-                               q.call([&] { ++calls; });
-                           }).instantiate();
+    const GraphExec exec =
+        Graph::record(its.device, [&](const Queue& q) {
+            q.upload_async(its.x.view(1, size), in);
+            q.fill(its.y.slice(0, 8), 3.0f);
+            q.copy(its.y.slice(8, size - 8).view(1, size - 8), its.x.slice(8, size - 8).view(1, size - 8));
+            q.launch(increment, its.all, its.y, size);
+            q.download_async(out, its.y.view(1, size));
+            q.call([&] { ++calls; });
+        }).instantiate();
     for (int round = 1; round <= 3; ++round) {
         std::ranges::fill(in, float(round));
         exec.launch(its.stream);
@@ -104,9 +104,9 @@ TEST_CASE("graphs: copies, fills and functions of the program are nodes in their
 TEST_CASE("graphs: words of 8 bytes are filled") {
     Scene its;
     Buffer<std::uint64_t> words = its.device.upload(std::vector<std::uint64_t>(9), "words");
-    const GraphExec exec =
-        Graph::record(its.device, [&](const Queue& q) { q.fill(words.slice(1, 7), 0x123456789abcdef0u); })
-            .instantiate();
+    const GraphExec exec = Graph::record(its.device, [&](const Queue& q) {
+                               q.fill(words.slice(1, 7), 0x123456789abcdef0u);
+                           }).instantiate();
     exec.launch(its.device);
     std::vector<std::uint64_t> expected(9, 0x123456789abcdef0u);
     expected.front() = expected.back() = 0;
@@ -150,9 +150,8 @@ TEST_CASE("graphs: kernels and memory exist as long as the graph") {
     std::optional<Buffer<float>> slice;
     {
         Buffer<float> factor = its.device.upload(Floats(size, 5.0f), "factor");
-        const auto own = kernel("own", params("y", "x"), [](Out<float> y, In<float> x) {
-            y[global_id().x] = x[global_id().x] + 0.5f;
-        });
+        const auto own = kernel("own", params("y", "x"),
+                                [](Out<float> y, In<float> x) { y[global_id().x] = x[global_id().x] + 0.5f; });
         exec = Graph::record(its.device, [&](const Queue& q) { q.launch(own, its.all, its.y, factor); }).instantiate();
     }
     exec->launch(its.stream);
@@ -186,15 +185,18 @@ TEST_CASE("graphs: branches are done in an order that the seed chooses") {
     const auto order = [](std::string_view schedule) {
         Scene its(schedule, "no-streams");
         Buffer<std::uint32_t> list = its.device.upload(std::vector<std::uint32_t>(40), "list");
-        Graph::record(its.device, [&](const Queue& q) {
-            its.other.wait(q.record());
-            for (std::uint32_t i = 0; i < 3; ++i) {
-                q.launch(append, Grid{{1}, {1}}, list, i);
-                its.other.launch(append, Grid{{1}, {1}}, list, 10 + i);
-            }
-            q.wait(its.other.record());
-            q.launch(append, Grid{{1}, {1}}, list, 99u);
-        }).instantiate().launch(its.device);
+        Graph::record(its.device,
+                      [&](const Queue& q) {
+                          its.other.wait(q.record());
+                          for (std::uint32_t i = 0; i < 3; ++i) {
+                              q.launch(append, Grid{{1}, {1}}, list, i);
+                              its.other.launch(append, Grid{{1}, {1}}, list, 10 + i);
+                          }
+                          q.wait(its.other.record());
+                          q.launch(append, Grid{{1}, {1}}, list, 99u);
+                      })
+            .instantiate()
+            .launch(its.device);
         const auto all = list.download();
         return std::vector(all.begin() + 1, all.begin() + 1 + all[0]);
     };
@@ -350,10 +352,10 @@ TEST_CASE("graphs: numbers that choose kernels, grids or memory are refused, and
 
 TEST_CASE("graphs: a parameter that is not there, or of another kind") {
     Scene its;
-    const GraphExec exec = Graph::record(its.device, [&](const Queue& q, GraphParameters& parameters) {
-                               q.launch(scale, its.all, parameters.buffer("y", its.y), its.x, 1.0f,
-                                        parameters.number("n", size));
-                           }).instantiate();
+    const GraphExec exec =
+        Graph::record(its.device, [&](const Queue& q, GraphParameters& parameters) {
+            q.launch(scale, its.all, parameters.buffer("y", its.y), its.x, 1.0f, parameters.number("n", size));
+        }).instantiate();
     CHECK_THAT(message_of([&] { exec.set("m", 3u); }),
                Catch::Contains("has no parameter 'm'") && Catch::Contains("n, y"));
     CHECK_THAT(message_of([&] { exec.set("n", -1); }), Catch::Contains("-1 does not fit parameter 'n'"));
