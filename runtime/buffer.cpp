@@ -9,6 +9,7 @@
 #include "runtime/exec/node.hpp"
 #include "runtime/exec/sink.hpp"
 #include "runtime/graph/recording.hpp"
+#include "runtime/pool/pool_object.hpp"
 
 namespace ikat::runtime {
 namespace {
@@ -22,19 +23,28 @@ void check_size(const Allocation& memory, std::size_t bytes, std::string_view wh
 
 }  // namespace
 
-MemoryBlock::MemoryBlock(Reference<Backend> device, std::size_t bytes, std::string_view name)
-    : device_(std::move(device)), address_(device_->allocate(bytes, name)), bytes_(bytes), name_(name), exists_(true) {}
+MemoryBlock::MemoryBlock(Reference<PoolObject> pool, std::size_t bytes, std::string_view name)
+    : pool_(std::move(pool)),
+      device_(pool_->device()),
+      address_(device_->allocate(bytes, name)),
+      bytes_(bytes),
+      name_(name),
+      exists_(true) {}
 
-MemoryBlock::MemoryBlock(Reference<Backend> device, std::size_t bytes, std::string_view name, Reference<Sink> queue)
-    : device_(std::move(device)), bytes_(bytes), name_(name), queue_(std::move(queue)) {}
+MemoryBlock::MemoryBlock(Reference<PoolObject> pool, std::size_t bytes, std::string_view name, Reference<Sink> queue)
+    : pool_(std::move(pool)),
+      device_(pool_->device()),
+      bytes_(bytes),
+      name_(name),
+      is_of_pool_(true),
+      queue_(std::move(queue)) {}
 
-MemoryBlock::~MemoryBlock() {
-    if (exists_) device_->release(address_);
-}
+MemoryBlock::~MemoryBlock() { release(); }
 
 void MemoryBlock::begin(StreamHandle stream) {
     if (exists_) return;
-    address_ = device_->allocate(bytes_, name_, stream);
+    const PoolObject::Grant grant = pool_->allocate(bytes_, name_, stream);
+    address_ = grant.address, pool_block_ = std::uint32_t(grant.block);
     exists_ = true;
 }
 
@@ -47,8 +57,15 @@ void MemoryBlock::share(Reference<MemoryBlock> other) {
 void MemoryBlock::finish(StreamHandle stream) noexcept {
     if (is_kept_) return;
     is_over_ = true;
-    if (std::exchange(exists_, false)) device_->release(address_, stream);
+    if (std::exchange(exists_, false)) pool_->release({address_, bytes_, pool::BlockId(pool_block_)}, stream);
 }
+
+void MemoryBlock::release() noexcept {
+    if (!std::exchange(exists_, false)) return;
+    is_of_pool_ ? pool_->release({address_, bytes_, pool::BlockId(pool_block_)}) : device_->release(address_);
+}
+
+void MemoryBlock::synchronize() const { pool_->synchronize(default_stream); }
 
 void MemoryBlock::end() noexcept {
     if (queue_) {
@@ -60,7 +77,7 @@ void MemoryBlock::end() noexcept {
     }
     if (is_kept_) return;
     is_over_ = true;
-    if (std::exchange(exists_, false)) device_->release(address_);
+    release();
 }
 
 void MemoryBlock::rename(std::string_view name) {
@@ -79,8 +96,8 @@ std::size_t checked_bytes(std::size_t count, std::size_t element_bytes, std::str
     return count * element_bytes;
 }
 
-Allocation::Allocation(Reference<Backend> device, std::size_t bytes, std::string_view name)
-    : block_(make_reference<MemoryBlock>(std::move(device), bytes, name)) {}
+Allocation::Allocation(Reference<PoolObject> pool, std::size_t bytes, std::string_view name)
+    : block_(make_reference<MemoryBlock>(std::move(pool), bytes, name)) {}
 
 Allocation::~Allocation() {
     if (block_) block_->end();
@@ -96,7 +113,7 @@ void Allocation::write(std::span<const std::byte> from, std::size_t offset) {
     Backend& device = *home().device();
     check_size(*this, from.size(), "an upload", offset);
     device.write(address() + offset, from, default_stream);
-    device.synchronize(default_stream);
+    home().synchronize();
 }
 
 void Allocation::read(std::span<std::byte> to, std::size_t offset) const {
@@ -104,7 +121,7 @@ void Allocation::read(std::span<std::byte> to, std::size_t offset) const {
     Backend& device = *home().device();
     check_size(*this, to.size(), "a download", offset);
     device.read(address() + offset, to, default_stream);
-    device.synchronize(default_stream);
+    home().synchronize();
 }
 
 void Allocation::copy(const Allocation& from) {
@@ -115,14 +132,14 @@ void Allocation::copy(const Allocation& from) {
         throw Error(fmt::format("buffers '{}' and '{}' are on different devices", name(), from.name()),
                     "copy through the host: download, then upload");
     device.copy(address(), from.address(), from.bytes(), default_stream);
-    device.synchronize(default_stream);
+    home().synchronize();
 }
 
 void Allocation::fill(std::span<const std::byte> element) {
     Recording::refuse_wait("a fill that is waited for", {});
     Backend& device = *home().device();
     device.fill(address(), element, bytes() / element.size(), default_stream);
-    device.synchronize(default_stream);
+    home().synchronize();
 }
 
 }  // namespace ikat::runtime

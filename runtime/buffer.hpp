@@ -31,7 +31,7 @@ concept Element = ir::contains(ir::Storable, ir::type_of<T>) ||
 class Allocation {
 public:
     explicit Allocation(Reference<MemoryBlock> block) : block_(std::move(block)) {}
-    Allocation(Reference<Backend> device, std::size_t bytes, std::string_view name);
+    Allocation(Reference<PoolObject> pool, std::size_t bytes, std::string_view name);
     ~Allocation();
     Allocation(Allocation&& other) noexcept = default;  // leaves it without memory
     Allocation& operator=(Allocation&& other) noexcept {

@@ -56,7 +56,9 @@ Reference<Backend> open_backend(const OpenOptions& options) {
 Device Device::open(const OpenOptions& options, const Location& where) {
     auto state = make_reference<DeviceState>();
     try {
+        const PoolKind pool = pool_kind(options.pool);
         state->backend = open_backend(options);
+        state->pool = make_reference<PoolObject>(state->backend, pool);
     } catch (const Error& error) { throw error.located(where); }
     state->options.target = options.target.empty() ? state->backend->properties().target : options.target;
     return Device(std::move(state));
@@ -93,7 +95,7 @@ const CompileOptions& Device::compile_options() const { return state().options; 
 void Device::set_compile_options(const CompileOptions& options) { state().options = options; }
 
 Allocation Device::allocate(std::size_t count, std::size_t element_bytes, std::string_view name) const {
-    return Allocation(state().backend, checked_bytes(count, element_bytes, name), name);
+    return Allocation(state().pool, checked_bytes(count, element_bytes, name), name);
 }
 
 Reference<const HostMemory> Device::allocate_host(std::size_t count, std::size_t element_bytes,
@@ -106,8 +108,10 @@ Stream Device::stream(int priority) const {
 }
 void Device::synchronize(const std::source_location& where) const {
     Recording::refuse_wait("a wait for the device", Location::of(where));
-    backend().synchronize(default_stream);
+    state().pool->synchronize(default_stream);
 }
+
+Pool Device::pool() const { return Pool(state().pool); }
 
 Module Device::load(std::string_view ptx, std::string_view name, bool check) const {
     std::vector<KernelInfo> infos = infos_in(ptx, name);
@@ -134,13 +138,13 @@ Sink& Stream::sink() const {
 void Stream::synchronize(const std::source_location& where) const {
     Recording::refuse_wait("a wait for a stream", Location::of(where));
     const auto& state = static_cast<const StreamState&>(sink());
-    state.device->backend->synchronize(state.handle);
+    state.device->pool->synchronize(state.handle);
 }
 
 bool Stream::query(const std::source_location& where) const {
     Recording::refuse_wait("a query of a stream", Location::of(where));
     const auto& state = static_cast<const StreamState&>(sink());
-    return state.device->backend->query(state.handle);
+    return state.device->pool->query(state.handle);
 }
 
 double elapsed_milliseconds(const Event& start, const Event& stop) {

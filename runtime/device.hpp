@@ -22,6 +22,7 @@
 #include "runtime/facts/coverage.hpp"
 #include "runtime/facts/traffic.hpp"
 #include "runtime/host_buffer.hpp"
+#include "runtime/pool/pool.hpp"
 #include "runtime/queue.hpp"
 
 namespace ikat {
@@ -44,6 +45,8 @@ struct OpenOptions {
     std::string_view target{};  // compile for this target instead of the device's own
     // Of the emulator only what it is: for launches that a Recorder keeps from running, of arrays of any size.
     bool is_plan = false;
+    // Where the memory of queues comes from: "own", "driver" or "off"; empty: IKAT_POOL, else own (docs/memory.md).
+    std::string_view pool{};
     // For the emulator:
     std::uint32_t threads = 0;  // host threads; 0: IKAT_THREADS, else one per core
     std::uint64_t step_budget =
@@ -114,6 +117,9 @@ public:
     std::vector<T> download(const Buffer<T>& buffer) const {
         return buffer.download();
     }
+
+    /// The memory that queues allocate from: what is in use, limits, what happens when there is none left.
+    Pool pool() const;
 
     /// Page-locked memory of the host for `size` elements, which begin as zeros. The name is for
     /// messages.

@@ -12,15 +12,17 @@
 
 namespace ikat::runtime {
 
+class PoolObject;
 class Sink;
 
 /// Memory of a device, which is released with the last reference to it.
 class MemoryBlock final : public Counted {
 public:
-    /// `bytes` bytes that are allocated at once. Throws Error if there are not that many. The name is for messages.
-    MemoryBlock(Reference<Backend> device, std::size_t bytes, std::string_view name);
-    /// ... or when begin() is called; end() is work for the queue then.
-    MemoryBlock(Reference<Backend> device, std::size_t bytes, std::string_view name, Reference<Sink> queue);
+    /// `bytes` bytes of the pool's device that are allocated at once. Throws Error if there are not that many. The name
+    /// is for messages.
+    MemoryBlock(Reference<PoolObject> pool, std::size_t bytes, std::string_view name);
+    /// ... or of the pool, when begin() is called; end() is work for the queue then.
+    MemoryBlock(Reference<PoolObject> pool, std::size_t bytes, std::string_view name, Reference<Sink> queue);
     ~MemoryBlock() override;
 
     std::uint64_t address() const { return address_; }
@@ -29,6 +31,8 @@ public:
     /// The name in messages from now on.
     void rename(std::string_view name);
     Backend* device() const { return device_.get(); }
+    /// Waits for all work of the device; throws its errors.
+    void synchronize() const;
 
     /// Called by the owner: frees the memory, or asks the queue to. The object stays for those that still refer to it.
     void end() noexcept;
@@ -43,10 +47,16 @@ public:
     void share(Reference<MemoryBlock> other);
 
 private:
+    /// Frees it when all work that the device has been given is done.
+    void release() noexcept;
+
+    Reference<PoolObject> pool_;
     Reference<Backend> device_;
     std::uint64_t address_ = 0;
     std::size_t bytes_ = 0;
     std::string name_;
+    std::uint32_t pool_block_ = 0;
+    bool is_of_pool_ = false;
     bool exists_ = false, is_over_ = false, is_kept_ = false;
     Reference<Sink> queue_{};
     Reference<MemoryBlock> shared_{};  // whose memory it is

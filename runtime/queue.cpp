@@ -185,8 +185,8 @@ void Queue::fill(const BufferPart& to, std::span<const std::byte> element) const
 }
 
 Allocation Queue::allocate(std::size_t count, std::size_t element_bytes, std::string_view name) const {
-    auto memory = make_reference<MemoryBlock>(Reference<Backend>(&device_->backend()),
-                                              checked_bytes(count, element_bytes, name), name, Reference<Sink>(sink_));
+    auto memory = make_reference<MemoryBlock>(device_->pool().object(), checked_bytes(count, element_bytes, name), name,
+                                              Reference<Sink>(sink_));
     submit({node::Allocate{memory}});
     return Allocation(std::move(memory));
 }

@@ -25,6 +25,8 @@ using runtime::Event;
 using runtime::grid;
 using runtime::Grid;
 using runtime::KernelError;
+using runtime::Pool;
+using runtime::PoolReport;
 using runtime::Queue;
 using runtime::Stream;
 

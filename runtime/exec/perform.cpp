@@ -227,7 +227,7 @@ void DeviceState::take(const Node& work) {
     Recording::refuse_other(work);
     perform(work, *this, default_stream);
     const auto is = [&]<class... N>(N...) { return (std::holds_alternative<N>(work.work) || ...); };
-    if (!is(node::Allocate{}, node::Free{}, node::Record{}, node::Wait{})) backend->synchronize(default_stream);
+    if (!is(node::Allocate{}, node::Free{}, node::Record{}, node::Wait{})) pool->synchronize(default_stream);
 }
 
 void StreamState::take(const Node& work) {

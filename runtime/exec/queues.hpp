@@ -8,12 +8,14 @@
 #include "runtime/backend.hpp"
 #include "runtime/cache.hpp"
 #include "runtime/exec/sink.hpp"
+#include "runtime/pool/pool_object.hpp"
 
 namespace ikat::runtime {
 
-/// What a Device is: its backend, how kernels are compiled for it, and those that are loaded.
+/// What a Device is: its backend and its pool, how kernels are compiled for it, and those that are loaded.
 struct DeviceState final : Sink {
     Reference<Backend> backend;
+    Reference<PoolObject> pool;
     CompileOptions options;
     ModuleCache cache;
 
@@ -25,7 +27,10 @@ struct DeviceState final : Sink {
 struct StreamState final : Sink {
     StreamState(Reference<DeviceState> on, int priority)
         : device(std::move(on)), handle(device->backend->create_stream(priority)) {}
-    ~StreamState() override { device->backend->destroy_stream(handle); }
+    ~StreamState() override {
+        device->pool->end(handle);
+        device->backend->destroy_stream(handle);
+    }
 
     void take(const Node& work) override;
     bool is_asynchronous() const override { return true; }

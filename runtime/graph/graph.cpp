@@ -39,7 +39,7 @@ Reference<const GraphContents> record(const Device& device, const GraphFunction&
 
 Graph::Graph(const Device& device, Reference<const GraphFunction> function, const Stream* stream,
              const std::source_location& where)
-    : device_(device), function_(std::move(function)), parameters_(Reference<Backend>(&device.backend())) {
+    : device_(device), function_(std::move(function)), parameters_(device.pool().object()) {
     const auto* const state = stream ? static_cast<const StreamState*>(&stream->sink()) : nullptr;
     contents_ = runtime::record(device_, *function_, parameters_, stream, state, where);
 }

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "runtime/pool/pool_object.hpp"
+
 namespace ikat::runtime {
 namespace {
 
@@ -32,7 +34,7 @@ const GraphParameter& GraphParameters::ask(GraphParameter::Kind kind, std::strin
     if (const GraphParameter* const parameter = known(kind, name, type, bytes)) return *parameter;
     GraphParameter added{kind, std::string(name), type, bytes, bits};
     if (kind == GraphParameter::Kind::DeviceNumber) {
-        auto memory = make_reference<MemoryBlock>(device_, bytes, name);
+        auto memory = make_reference<MemoryBlock>(memory_, bytes, name);
         memory->keep();
         added.part = {std::move(memory), 0, bytes};
     }

@@ -16,6 +16,8 @@
 
 namespace ikat::runtime {
 
+class PoolObject;
+
 /// A parameter of a graph with its value.
 struct GraphParameter {
     enum class Kind : std::uint8_t { Number, Buffer, DeviceNumber } kind{};
@@ -33,7 +35,7 @@ struct GraphParameter {
 ///     });
 class GraphParameters {
 public:
-    explicit GraphParameters(Reference<Backend> device) : device_(std::move(device)) {}
+    explicit GraphParameters(Reference<PoolObject> memory) : memory_(std::move(memory)) {}
 
     /// A number that the host knows: its value, at first `value`. Another one takes a new recording, in which it may
     /// not lead to other kernels or grids.
@@ -91,7 +93,7 @@ private:
     const GraphParameter& ask(std::string_view name, ir::Type type, std::uint32_t bytes, const BufferPart& part);
     GraphParameter* known(GraphParameter::Kind kind, std::string_view name, ir::Type type, std::uint32_t bytes);
 
-    Reference<Backend> device_;
+    Reference<PoolObject> memory_;  // of the device
     std::vector<GraphParameter> list_;
 };
 

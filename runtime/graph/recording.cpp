@@ -161,7 +161,7 @@ void Recording::State::allocate(MemoryBlock& memory) {
                    "a number that decides about memory cannot change: record another graph");
         its = again_->memory[number];
     } else {
-        its = make_reference<MemoryBlock>(Reference<Backend>(memory.device()), memory.bytes(), memory.name());
+        its = make_reference<MemoryBlock>(contents->device->pool, memory.bytes(), memory.name());
     }
     memory.share(its);
     contents->memory.push_back(std::move(its));

@@ -20,13 +20,7 @@ Workspace::Workspace(const runtime::Queue& queue, std::string_view function, con
                 .hint = fmt::format("a slice for a workspace begins at a multiple of {} bytes", alignment)});
         return;
     }
-    if (queue.is_stream())
-        throw Error(
-            Diagnostic{.where = queue.where(),
-                       .message = fmt::format("{}: on a stream it needs a workspace of {} bytes", function, bytes),
-                       .hint = "nothing is allocated on a stream: give it a Buffer<std::uint8_t> of that size, which "
-                               "lives until the work is done"});
-    rest_ = own_.emplace(queue.device().buffer<std::uint8_t>(bytes, "workspace"));
+    rest_ = own_.emplace(queue.buffer<std::uint8_t>(bytes, "workspace"));
 }
 
 runtime::BufferPart Workspace::take_bytes(std::uint64_t bytes) {

@@ -14,12 +14,11 @@ using runtime::check_roles;
 using runtime::OperandRole;
 using runtime::Role;
 
-/// Memory that the caller gives a function to work in. If it is empty, a function called with a device allocates its
-/// own.
+/// Memory that the caller gives a function to work in. If it is empty, the function allocates its own from the queue.
 using WorkspaceSlice = runtime::BufferSlice<std::uint8_t>;
 
-/// Hands out the given memory piece by piece, or memory of the device that lives as long as this object. Throws Error
-/// if too little is given, or nothing on a stream, whose work continues after the function has returned.
+/// Hands out the given memory piece by piece, or memory of the queue, for the work that is enqueued as long as this
+/// object lives. Throws Error if too little is given.
 class Workspace {
 public:
     Workspace(const runtime::Queue& queue, std::string_view function, const WorkspaceSlice& given, std::uint64_t bytes);
