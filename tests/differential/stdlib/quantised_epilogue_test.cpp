@@ -217,10 +217,12 @@ TEST_CASE("an epilogue of a quantised product needs the workspace that it says")
                                            },
                                            row_sums(squares.view(2, 2)))};
     CHECK(gemm_workspace(device, weights.view(), x.view(2, 64), y.view(2, 40), options) == 2 * 40 * 4);
-    const runtime::Stream stream = device.stream();
+    auto workspace = device.buffer<std::uint8_t>(319, "workspace");
+    QuantisedGemmOptions too_small = options;
+    too_small.workspace = workspace;
     CHECK(tests::message_of([&] {
-              gemm(stream, weights.view(), x.view(2, 64), y.view(2, 40), options);
-          }).contains("gemm: on a stream it needs a workspace of 320 bytes"));
+              gemm(device, weights.view(), x.view(2, 64), y.view(2, 40), too_small);
+          }).contains("gemm: 'workspace' has 319 elements, 320 are needed"));
 }
 
 }  // namespace ikat::test

@@ -175,11 +175,11 @@ TEST_CASE("a quantised product needs the workspace that it says") {
     options.workspace = workspace;
     stdlib::gemm(device, weights.view(), x, y, options);
     CHECK(y.elements() == want);
-    // On a stream, and by a recorder, it is needed.
+    // A stream, and a recorder, take their own, too.
     const runtime::Stream stream = device.stream();
-    CHECK(tests::message_of([&] {
-              stdlib::gemm(stream, weights.view(), x, y, {.activations = Activations::q8_1});
-          }).contains("gemm: on a stream it needs a workspace of 1904 bytes"));
+    stdlib::gemm(stream, weights.view(), x, y, {.activations = Activations::q8_1});
+    stream.synchronize();
+    CHECK(y.elements() == want);
     options.workspace = workspace.slice(0, bytes - 1);
     CHECK(tests::message_of([&] {
               stdlib::gemm(device, weights.view(), x, y, options);

@@ -8,6 +8,7 @@
 #include "codegen/ast/ast.hpp"
 #include "runtime/backends/plan.hpp"
 #include "runtime/buffer.hpp"
+#include "runtime/pool/pool_object.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/runtime/cuda_fixture.hpp"
 
@@ -28,10 +29,15 @@ ast::KernelTree kernel() {
     return out;
 }
 
+Reference<PoolObject> pool_of(const Reference<Backend>& device) {
+    return make_reference<PoolObject>(device, PoolKind::Own);
+}
+
 struct Launch {
     FakeCuda fake;
     Reference<Backend> device = fake.open();
-    Allocation x{device, 64, "x"}, y{device, 64, "y"};
+    const Reference<PoolObject> pool = pool_of(device);
+    Allocation x{pool, 64, "x"}, y{pool, 64, "y"};
     ast::KernelTree scale = kernel();
     Grid grid{{1}, {128}};
 
@@ -210,7 +216,7 @@ TEST_CASE("launch: dynamic shared memory is not forgotten") {
 TEST_CASE("launch: a buffer of another device") {
     Launch launch;
     const auto other = launch.fake.open();
-    const Allocation elsewhere(other, 64, "z");
+    const Allocation elsewhere(pool_of(other), 64, "z");
     CHECK_THAT(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(elsewhere)}),
                contains("the buffer of 'y' is on another device"));
 }
@@ -218,9 +224,9 @@ TEST_CASE("launch: a buffer of another device") {
 TEST_CASE("launch: equal addresses of different devices are not the same memory") {
     Launch launch;
     const auto other = open_plan({});
-    const Allocation elsewhere(other, 64, "z");
+    const Allocation elsewhere(pool_of(other), 64, "z");
     const auto first = open_plan({});
-    const Allocation here(first, 64, "x");
+    const Allocation here(pool_of(first), 64, "x");
     REQUIRE(here.address() == elsewhere.address());
     const std::string message = launch.refused({launch.n, launch.buffer(here), launch.buffer(elsewhere)});
     CHECK_THAT(message, contains("the buffer of 'y' is on another device") && !contains("are the same memory"));
@@ -267,13 +273,13 @@ TEST_CASE("buffer: copies larger than the buffer are rejected, with its name") {
     CHECK_THAT(message_of([&] { launch.x.write(big); }),
                contains("an upload of 65 bytes for buffer 'x', which has 64"));
     CHECK_THAT(message_of([&] { launch.x.read(big); }), contains("a download of 65 bytes"));
-    const Allocation elsewhere(launch.fake.open(), 64, "z");
+    const Allocation elsewhere(pool_of(launch.fake.open()), 64, "z");
     CHECK_THAT(message_of([&] { launch.x.copy(elsewhere); }), contains("'x' and 'z' are on different devices"));
 }
 
 TEST_CASE("buffer: typed, moved, filled and copied") {
     Launch launch;
-    Buffer<float> a(Allocation(launch.device, 40, "a")), b(Allocation(launch.device, 40, "b"));
+    Buffer<float> a(Allocation(launch.pool, 40, "a")), b(Allocation(launch.pool, 40, "b"));
     a.fill(2.5f);
     b.copy(a);
     CHECK(b.download() == std::vector<float>(10, 2.5f));

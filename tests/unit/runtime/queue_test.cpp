@@ -84,18 +84,22 @@ TEST_CASE("what goes wrong comes on a stream with its synchronisation, on a devi
     fake.fail("cuCtxSynchronize", 0);
 }
 
-TEST_CASE("a workspace is given on a stream, and large enough") {
+TEST_CASE("a workspace that is given is large enough; without one the queue gives it") {
     const Device device = emulator();
     const Stream stream = device.stream();
     const Buffer<float> x = device.upload(std::vector<float>(n, 1.0f));
     auto total = device.buffer<float>(3), value = device.buffer<float>(1);
     auto index = device.buffer<std::uint32_t>(1);
     auto workspace = device.buffer<std::uint8_t>(stdlib::reduction_workspace(n));
-    const std::string message = message_of([&] { stdlib::argmax(stream, x, value, index); });
-    CHECK_THAT(message, contains("argmax: on a stream it needs a workspace of 32 bytes"));
+    const std::string message = message_of([&] { stdlib::sum(stream, x, total, workspace.slice(0, 16)); });
+    CHECK_THAT(message, contains("sum: 'workspace' has 16 elements, 32 are needed"));
     CHECK_THAT(message, contains("queue_test.cpp:"));
-    CHECK_THAT(message_of([&] { stdlib::sum(stream, x, total, workspace.slice(0, 16)); }),
-               contains("sum: 'workspace' has 16 elements, 32 are needed"));
+    stdlib::argmax(stream, x, value, index);
+    CHECK(device.pool().report().peak_used == 256);
+    stream.synchronize();
+    CHECK(value.download()[0] == 1);
+    CHECK(device.pool().report().used == 0);
+    value.fill(0);
     auto larger = device.buffer<std::uint8_t>(stdlib::reduction_workspace(n) + 16);
     CHECK_THAT(message_of([&] { stdlib::sum(stream, x, total, larger.slice(4, stdlib::reduction_workspace(n))); }),
                contains("sum: 'workspace' begins at byte 4 of its buffer"));
