@@ -77,9 +77,12 @@ Ticket Blocks::give(BlockId id, QueueId to) {
 void Blocks::reached(QueueId id, Ticket ticket) {
     if (id == everybody || queue(id).count == 0) return;
     std::vector<std::uint32_t> free;
-    for (const std::uint32_t first : queue(id).first)
-        for (std::uint32_t block = first; block != none; block = blocks_[block].next)
-            if (blocks_[block].ticket <= ticket) free.push_back(block);
+    for (std::uint32_t word = 0; word < bins / 64; ++word)
+        for (std::uint64_t has = queue(id).has[word]; has; has &= has - 1) {
+            const std::uint32_t bin = word * 64 + std::uint32_t(std::countr_zero(has));
+            for (std::uint32_t block = queue(id).first[bin]; block != none; block = blocks_[block].next)
+                if (blocks_[block].ticket <= ticket) free.push_back(block);
+        }
     for (const std::uint32_t block : free) {
         remove(block);
         blocks_[block].queue = everybody;

@@ -51,7 +51,7 @@ struct GemmOptions {
     /// Into how many parts k is divided, whose sums are added by a second kernel, always in the same order. 0: as many
     /// as the device needs to be busy. More than 1 asks for GemmSchedule::split_k.
     std::uint32_t parts = 0;
-    /// Where k is divided: gemm_workspace() bytes. Without it, a function called with a device allocates its own.
+    /// Where k is divided: gemm_workspace() bytes. Without it, the function allocates its own.
     WorkspaceSlice workspace{};
 };
 

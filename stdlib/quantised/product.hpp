@@ -55,8 +55,8 @@ struct QuantisedGemmOptions {
     Activations activations = Activations::exact;
     /// Y = epilogue(X W'), see epilogue.hpp: a function of f32 sums. A row of C is a token, a column is a row of W.
     std::optional<Epilogue> epilogue{};
-    /// For activations in Q8_1, or in f16 for tensor cores, and for sums: gemm_workspace() bytes. Without it, a
-    /// function called with a device allocates its own.
+    /// For activations in Q8_1, or in f16 for tensor cores, and for sums: gemm_workspace() bytes. Without it, the
+    /// function allocates its own.
     WorkspaceSlice workspace{};
 };
 

@@ -41,8 +41,7 @@ struct IncrementalOptions {
     /// Into how many parts the keys of each sequence are divided. A second kernel makes O of them, always in the same
     /// order: the bits are the same in every run. 0: as many as the device needs to be busy.
     std::uint32_t parts = 0;
-    /// Where keys are divided: incremental_attention_workspace() bytes. Without it, a function called with a device
-    /// allocates its own.
+    /// Where keys are divided: incremental_attention_workspace() bytes. Without it, the function allocates its own.
     WorkspaceSlice workspace{};
 };
 

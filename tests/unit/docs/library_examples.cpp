@@ -119,7 +119,7 @@ const GemmOptions for_gemm_tensor_core{
 
 TEST_CASE("docs/runtime.md: options in their order") {
 const runtime::OpenOptions defaults{
-    .device = "", .ordinal = 0, .target = "", .is_plan = false,
+    .device = "", .ordinal = 0, .target = "", .is_plan = false, .pool = "",
     .threads = 0, .step_budget = 0, .launch_budget = 0, .schedule = "", .check = "", .suppressions = "", .schedules = 0,  // of the emulator
     .warnings = nullptr, .printed = nullptr, .traffic = nullptr, .coverage = nullptr, .suppressed = nullptr};
     const Device device = Device::open(defaults);

@@ -37,7 +37,7 @@ struct Mistake {
 };
 
 const Mistake mistakes[] = {
-    {"an access behind a buffer, where the pool has another", "outside", [](const Device& device) {
+    {"an access behind a buffer, where the pool has another", "right past the end of buffer 'x' (256 bytes)", [](const Device& device) {
          const Stream stream = device.stream();
          const Queue queue(stream);
          auto x = queue.buffer<float>(64, "x"), y = queue.buffer<float>(64, "y");
@@ -45,7 +45,7 @@ const Mistake mistakes[] = {
          queue.launch(adds, warp, x, y, 48);
          stream.synchronize();
      }},
-    {"a read of memory that nothing has written since it was allocated", "x", [](const Device& device) {
+    {"a read of memory that nothing has written since it was allocated", "undefined value was loaded at offset 124 of buffer 'x'", [](const Device& device) {
          const Stream stream = device.stream();
          const Queue queue(stream);
          auto y = queue.buffer<float>(64, "y");
@@ -58,7 +58,7 @@ const Mistake mistakes[] = {
          queue.launch(adds, warp, x, y, 0);
          stream.synchronize();
      }},
-    {"a use of memory after it has been freed", "earlier", [](const Device& device) {
+    {"a use of memory after it has been freed", "of buffer 'earlier', which has been released", [](const Device& device) {
          const Stream stream = device.stream();
          const Queue queue(stream);
          auto y = queue.buffer<float>(64, "y");

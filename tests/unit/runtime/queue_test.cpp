@@ -58,7 +58,12 @@ TEST_CASE("on a stream, a function of the library only enqueues; on a device it 
     log = fake.log();
     CHECK(count(log, "cuLaunchKernel") == 2);
     CHECK(count(log, "cuMemAlloc") == 1);
-    CHECK(log.ends_with("cuCtxSynchronize\ncuMemFree\n"));
+    CHECK(log.ends_with("cuCtxSynchronize\ncuEventCreate 0\ncuEventRecord 0\n"));
+    for (int i = 0; i < 2; ++i) stdlib::sum(stream, x, total);  // its workspace is what the device has left
+    log = fake.log();
+    CHECK(count(log, "cuLaunchKernel") == 4);
+    CHECK(count(log, "cuMemAlloc") == 0);
+    CHECK(count(log, "Synchronize") == 0);
 }
 
 TEST_CASE("what goes wrong comes on a stream with its synchronisation, on a device from the function") {
