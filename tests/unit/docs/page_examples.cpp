@@ -82,6 +82,27 @@ TEST_CASE("docs/runtime.md: what a queue takes, and work as a value") {
     CHECK(y.download() == std::vector<float>(n, 2));
 }
 
+/// Ends the last of some buffers.
+bool drop(std::vector<Buffer<std::uint8_t>>& cache, std::uint64_t) {
+    if (cache.empty()) return false;
+    cache.pop_back();
+    return true;
+}
+
+TEST_CASE("docs/memory.md: limits") {
+    const Device device = Device::open({.device = "emulator"});
+    const Stream stream = device.stream();
+    std::vector<Buffer<std::uint8_t>> cache;
+    for (int i = 0; i < 4; ++i) cache.push_back(Queue(stream).buffer<std::uint8_t>(16 << 20));
+    Pool pool = device.pool();
+    pool.set_limit(std::uint64_t{64} << 20);
+    pool.on_out_of_memory([&](std::uint64_t bytes) { return drop(cache, bytes); });
+    const std::uint64_t given_back = pool.trim();
+    CHECK(given_back == 0);
+    Queue(stream).buffer<std::uint8_t>(32 << 20);
+    CHECK(cache.size() == 2);
+}
+
 TEST_CASE("docs/streams.md: copies beside the program") {
     const Device device = Device::open({.device = "emulator"});
     const std::uint32_t n = 1000;
