@@ -32,6 +32,7 @@ constexpr std::uint64_t segment = pool::segment_step;
 std::uint64_t any_bytes(Choices& choose) {
     if (choose.one_in(3)) return 256 * (1 + choose.pick(4));
     if (choose.one_in(40)) return choose.pick(5 << 20);
+    if (choose.one_in(40)) return segment * (1 + choose.pick(2));
     return choose.pick(1u << (4 + choose.pick(16)));
 }
 
@@ -195,9 +196,10 @@ struct BlocksRun {
         const QueueId ended = std::exchange(queue, blocks.add_queue());
         if (ended != queue) blocks.reached(ended, blocks.last_ticket()), model.reached(ended, blocks.last_ticket());
     }
-    void step() {
+    /// Takes more than it gives for a while, then less.
+    void step(std::uint32_t i) {
         const std::uint32_t what = choose.pick(100);
-        if (what < 45) return take();
+        if (what < (i / 100 % 2 ? 30 : 55)) return take();
         if (what < 85) return give();
         if (what < 95) return reach();
         if (what < 98) {
@@ -234,11 +236,11 @@ TEST_CASE("the bookkeeping of a pool does what a list of intervals does") {
         INFO("seed " << seed);
         BlocksRun run(seed), again(seed);
         for (std::uint32_t i = 0; i < operations; ++i) {
-            run.step();
+            run.step(i);
             if (i % 8 == 0) run.compare();
         }
         if (seed == first) {  // it is the same in every run
-            for (std::uint32_t i = 0; i < operations; ++i) again.step();
+            for (std::uint32_t i = 0; i < operations; ++i) again.step(i);
             REQUIRE(again.blocks.report().segments == run.blocks.report().segments);
         }
         run.end();
@@ -297,6 +299,7 @@ struct PoolRun {
         const std::uint64_t bytes = any_bytes(choose), size = pool::block_bytes(bytes);
         const StreamHandle stream = any_stream();
         std::optional<PoolObject::Grant> grant;
+        const std::uint64_t allocations = device->allocations;
         try {
             grant = memory->allocate(bytes, "x", stream);
         } catch (const Error&) {
@@ -306,6 +309,7 @@ struct PoolRun {
             REQUIRE(has.reserved + pool::segment_bytes(bytes) > limit);
             return;
         }
+        if (device->allocations != allocations) REQUIRE(memory->report().reserved <= limit);
         const std::uint64_t begin = grant->address, end = begin + size;
         REQUIRE(begin % 256 == 0);
         const auto home = std::prev(device->memory.upper_bound(begin));
@@ -330,9 +334,9 @@ struct PoolRun {
         memory->release(grant, stream);
         left[grant.address] = {grant.address + size, stream, device->time};
     }
-    void step() {
+    void step(std::uint32_t i) {
         const std::uint32_t what = choose.pick(100);
-        if (what < 46) return take();
+        if (what < (i / 100 % 2 ? 30 : 58)) return take();
         if (what < 88) return give();
         const StreamHandle stream = any_stream();
         if (what < 94) {  // gets ahead
@@ -386,7 +390,7 @@ TEST_CASE("a pool gives no bytes to two, nor to a stream before their last work 
         INFO("seed " << seed);
         PoolRun run(seed);
         for (std::uint32_t i = 0; i < operations; ++i) {
-            run.step();
+            run.step(i);
             if (i % 8 == 0) run.compare();
         }
         run.end();
