@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pool of a device has. Two streams take buffers and give some of them back: what one of them has given back it
-// may have again at once, the other one when the program, or an event, has waited for the first.
+// What the pool of a device has. Two streams take buffers and give some of them back: what one of them has given back
+// it may have again at once, the other one when the program, or an event, has waited for the first.
 #include <ikat/ikat.hpp>
 
 #include <cstdio>

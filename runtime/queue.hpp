@@ -114,8 +114,8 @@ public:
     void fill(Buffer<T>& to, std::type_identity_t<T> value) const {
         fill(BufferSlice<T>(to), value);
     }
-    /// `size` uninitialised elements of the device's pool for what follows in the queue. The memory ends where the queue
-    /// is when the buffer ends: work before that may use it.
+    /// `size` uninitialised elements of the device's pool for what follows in the queue. The memory ends where the
+    /// queue is when the buffer ends: work before that may use it.
     template <Element T>
     Buffer<T> buffer(std::size_t size, std::string_view name = {}) const {
         return Buffer<T>(allocate(size, sizeof(T), name));

@@ -155,9 +155,9 @@ PoolReport Blocks::report() const {
         PoolReport::Segment its{.number = segment.number, .bytes = segment.bytes};
         for (std::uint32_t i = segment.first; i != none; i = blocks_[i].after) {
             const Block& block = blocks_[i];
-            const auto state = block.is_used           ? PoolReport::State::Used
-                             : block.queue != everybody ? PoolReport::State::Waiting
-                                                        : PoolReport::State::Free;
+            const auto state = block.is_used              ? PoolReport::State::Used
+                               : block.queue != everybody ? PoolReport::State::Waiting
+                                                          : PoolReport::State::Free;
             its.blocks.push_back({block.offset, block.bytes, state});
             PoolReport::SizeClass& size = classes[std::bit_floor(block.bytes)];
             ++(block.is_used ? size.used : size.free);

@@ -21,9 +21,10 @@ PoolKind pool_kind(std::string_view asked) {
     if (name.empty()) return PoolKind::Own;
     const auto* const found = std::ranges::find(pool_kind_names, name);
     if (found == std::end(pool_kind_names))
-        throw Error(fmt::format("there is no pool '{}'{}", name, asked.empty() ? " (from IKAT_POOL)" : ""),
-                    "the memory of queues comes from ikat's own pool (own), from the driver's (driver), or is allocated "
-                    "and freed each time (off)");
+        throw Error(
+            fmt::format("there is no pool '{}'{}", name, asked.empty() ? " (from IKAT_POOL)" : ""),
+            "the memory of queues comes from ikat's own pool (own), from the driver's (driver), or is allocated "
+            "and freed each time (off)");
     return PoolKind(found - std::begin(pool_kind_names));
 }
 
@@ -155,11 +156,12 @@ bool PoolObject::asks_program(std::uint64_t bytes) {
 Error PoolObject::out_of_memory(std::size_t bytes, std::string_view name, const std::string& refusal) const {
     const PoolReport has = report();
     const std::string limit = has.limit == no_limit ? "has no limit" : fmt::format("may have {}", has.limit);
-    Diagnostic out{.message = fmt::format("no memory for the {} bytes of buffer '{}': the pool uses {} of {} bytes, its "
-                                          "largest free block has {}, and it {}",
-                                          bytes, name, has.used, has.reserved, has.largest_free, limit),
-                   .hint = refusal.empty() ? "free buffers, or raise the limit with device.pool().set_limit()"
-                                           : "free buffers: device.pool().on_out_of_memory() calls a function that does"};
+    Diagnostic out{
+        .message = fmt::format("no memory for the {} bytes of buffer '{}': the pool uses {} of {} bytes, its "
+                               "largest free block has {}, and it {}",
+                               bytes, name, has.used, has.reserved, has.largest_free, limit),
+        .hint = refusal.empty() ? "free buffers, or raise the limit with device.pool().set_limit()"
+                                : "free buffers: device.pool().on_out_of_memory() calls a function that does"};
     if (!refusal.empty()) out.notes.push_back({.message = refusal});
     return Error(std::move(out));
 }
@@ -286,9 +288,8 @@ bool PoolObject::query(StreamHandle stream) {
 
 PoolReport PoolObject::report() const {
     const std::lock_guard lock(mutex_);
-    PoolReport out = kind_ == PoolKind::Own
-                         ? blocks_.report()
-                         : PoolReport{.used = used_, .reserved = used_, .peak_used = peak_used_};
+    PoolReport out = kind_ == PoolKind::Own ? blocks_.report()
+                                            : PoolReport{.used = used_, .reserved = used_, .peak_used = peak_used_};
     out.limit = limit_;
     out.kind = pool_kind_names[std::size_t(kind_)];
     return out;

@@ -92,7 +92,7 @@ private:
     const pool::QueueId released_by_device_ = blocks_.add_queue();
     std::map<pool::QueueId, std::deque<Pending>> pending_;
     std::vector<EventHandle> spare_events_;
-    std::uint64_t growing_ = 0;         // bytes of segments that threads are asking the device for
+    std::uint64_t growing_ = 0;                        // bytes of segments that threads are asking the device for
     std::uint64_t next_address_ = pool::segment_step;  // of a segment without memory
     std::uint64_t limit_ = no_limit;
     std::uint64_t used_ = 0, peak_used_ = 0;  // without blocks: bytes as they were asked for

@@ -102,24 +102,27 @@ std::string map_as_text(const PoolReport& report) {
 
 std::string map_as_svg(const PoolReport& report) {
     constexpr std::uint64_t width = 1024, row = 44;
-    std::string out = fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" "
-                                  "font-family=\"sans-serif\" font-size=\"12\">\n",
-                                  width + 20, row * report.segments.size() + 40);
-    out += fmt::format("<text x=\"10\" y=\"20\">{} of {} bytes used: blue; waiting for a stream: grey; free: "
-                       "white</text>\n",
-                       report.used, report.reserved);
+    std::string out = fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" "
+        "font-family=\"sans-serif\" font-size=\"12\">\n",
+        width + 20, row * report.segments.size() + 40);
+    out += fmt::format(
+        "<text x=\"10\" y=\"20\">{} of {} bytes used: blue; waiting for a stream: grey; free: "
+        "white</text>\n",
+        report.used, report.reserved);
     std::uint64_t y = 50;
     for (const PoolReport::Segment& segment : report.segments) {
         out += fmt::format("<text x=\"10\" y=\"{}\">{}</text>\n", y, size_of(segment));
         const double scale = double(width) / double(segment.bytes);
         for (const PoolReport::Block& block : segment.blocks)
-            out += fmt::format("<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"20\" fill=\"{}\" stroke=\"black\" "
-                               "stroke-width=\"0.25\"><title>{}: {} bytes from {} on</title></rect>\n",
-                               10 + double(block.offset) * scale, y + 4, double(block.bytes) * scale,
-                               block.state == State::Used      ? "#4a90d9"
-                               : block.state == State::Waiting ? "#c0c0c0"
-                                                               : "white",
-                               name_of(block.state), block.bytes, block.offset);
+            out += fmt::format(
+                "<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"20\" fill=\"{}\" stroke=\"black\" "
+                "stroke-width=\"0.25\"><title>{}: {} bytes from {} on</title></rect>\n",
+                10 + double(block.offset) * scale, y + 4, double(block.bytes) * scale,
+                block.state == State::Used      ? "#4a90d9"
+                : block.state == State::Waiting ? "#c0c0c0"
+                                                : "white",
+                name_of(block.state), block.bytes, block.offset);
         y += row;
     }
     return out + "</svg>\n";

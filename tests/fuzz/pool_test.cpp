@@ -183,8 +183,8 @@ struct BlocksRun {
         used.pop_back();
     }
     void reach() {
-        const Ticket ticket = Ticket(std::uint64_t(blocks.last_ticket()) - std::min<std::uint64_t>(
-                                         std::uint64_t(blocks.last_ticket()), choose.pick(20)));
+        const Ticket ticket = Ticket(std::uint64_t(blocks.last_ticket()) -
+                                     std::min<std::uint64_t>(std::uint64_t(blocks.last_ticket()), choose.pick(20)));
         if (choose.one_in(4)) return blocks.reached(ticket), model.reached({}, ticket);
         const QueueId queue = choose.any_of(queues);
         blocks.reached(queue, ticket), model.reached(queue, ticket);

@@ -80,7 +80,8 @@ TEST_CASE("pool blocks: the smallest class that fits, and within a class the fir
     CHECK(blocks.offset(second) == at_large);
     // 1280 and 1536 bytes are of one class; only the second fits.
     OneSegment others;
-    const BlockId longer = others.get(1536), between = others.get(256), shorter = others.get(1280), last = others.get(256);
+    const BlockId longer = others.get(1536), between = others.get(256), shorter = others.get(1280),
+                  last = others.get(256);
     others.give(longer, everybody);
     others.give(shorter, everybody);  // the first of the list
     CHECK(others.offset(others.get(1500)) == 0);
@@ -109,15 +110,13 @@ TEST_CASE("pool blocks: joined blocks wait for the later of their releases, and 
     const QueueId one = blocks.add_queue(), other = blocks.add_queue();
     const BlockId a = blocks.get(256, one), b = blocks.get(256, one), c = blocks.get(256, other);
     const Ticket first = blocks.give(a, one), second = blocks.give(b, one), third = blocks.give(c, other);
-    CHECK(blocks.layout() == Layout{{0, 512, State::Waiting},
-                                    {512, 256, State::Waiting},
-                                    {768, segment - 768, State::Free}});
+    CHECK(blocks.layout() ==
+          Layout{{0, 512, State::Waiting}, {512, 256, State::Waiting}, {768, segment - 768, State::Free}});
     blocks.reached(one, first);
     CHECK(blocks.layout().front() == PoolReport::Block{0, 512, State::Waiting});
     blocks.reached(one, second);
-    CHECK(blocks.layout() == Layout{{0, 512, State::Free},
-                                    {512, 256, State::Waiting},
-                                    {768, segment - 768, State::Free}});
+    CHECK(blocks.layout() ==
+          Layout{{0, 512, State::Free}, {512, 256, State::Waiting}, {768, segment - 768, State::Free}});
     blocks.reached(third);  // of all queues
     CHECK(blocks.layout() == Layout{{0, segment, State::Free}});
 }
@@ -166,7 +165,8 @@ TEST_CASE("pool blocks: the numbers of the report") {
     CHECK(report.free() == segment - 1280);
     CHECK(report.largest_free == segment - 2048);
     CHECK(report.fragmentation() == Approx(768.0 / (segment - 1280)));
-    CHECK(report.classes == std::vector<PoolReport::SizeClass>{{256, 1, 0}, {512, 0, 1}, {1024, 1, 0}, {1 << 20, 0, 1}});
+    CHECK(report.classes ==
+          std::vector<PoolReport::SizeClass>{{256, 1, 0}, {512, 0, 1}, {1024, 1, 0}, {1 << 20, 0, 1}});
     CHECK(PoolReport{}.fragmentation() == 0);
     static_cast<void>(a), static_cast<void>(c);
 }

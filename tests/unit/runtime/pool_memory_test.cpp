@@ -25,9 +25,8 @@ Device opened(std::string_view pool) {
     return Device::open({.device = "emulator", .pool = pool, .threads = 1, .schedule = "0"});
 }
 
-const auto adds = kernel("adds", params("x", "y", "at"), [](In<float> x, InOut<float> y, u32 at) {
-    y[global_id().x] += x[global_id().x + at];
-});
+const auto adds = kernel("adds", params("x", "y", "at"),
+                         [](In<float> x, InOut<float> y, u32 at) { y[global_id().x] += x[global_id().x + at]; });
 
 /// A mistake with buffers of a queue, and a part of what is found.
 struct Mistake {
@@ -37,7 +36,8 @@ struct Mistake {
 };
 
 const Mistake mistakes[] = {
-    {"an access behind a buffer, where the pool has another", "right past the end of buffer 'x' (256 bytes)", [](const Device& device) {
+    {"an access behind a buffer, where the pool has another", "right past the end of buffer 'x' (256 bytes)",
+     [](const Device& device) {
          const Stream stream = device.stream();
          const Queue queue(stream);
          auto x = queue.buffer<float>(64, "x"), y = queue.buffer<float>(64, "y");
@@ -45,7 +45,9 @@ const Mistake mistakes[] = {
          queue.launch(adds, warp, x, y, 48);
          stream.synchronize();
      }},
-    {"a read of memory that nothing has written since it was allocated", "undefined value was loaded at offset 124 of buffer 'x'", [](const Device& device) {
+    {"a read of memory that nothing has written since it was allocated",
+     "undefined value was loaded at offset 124 of buffer 'x'",
+     [](const Device& device) {
          const Stream stream = device.stream();
          const Queue queue(stream);
          auto y = queue.buffer<float>(64, "y");
@@ -58,7 +60,8 @@ const Mistake mistakes[] = {
          queue.launch(adds, warp, x, y, 0);
          stream.synchronize();
      }},
-    {"a use of memory after it has been freed", "of buffer 'earlier', which has been released", [](const Device& device) {
+    {"a use of memory after it has been freed", "of buffer 'earlier' (256 bytes), which has been released",
+     [](const Device& device) {
          const Stream stream = device.stream();
          const Queue queue(stream);
          auto y = queue.buffer<float>(64, "y");
@@ -88,14 +91,16 @@ const Mistake mistakes[] = {
          stream.launch(module, "reads", Grid{{1}, {1}}, std::as_bytes(std::span(&address, 1)));
          stream.synchronize();
      }},
-    {"work on another stream that nothing orders", "nothing orders", [](const Device& device) {
+    {"work on another stream that nothing orders", "nothing orders",
+     [](const Device& device) {
          const Stream stream = device.stream(), other = device.stream();
          auto x = Queue(stream).buffer<float>(64, "x");
          Queue(stream).fill(x, 1.0f);
          Queue(other).fill(x, 2.0f);
          device.synchronize();
      }},
-    {"memory that ends before the work of another stream on it", "nothing orders", [](const Device& device) {
+    {"memory that ends before the work of another stream on it", "nothing orders",
+     [](const Device& device) {
          const Stream stream = device.stream(), other = device.stream();
          {
              auto x = Queue(stream).buffer<float>(64, "x");
@@ -105,7 +110,8 @@ const Mistake mistakes[] = {
          }
          device.synchronize();
      }},
-    {"a slice of a buffer that has ended", "freed", [](const Device& device) {
+    {"a slice of a buffer that has ended", "freed",
+     [](const Device& device) {
          const Stream stream = device.stream();
          std::optional<Buffer<float>> x = Queue(stream).buffer<float>(64, "x");
          const BufferSlice<float> slice = x->slice(0, 32);
