@@ -93,8 +93,11 @@ std::uint32_t Recorder::add_symbol(ir::Symbol symbol) {
     symbol.name += std::to_string(std::ranges::count_if(symbols(), alike));
     symbol.where = here_;
     if (replaying_) {
-        if (now_.symbols < kernel.symbols.size() && kernel.symbols[now_.symbols] == symbol)
-            return std::uint32_t(now_.symbols++);
+        if (now_.symbols < kernel.symbols.size()) {
+            const ir::Symbol& first = kernel.symbols[now_.symbols];
+            symbol.alignment = std::max(symbol.alignment, first.alignment);  // copies and products have raised it
+            if (first == symbol) return std::uint32_t(now_.symbols++);
+        }
         diverge(here_);
     }
     kernel.symbols.push_back(std::move(symbol));

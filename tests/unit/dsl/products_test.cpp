@@ -120,6 +120,24 @@ TEST_CASE("products in flight: around a loop") {
               nothing, [](const Parts& p) { if_(p.n > 7, [] { continue_(); }), wgmma_wait<0>(); }, nothing)) == read);
 }
 
+TEST_CASE("arrays of products are declared in a loop") {
+    const auto made = kernel("products", params("y", "n"), [](Out<float> y, u32 n) {
+        for (auto i : range(n)) {
+            Shared<half, 64, 16> a;
+            Shared<half, 8, 16> b;
+            a[thread_id().x % 64u, 0u] = half(1.0f), b[thread_id().x % 8u, 0u] = half(1.0f);
+            sync_block();
+            W::C sums(0.0f);
+            wgmma_fence();
+            wgmma(sums, k_major<32>(a[0, 0]), k_major<32>(b[0, 0]));
+            wgmma_commit();
+            wgmma_wait<0>();
+            y[i] = sums[0];
+        }
+    });
+    CHECK_NOTHROW(made.check());
+}
+
 TEST_CASE("products in flight: A in registers") {
     const auto twice = [](auto between) {
         return [=](const Parts& p) {
