@@ -16,22 +16,11 @@
 #include "stdlib/gemm/choices.hpp"
 #include "stdlib/math/activation.hpp"
 #include "stdlib/spec/recipe.hpp"
+#include "stdlib/tile/gemm_schedule.hpp"
 #include "stdlib/tile/matrix_order.hpp"
 #include "stdlib/tile/raster.hpp"
 
 namespace ikat::stdlib {
-
-/// Which blocks make which tiles of C.
-enum class GemmSchedule : std::uint8_t {
-    chosen,
-    block_per_tile,  // by mma.sync
-    persistent,      // as many blocks as the device runs at once take tile after tile
-    split_k,         // k is divided into parts, whose sums are added by a second kernel
-    stream_k,   // by mma.sync: as many blocks as the device runs at once have equally many slices of k of the tiles
-                // that do not fill it; the sums of a tile are added by a second kernel, in the order of k
-    ping_pong,  // by wgmma, of 16-bit elements: persistent, and the two warpgroups of a block make tiles in turn: one
-                // stores its tile while the other multiplies
-};
 
 /// What is computed besides A B, and how: what is not said is chosen.
 struct GemmOptions {

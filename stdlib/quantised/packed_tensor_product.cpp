@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <vector>
 
 #include "dsl/kernel/kernel.hpp"
@@ -28,8 +29,9 @@ constexpr SliceShape slice_of_x{.bytes = 288, .rows_are_aligned = true};
 struct Arguments {
     std::vector<TensorProductArguments::Weights> weights;  // one, or two if it is_gated
     const In<std::uint32_t>& x;
-    const u32 &rows, &tokens, &units, &x_pitch, &x_words, &slices_of_part;
+    const u32 &rows, &tokens, &units, &x_pitch, &x_words, &division;  // slices_of_part, or streamed
     StoreResult store;
+    const Out<float>* shares = nullptr;  // if it is_streamed
 };
 
 /// A unit of a row as operands of mma: four signed bytes of the first half, and of the second.
@@ -50,15 +52,28 @@ class PackedProduct {
     using Whole = Mma<16, 8, 32, std::int8_t, std::int32_t>;
     using Half = Mma<16, 8, 16, std::int8_t, std::int32_t>;
     using Totals = WarpTiles<Mma<16, 8, 16, half, float>, 32, tokens>;
+    using Tile = ProductTile<slice, tokens>;
 
-public:
-    explicit PackedProduct(const Arguments& of)
+    PackedProduct(const Arguments& of, const Tile& tile)
         : of_(of),
-          tile_(std::uint32_t(of.weights.size()), value(of.rows), value(of.tokens), value((of.units + 7u) / 8u),
-                value(of.slices_of_part)),
+          tile_(tile),
           of_w_(rows_of_blocks(of.weights, of.rows, is_aligned, tile_.first_row())),
           of_x_({{of.x.as<std::uint8_t>(), value(u32(0u)), value(of.x_pitch * 4u), value(of.x_words * 4u),
                   value(of.tokens), tile_.first_token()}}) {}
+
+public:
+    /// The tile of the block.
+    explicit PackedProduct(const Arguments& of)
+        : PackedProduct(of, Tile(std::uint32_t(of.weights.size()), value(of.rows), value(of.tokens),
+                                 value((of.units + 7u) / 8u), value(of.division))) {}
+    /// One of those that it has by stream-k.
+    PackedProduct(const Arguments& of, const Share& share)
+        : PackedProduct(of, Tile(value(of.rows), value(of.tokens), share())) {
+        share_ = share;
+    }
+    static void each_share(const Arguments& of, auto&& f) {
+        Tile::each_share(value(of.rows), value(of.tokens), value((of.units + 7u) / 8u), of.division, f);
+    }
 
     void run() {
         u32 number = tile_.first_slice();
@@ -77,6 +92,7 @@ public:
             });
         launch_next();  // which adds up parts
         const auto none = [](const auto&, const U&) { return std::optional<F>(); };
+        if (share_) return tile_.store_share(share_, totals_, none, of_.store, *of_.shares);
         if (of_.weights.size() == 1) return tile_.store(totals_, none, of_.store);
         tile_.store_pairs(totals_, none,
                           [&](const auto& condition, const U& token, const U& row, const F& gate, const F& up) {
@@ -160,7 +176,8 @@ private:
     }
 
     const Arguments& of_;
-    ProductTile<slice, tokens> tile_;
+    Share share_{};  // by stream-k
+    Tile tile_;
     Slices<slice, tile_rows> w_;
     Slices<slice_of_x, tokens> x_;
     RowCopies<slice, tile_rows> of_w_;
@@ -168,12 +185,17 @@ private:
     Totals totals_{0.0f};
 };
 
+template <class Product>
+void record(const Arguments& of) {
+    if (of.shares == nullptr) return Product(of).run();
+    Product::each_share(of, [&](const Share& share) { Product(of, share).run(); });
+}
 template <class Format, std::uint32_t tokens>
 void record(bool is_aligned, const Arguments& of) {
     if (is_aligned)
-        PackedProduct<Format, tokens, true>(of).run();
+        record<PackedProduct<Format, tokens, true>>(of);
     else
-        PackedProduct<Format, tokens, false>(of).run();
+        record<PackedProduct<Format, tokens, false>>(of);
 }
 template <class Format>
 void record(const PackedTensorKernel& is, const Arguments& of) {
@@ -195,14 +217,15 @@ void record(const PackedTensorKernel& is, const Arguments& of) {
 }  // namespace
 
 std::string PackedTensorKernel::name() const {
-    return fmt::format("{}_{}_q8_1_{}_tokens_{}_tensor_core{}", is_gated ? "gate_up_swiglu" : "gemm",
-                       runtime::find_info(format)->name, ir::info(y).name, tokens, suffix_of(epilogue));
+    return fmt::format("{}_{}_q8_1_{}_tokens_{}_tensor_core{}{}", is_gated ? "gate_up_swiglu" : "gemm",
+                       runtime::find_info(format)->name, ir::info(y).name, tokens, is_streamed ? "_stream" : "",
+                       suffix_of(epilogue));
 }
 std::uint32_t PackedTensorKernel::rows_of_y() const { return is_gated ? tile_rows / 2 : tile_rows; }
 std::uint32_t PackedTensorKernel::shared_bytes() const {
     const auto* info = runtime::find_info(format);
     const SliceShape of_w{info->bytes * 256 / info->weights, w_is_aligned};
-    return 2 * (of_w.shared_bytes(tile_rows) + slice_of_x.shared_bytes(tokens));
+    return 2 * (of_w.shared_bytes(tile_rows) + slice_of_x.shared_bytes(tokens)) + (is_streamed ? 24 : 0);
 }
 KernelHandle PackedTensorKernel::make() const {
     MoreParameters more;
@@ -210,8 +233,9 @@ KernelHandle PackedTensorKernel::make() const {
     if (is_gated) more.add<In<std::uint8_t>>("up");
     more.add<In<std::uint32_t>>("x");
     add_array<Out>(more, "y", y);
+    if (is_streamed) more.add<Out<float>>("shares");
     add_numbers(more, {"rows", "tokens", "units", "w_begin", "w_pitch", "w_bytes", "x_pitch", "x_words",
-                       "slices_of_part", "y_pitch"});
+                       is_streamed ? "streamed" : "slices_of_part", "y_pitch"});
     if (is_gated) add_numbers(more, {"up_begin", "up_pitch", "up_bytes"});
     add_epilogue(more, epilogue);
     auto made = kernel(name().c_str(), params(more), [is = *this](More rest) {
@@ -219,17 +243,20 @@ KernelHandle PackedTensorKernel::make() const {
         const auto w = rest.next<In<std::uint8_t>>(), up = is.is_gated ? rest.next<In<std::uint8_t>>() : w;
         const auto x = rest.next<In<std::uint32_t>>();
         const StoreElement y = next_results(rest, is.y);
+        std::optional<Out<float>> shares;
+        if (is.is_streamed) shares.emplace(rest.next<Out<float>>());
         const auto rows = rest.next<u32>(), tokens = rest.next<u32>(), units = rest.next<u32>();
         std::vector<TensorProductArguments::Weights> weights;
         weights.emplace_back(w, rest);
-        const auto x_pitch = rest.next<u32>(), x_words = rest.next<u32>(), slices_of_part = rest.next<u32>(),
+        const auto x_pitch = rest.next<u32>(), x_words = rest.next<u32>(), division = rest.next<u32>(),
                    y_pitch = rest.next<u32>();
         if (is.is_gated) weights.emplace_back(up, rest);
-        record(is, {std::move(weights), x, rows, tokens, units, x_pitch, x_words, slices_of_part,
+        record(is, {std::move(weights), x, rows, tokens, units, x_pitch, x_words, division,
                     by_epilogue(is.epilogue, rest, rows,
                                 [&](const Leaf<bool>& condition, const U& token, const U& row, const F& sum) {
                                     y(condition, token, y_pitch, row, sum);
-                                })});
+                                }),
+                    shares ? &*shares : nullptr});
     });
     auto of_w = std::move(made).require(aligned<16>("w"), aligned<16>("x")).launch_bounds(threads(), 2);
     return is_gated ? std::move(of_w).require(aligned<16>("up")).handle() : of_w.handle();

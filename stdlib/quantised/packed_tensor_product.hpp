@@ -27,7 +27,8 @@ namespace ikat::stdlib {
 ///     w_begin            the byte of w where the first row begins, below 16
 ///     w_pitch, w_bytes   from a row to the next; of all
 ///     x_pitch, x_words   from a token to the next, a multiple of 4; of all
-///     slices_of_part, y_pitch    as of TensorProductKernel
+///     shares             as of TensorProductKernel, after y
+///     slices_of_part or streamed, y_pitch    likewise
 ///     up_...             begin, pitch and bytes, if it is_gated
 ///     ...                of the epilogue, see add_epilogue()
 struct PackedTensorKernel {
@@ -37,12 +38,13 @@ struct PackedTensorKernel {
     bool w_is_aligned = true;  // all rows begin at multiples of 16 bytes
     bool is_gated = false;     // as TensorProductKernel
     EpilogueCode epilogue{};   // without row sums; not in parts, nor gated
+    bool is_streamed = false;  // stream-k: any number of blocks; not gated
 
     static constexpr std::uint32_t threads() { return 128; }
     /// Of y, of a block.
     std::uint32_t rows_of_y() const;
-    /// "gemm_q4_k_q8_1_f16_tokens_64_tensor_core", "gate_up_swiglu_q4_k_q8_1_f16_tokens_64_tensor_core"; and the
-    /// epilogue's name.
+    /// "gemm_q4_k_q8_1_f16_tokens_64_tensor_core", "gate_up_swiglu_q4_k_q8_1_f16_tokens_64_tensor_core", with "_stream"
+    /// if it is_streamed; and the epilogue's name.
     std::string name() const;
     std::uint32_t shared_bytes() const;
     /// A new one, not yet captured.

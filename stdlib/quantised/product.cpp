@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/quantised/product.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "stdlib/epilogue/arguments.hpp"
 #include "stdlib/quantised/product_call.hpp"
 #include "stdlib/quantised/products.hpp"
@@ -15,8 +19,10 @@ public:
                 const QuantisedGemmOptions& options)
         : call_("gemm", queue), products_("gemm", queue, X, options.activations, options.workspace) {
         call_.check().enumerator("activations", std::size_t(options.activations), 2);
+        check_schedule(options);
         check_product(call_, {"W", W}, {"X", X}, {"Y", Y});
         OneProduct product{.weights = {}, .Y = Y};
+        if (options.schedule == GemmSchedule::stream_k) product.multiprocessors = multiprocessors(queue, W, Y, options);
         std::vector<OperandRole> roles{{"W", W.part, Role::Read},
                                        {"X", X.part, Role::Read},
                                        {"Y", Y.part, Role::Written},
@@ -41,6 +47,35 @@ public:
     void run() const { products_.run(); }
 
 private:
+    void check_schedule(const QuantisedGemmOptions& options) const {
+        using enum GemmSchedule;
+        call_.check().enumerator("schedule", std::size_t(options.schedule), 6);
+        if (options.schedule != chosen && options.schedule != stream_k)
+            call_.fail("a schedule that products of quantised weights do not have",
+                       "GemmSchedule::chosen divides columns into parts where there are few tiles; the other one is "
+                       "stream_k");
+        if (options.multiprocessors != 0 && options.schedule != stream_k)
+            call_.fail(
+                fmt::format("{} multiprocessors, and a schedule that does not depend on them", options.multiprocessors),
+                "they are of GemmSchedule::stream_k");
+        if (options.multiprocessors > max_multiprocessors)
+            call_.fail(fmt::format("{} multiprocessors", options.multiprocessors),
+                       fmt::format("tiles are divided for at most {}", max_multiprocessors));
+    }
+    /// For how many stream-k divides tiles; 0 if there are none.
+    std::uint32_t multiprocessors(const Queue& queue, const TensorView& W, const TensorView& Y,
+                                  const QuantisedGemmOptions& options) const {
+        if (W.extents[0] == 0 || W.extents[1] == 0 || Y.extents[0] == 0) return 0;
+        if (!is_on_tensor_cores(queue, W, Y.extents[0], options.activations))
+            call_.fail(
+                fmt::format("GemmSchedule::stream_k, and {} tokens are multiplied without tensor cores", Y.extents[0]),
+                "it is of more than eight tokens, on a device from sm_80 on that has room for their tiles; "
+                "GemmSchedule::chosen takes any");
+        if (options.multiprocessors != 0) return options.multiprocessors;
+        return std::clamp(queue.device().properties().multiprocessors, 1u, max_multiprocessors);
+    }
+
+    static constexpr std::uint32_t max_multiprocessors = 16384;  // 32 bits reach the sums of all blocks
     const QuantisedCall call_;
     Products products_;
 };

@@ -33,8 +33,11 @@
 //
 // from the exact sum of these x. A NaN in X counts as 0 then, and an infinity makes its row of Y NaN.
 //
+// By stream-k, the same bounds hold: no element is added up in more steps, since a share has a slice at least. Bits are
+// the same in every run, and for the same number of multiprocessors.
+//
 // An epilogue is called with these sums in f32, and what it gives is rounded to the type of Y. It is part of the kernel
-// that multiplies or, where columns are in parts or there are row sums, of the one that adds up.
+// that multiplies or, where columns are in parts or shares, or there are row sums, of the one that adds up.
 #pragma once
 #include <optional>
 
@@ -42,6 +45,7 @@
 #include "stdlib/epilogue/epilogue.hpp"
 #include "stdlib/spec/recipe.hpp"
 #include "stdlib/spec/workspace.hpp"
+#include "stdlib/tile/gemm_schedule.hpp"
 
 namespace ikat::stdlib {
 
@@ -55,14 +59,23 @@ struct QuantisedGemmOptions {
     Activations activations = Activations::exact;
     /// Y = epilogue(X W'), see epilogue.hpp: a function of f32 sums. A row of C is a token, a column is a row of W.
     std::optional<Epilogue> epilogue{};
-    /// For activations in Q8_1, or in f16 for tensor cores, and for sums: gemm_workspace() bytes. Without it, the
+    /// Which blocks make which tiles of Y, of more than eight tokens on tensor cores. chosen: a block for each tile, or
+    /// for each part of the columns where there are few; bits depend on sizes alone. stream_k: blocks divide the
+    /// columns of the tiles equally that do not keep all of them busy, wherever tiles end, and sums are added in order;
+    /// bits depend on the number of multiprocessors, and on whether there is wgmma, too. There are no others.
+    GemmSchedule schedule = GemmSchedule::chosen;
+    /// Of stream_k: for how many multiprocessors tiles are divided, 1 to 16384. 0: for those of the device. The same
+    /// number gives the same bits on all devices with, or without, wgmma.
+    std::uint32_t multiprocessors = 0;
+    /// For activations in Q8_1, or in f16 for tensor cores, and for sums: gemm_workspace() bytes. Without it, a
     /// function allocates its own.
     WorkspaceSlice workspace{};
 };
 
 /// Y = X W': W has rows x columns quantised weights, with any pitch, X is tokens x columns, of f32, f16 or bf16, Y is
 /// tokens x rows, of one of these, too. Rows of X and of Y may be any distance apart; any sizes, or 0: Y is 0 where
-/// there are no columns. Throws Error for types and shapes that do not fit, and where Y overlaps another operand.
+/// there are no columns. Throws Error for types and shapes that do not fit, where Y overlaps another operand, and for a
+/// schedule that there is not, such as stream_k without tensor cores.
 /// gemm() with a W of quantised weights and no options calls it.
 void quantised_gemm(const Queue& queue, const TensorView& W, const TensorView& X, const MutableTensorView& Y,
                     const QuantisedGemmOptions& options = {});

@@ -9,6 +9,19 @@
 namespace ikat::stdlib {
 namespace {
 
+constexpr NamedFunction::Setting gemm_settings[] = {
+    product_settings[0],
+    {"schedule", "of tiles of more than eight tokens: stream_k; chosen if it is not set"},
+    {"multiprocessors", "for how many stream_k divides tiles; those of the device if it is not set"},
+};
+QuantisedGemmOptions options_of(const FunctionSettings& settings) {
+    constexpr std::string_view schedules[] = {"chosen", "stream_k"};
+    constexpr GemmSchedule values[] = {GemmSchedule::chosen, GemmSchedule::stream_k};
+    return {.activations = activations_of(settings),
+            .schedule = values[settings.one_of("schedule", schedules)],
+            .multiprocessors = settings.count("multiprocessors").value_or(0)};
+}
+
 constexpr NamedFunction::Size product_sizes[] = {{"tokens", 8}, {"rows", 4096}, {"columns", 4096}};
 
 #define IKAT_ROW(format, name, weights, bytes) "|" #name
@@ -23,7 +36,7 @@ const NamedFunction::Family& product_family() {
         "f16 or bf16; Y has the type of X. A block of weights is read and decoded once for up to eight tokens; "
         "more\n"
         "are multiplied on tensor cores.",
-        product_settings, product_sizes);
+        gemm_settings, product_sizes);
     return out;
 }
 
@@ -44,7 +57,7 @@ NamedFunction product_function(runtime::Quantised format) {
     out.call = "gemm(queue, W, X, Y)";
     out.arrays = {blocks_of(format, "W", "rows columns"), input("X", "tokens columns"), output("Y", "tokens rows")};
     out.run = [](const Queue& queue, NamedArrays arrays, const FunctionSettings& settings) {
-        quantised_gemm(queue, arrays[0], arrays[1], arrays[2], {.activations = activations_of(settings)});
+        quantised_gemm(queue, arrays[0], arrays[1], arrays[2], options_of(settings));
     };
     out.other_names = other_names(format);
     return out;

@@ -46,7 +46,7 @@ TensorView row_of(TensorView matrix, std::uint64_t count) {
 struct Products::Tokens {
     const TensorView& x;             // or its Q8_1
     const ArrangedTokens* arranged;  // the same tokens, if there are any
-    const Sums& sums;
+    const Sums &sums, &shares;
     U64 first, count;
 
     std::uint32_t pitch_of(const TensorView& matrix) const { return std::uint32_t(count == 1 ? 0 : matrix.strides[0]); }
@@ -76,20 +76,23 @@ void Products::add(OneProduct product) {
     const std::uint64_t rows = product.Y.extents[1];
     if (rows == 0) return;
     const bool is_on_tensor_cores = stdlib::is_on_tensor_cores(queue_, product.weights[0].W, all_tokens_, activations_);
-    const PartsOfColumns parts = is_on_tensor_cores
-                                     ? PartsOfColumns::of(product.weights.size() * rows, all_tokens_, columns())
-                                     : PartsOfColumns{};
+    const bool is_divided = is_on_tensor_cores && product.multiprocessors == 0;
+    const PartsOfColumns parts =
+        is_divided ? PartsOfColumns::of(product.weights.size() * rows, all_tokens_, columns()) : PartsOfColumns{};
     products_.push_back({std::move(product), is_on_tensor_cores, parts});
 }
 
-std::uint64_t Products::workspace() const { return is_empty() ? 0 : bytes_of_sums() + bytes_of_tokens(); }
+std::uint64_t Products::workspace() const {
+    return is_empty() ? 0 : bytes_of_sums() + bytes_of_shares() + bytes_of_tokens();
+}
 
 void Products::run() const {
     if (is_empty()) return;
     std::optional<Workspace> workspace;
     if (this->workspace() != 0) workspace.emplace(queue_, function_, workspace_, this->workspace());
-    Sums sums;
+    Sums sums, shares;
     if (bytes_of_sums() != 0) sums = workspace->take<float>(bytes_of_sums() / 4);
+    if (bytes_of_shares() != 0) shares = workspace->take<float>(bytes_of_shares() / 4);
     const TensorView x = is_packed() && columns() != 0 ? quantised_tokens(queue_, *workspace, X_) : X_;
     const U64 most = arranged_at_once();
     std::optional<ArrangedTokens> arranged;
@@ -98,9 +101,12 @@ void Products::run() const {
         const U64 count = std::min(most, tokens() - first);
         if (arranged) arranged->arrange(queue_, X_, first, count);
         for (const Planned& of : products_)
-            multiply(
-                of,
-                {.x = x, .arranged = arranged ? &*arranged : nullptr, .sums = sums, .first = first, .count = count});
+            multiply(of, {.x = x,
+                          .arranged = arranged ? &*arranged : nullptr,
+                          .sums = sums,
+                          .shares = shares,
+                          .first = first,
+                          .count = count});
     }
 }
 
@@ -127,6 +133,16 @@ std::uint64_t Products::bytes_of_tokens() const {
 std::uint64_t Products::bytes_of_sums() const {
     U64 out = 0;
     for (const Planned& of : products_) out = std::max(out, of.sums(std::min(at_once(of), arranged_at_once())));
+    return Workspace::rounded(out * 4);
+}
+/// Of the launch with the most tiles; others have as many workers at most, and tiles that are no larger.
+std::uint64_t Products::bytes_of_shares() const {
+    U64 out = 0;
+    for (const Planned& of : products_) {
+        if (!of.is_streamed()) continue;
+        const U64 count = std::min(at_once(of), arranged_at_once());
+        out = std::max(out, stream(of, of.Y.extents[1], count).sums(tokens_of_tile(of, count)));
+    }
     return Workspace::rounded(out * 4);
 }
 
@@ -157,53 +173,91 @@ void Products::multiply(const Planned& of, Tokens tokens) const {
     }
 }
 
+/// Of a launch for so many tokens.
+std::uint32_t Products::tokens_of_tile(const Planned& of, U64 count) const {
+    if (is_packed() || of.weights.size() == 2) return stdlib::tokens_of_tile(count);
+    const Quantised format = *of.weights[0].W.format;
+    const std::uint32_t out = tokens_of_product_tile(queue_, format, count);
+    return of.is_streamed() && out == 64 ? max_tokens_of_stream(format) : out;
+}
+/// How the tiles of a launch are divided. A multiprocessor has two blocks by mma.sync, or one by wgmma, whatever else
+/// the device is like: so the same number of multiprocessors gives the same bits.
+StreamOfTiles Products::stream(const Planned& of, U64 rows, U64 count) const {
+    const U64 of_tile = tokens_of_tile(of, count);
+    const U64 tiles = ((rows - 1) / TensorProductKernel::rows + 1) * ((count - 1) / of_tile + 1);
+    return StreamOfTiles::of(tiles, (columns() - 1) / 256 + 1, U64{of.multiprocessors} * (of_tile == 128 ? 1 : 2));
+}
+
 void Products::launch_tiles(const Planned& of, const Tokens& tokens) const {
     const Target to = target(of, tokens);
     const Quantised format = *of.weights[0].W.format;
-    const std::uint32_t units = std::uint32_t(columns() / 32), slices = of.parts.slices;
+    const std::uint32_t units = std::uint32_t(columns() / 32), of_tile = tokens_of_tile(of, tokens.count);
     each_launch(of, [&](U64 first, U64 count) {
         const std::vector<WeightsOfLaunch> weights = rows_of(of, first, count);
+        const StreamOfTiles stream = of.is_streamed() ? this->stream(of, count, tokens.count) : StreamOfTiles{};
+        const std::uint32_t division = of.is_streamed() ? std::uint32_t(stream.streamed) : of.parts.slices;
+        const auto add_results = [&](KernelArguments& arguments) {
+            arguments.add_array(part_from(to.y, first));
+            if (of.is_streamed()) arguments.add_array(ir::Type::F32, tokens.shares.part());
+        };
         const auto launch = [&]<class Kernel>(Kernel is, auto&& add_rest) {
             is.w_is_aligned = std::ranges::all_of(
                 weights, [](const WeightsOfLaunch& each) { return each.begin == 0 && each.pitch % 16 == 0; });
             KernelArguments arguments(is.handle(), where_);
             for (const WeightsOfLaunch& each : weights) arguments.add_array(each.bytes);
-            add_rest(arguments, part_from(to.y, first));
+            add_rest(arguments);
             add_epilogue_of(of, to.epilogue, arguments, tokens.first, first);
-            const U64 tiles = ((count - 1) / is.rows_of_y() + 1) * ((tokens.count - 1) / is.tokens + 1);
-            arguments.launch(queue_, of.parts.count * tiles, is.threads());
+            const U64 tiles = ((count - 1) / is.rows_of_y() + 1) * ((tokens.count - 1) / of_tile + 1);
+            arguments.launch(queue_, of.is_streamed() ? stream.workers : of.parts.count * tiles, is.threads());
         };
         const bool is_gated = weights.size() == 2;
         if (is_packed())
-            return launch(PackedTensorKernel{.format = format,
-                                             .tokens = tokens_of_tile(tokens.count),
-                                             .y = to.y.type,
-                                             .is_gated = is_gated,
-                                             .epilogue = to.epilogue},
-                          [&](KernelArguments& arguments, const TensorView& y) {
-                              const U64 pitch = tokens.x.strides[0];
-                              arguments.add_array(tokens.of(tokens.x));
-                              arguments.add_array(y);
-                              arguments.add_numbers(std::uint32_t(count), std::uint32_t(tokens.count), units);
-                              add_weights(arguments, weights[0]);
-                              arguments.add_numbers(std::uint32_t(pitch),
-                                                    std::uint32_t((tokens.count - 1) * pitch + tokens.x.extents[1]),
-                                                    slices, to.pitch);
-                              if (is_gated) add_weights(arguments, weights[1]);
-                          });
-        launch(TensorProductKernel{.format = format,
-                                   .tokens = is_gated ? tokens_of_tile(tokens.count)
-                                                      : tokens_of_product_tile(queue_, format, tokens.count),
-                                   .y = to.y.type,
-                                   .is_gated = is_gated,
-                                   .epilogue = to.epilogue},
-               [&](KernelArguments& arguments, const TensorView& y) {
-                   tokens.arranged->add_to(arguments, format, tokens.count);
-                   arguments.add_array(y);
-                   arguments.add_numbers(std::uint32_t(count), units, slices, to.pitch);
-                   for (const WeightsOfLaunch& each : weights) add_weights(arguments, each);
-               });
+            launch(PackedTensorKernel{.format = format,
+                                      .tokens = of_tile,
+                                      .y = to.y.type,
+                                      .is_gated = is_gated,
+                                      .epilogue = to.epilogue,
+                                      .is_streamed = of.is_streamed()},
+                   [&](KernelArguments& arguments) {
+                       const U64 pitch = tokens.x.strides[0];
+                       arguments.add_array(tokens.of(tokens.x));
+                       add_results(arguments);
+                       arguments.add_numbers(std::uint32_t(count), std::uint32_t(tokens.count), units);
+                       add_weights(arguments, weights[0]);
+                       arguments.add_numbers(std::uint32_t(pitch),
+                                             std::uint32_t((tokens.count - 1) * pitch + tokens.x.extents[1]), division,
+                                             to.pitch);
+                       if (is_gated) add_weights(arguments, weights[1]);
+                   });
+        else
+            launch(TensorProductKernel{.format = format,
+                                       .tokens = of_tile,
+                                       .y = to.y.type,
+                                       .is_gated = is_gated,
+                                       .epilogue = to.epilogue,
+                                       .is_streamed = of.is_streamed()},
+                   [&](KernelArguments& arguments) {
+                       tokens.arranged->add_to(arguments, format, tokens.count);
+                       add_results(arguments);
+                       arguments.add_numbers(std::uint32_t(count), units, division, to.pitch);
+                       for (const WeightsOfLaunch& each : weights) add_weights(arguments, each);
+                   });
+        if (stream.streamed != 0) join(of, tokens, stream, first, count);
     });
+}
+
+/// Rows of the tiles that several blocks have shared.
+void Products::join(const Planned& of, const Tokens& tokens, const StreamOfTiles& stream, U64 first, U64 count) const {
+    const Target to = target(of, tokens);
+    const std::uint32_t of_tile = tokens_of_tile(of, tokens.count);
+    KernelArguments arguments(JoinSharesKernel{to.y.type, to.epilogue}.handle(), where_);
+    arguments.add_array(ir::Type::F32, tokens.shares.part());
+    arguments.add_array(part_from(to.y, first));
+    for (const U64 number : {stream.slices, stream.streamed, stream.workers, U64{of_tile}, tokens.count, count})
+        arguments.add_numbers(std::uint32_t(number));
+    arguments.add_numbers(to.pitch);
+    add_epilogue_of(of, to.epilogue, arguments, tokens.first, first);
+    arguments.launch(queue_, JoinSharesKernel::blocks_for(stream, of_tile), JoinSharesKernel::threads);
 }
 
 /// Without tensor cores.

@@ -30,6 +30,8 @@ struct OneProduct {
     MutableTensorView Y;
     EpilogueCode epilogue{};
     std::vector<GivenArgument> arguments{};  // of the epilogue
+    /// By stream-k, of one matrix on tensor cores: among the blocks of so many multiprocessors. 0: not so.
+    std::uint32_t multiprocessors = 0;
 };
 
 class Products {
@@ -58,6 +60,7 @@ private:
         bool is_on_tensor_cores;
         PartsOfColumns parts;
 
+        bool is_streamed() const { return multiprocessors != 0; }
         /// Whether kernels give sums, of which another one makes Y.
         bool has_sums() const { return parts.count > 1 || epilogue.has_row_sums(); }
         /// Of `count` tokens.
@@ -73,12 +76,16 @@ private:
     bool are_arranged() const;
     U64 bytes_of_tokens() const;
     U64 bytes_of_sums() const;
+    U64 bytes_of_shares() const;
 
     // Of one of them.
     U64 at_once(const Planned& of) const;
     Target target(const Planned& of, const Tokens& tokens) const;
+    std::uint32_t tokens_of_tile(const Planned& of, U64 count) const;
+    StreamOfTiles stream(const Planned& of, U64 rows, U64 count) const;
     void multiply(const Planned& of, Tokens tokens) const;
     void launch_tiles(const Planned& of, const Tokens& tokens) const;
+    void join(const Planned& of, const Tokens& tokens, const StreamOfTiles& stream, U64 first, U64 count) const;
     void launch_few(const Planned& of, const Tokens& tokens) const;
     void add_up(const Planned& of, const Tokens& tokens) const;
 

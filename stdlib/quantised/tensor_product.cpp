@@ -11,6 +11,7 @@
 #include "stdlib/quantised/kernel_arrays.hpp"
 #include "stdlib/spec/kernels.hpp"
 #include "stdlib/tile/rows.hpp"
+#include "stdlib/tile/schedule.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -87,8 +88,9 @@ KernelHandle arrange(const ArrangeKernel& is) {
 }  // namespace
 
 std::string TensorProductKernel::name() const {
-    return fmt::format("{}_{}_{}_tokens_{}_tensor_core{}", is_gated ? "gate_up_swiglu" : "gemm",
-                       runtime::find_info(format)->name, ir::info(y).name, tokens, suffix_of(epilogue));
+    return fmt::format("{}_{}_{}_tokens_{}_tensor_core{}{}", is_gated ? "gate_up_swiglu" : "gemm",
+                       runtime::find_info(format)->name, ir::info(y).name, tokens, is_streamed ? "_stream" : "",
+                       suffix_of(epilogue));
 }
 KernelHandle TensorProductKernel::make() const {
     MoreParameters more;
@@ -99,7 +101,9 @@ KernelHandle TensorProductKernel::make() const {
     if (has_sums) more.add<In<half, 2>>("sums");
     more.add<In<float>>("scales");
     add_array<Out>(more, "y", y);
-    add_numbers(more, {"rows", "units", "slices_of_part", "y_pitch", "w_begin", "w_pitch", "w_bytes"});
+    if (is_streamed) more.add<Out<float>>("shares");
+    add_numbers(more, {"rows", "units", is_streamed ? "streamed" : "slices_of_part", "y_pitch", "w_begin", "w_pitch",
+                       "w_bytes"});
     if (is_gated) add_numbers(more, {"up_begin", "up_pitch", "up_bytes"});
     add_epilogue(more, epilogue);
     auto made = kernel(name().c_str(), params(more), [is = *this, has_sums](More rest) {
@@ -108,7 +112,9 @@ KernelHandle TensorProductKernel::make() const {
         const auto x = rest.next<In<half, 2>>(), sums = has_sums ? rest.next<In<half, 2>>() : x;
         const auto scales = rest.next<In<float>>();
         const StoreElement y = next_results(rest, is.y);
-        const auto rows = rest.next<u32>(), units = rest.next<u32>(), slices_of_part = rest.next<u32>(),
+        std::optional<Out<float>> shares;
+        if (is.is_streamed) shares.emplace(rest.next<Out<float>>());
+        const auto rows = rest.next<u32>(), units = rest.next<u32>(), division = rest.next<u32>(),
                    y_pitch = rest.next<u32>();
         std::vector<TensorProductArguments::Weights> weights;
         weights.emplace_back(w, rest);
@@ -119,10 +125,11 @@ KernelHandle TensorProductKernel::make() const {
                                   .scales = scales,
                                   .rows = rows,
                                   .units = units,
-                                  .slices_of_part = slices_of_part,
+                                  .division = division,
                                   .store = by_epilogue(is.epilogue, rest, rows,
                                                        [&](const Leaf<bool>& condition, const U& token, const U& row,
-                                                           const F& sum) { y(condition, token, y_pitch, row, sum); })};
+                                                           const F& sum) { y(condition, token, y_pitch, row, sum); }),
+                                  .shares = shares ? &*shares : nullptr};
         record_tensor_product(is, of);
     });
     auto of_w = std::move(made).launch_bounds(threads(), tokens == 128 ? 1 : 2).require(aligned<16>("w"));
@@ -193,5 +200,65 @@ KernelHandle AddPartsKernel::make() const {
         .handle();
 }
 const KernelHandle& AddPartsKernel::handle() const { return Kernels<AddPartsKernel>::of(*this); }
+
+StreamOfTiles StreamOfTiles::of(std::uint64_t tiles, std::uint64_t slices, std::uint64_t at_once) {
+    StreamOfTiles out{.slices = slices, .workers = std::min(at_once, tiles * slices)};
+    const std::uint64_t rest = tiles % at_once;
+    out.streamed = rest == 0 ? 0 : std::min(tiles, at_once + rest);
+    if (out.streamed * slices > ~std::uint32_t{0}) out.streamed = 0;  // they are counted in 32 bits
+    return out;
+}
+
+std::uint64_t JoinSharesKernel::blocks_for(const StreamOfTiles& stream, std::uint32_t tile_tokens) {
+    return (stream.streamed * tile_tokens * (TensorProductKernel::rows / 32) + 7) / 8;
+}
+std::string JoinSharesKernel::name() const {
+    return fmt::format("join_shares_{}{}", ir::info(y).name, suffix_of(epilogue));
+}
+KernelHandle JoinSharesKernel::make() const {
+    MoreParameters more;
+    more.add<In<float>>("shares");
+    add_array<Out>(more, "y", y);
+    add_numbers(more, {"slices", "streamed", "workers", "tile_tokens", "tokens", "rows", "y_pitch"});
+    add_epilogue(more, epilogue);
+    return kernel(name().c_str(), params(more),
+                  [is = *this](More rest) {
+                      require_linear_blocks();
+                      require_linear_grid();
+                      grid_wait();
+                      const auto sums = rest.next<In<float>>();
+                      const StoreElement y = next_results(rest, is.y);
+                      const auto slices = rest.next<u32>(), streamed = rest.next<u32>(), workers = rest.next<u32>(),
+                                 tile_tokens = rest.next<u32>(), tokens = rest.next<u32>(), rows = rest.next<u32>(),
+                                 y_pitch = rest.next<u32>();
+                      const StoreResult store =
+                          by_epilogue(is.epilogue, rest, rows,
+                                      [&](const Leaf<bool>& condition, const U& token, const U& row, const F& x) {
+                                          y(condition, token, y_pitch, row, x);
+                                      });
+                      constexpr std::uint32_t tile_rows = TensorProductKernel::rows;
+                      const StreamK stream(streamed, slices, workers);
+                      const U down = tiles_of(rows, tile_rows), of_tile = value(tile_tokens * (tile_rows / 32));
+                      const U warp = value(block_id().x * (threads / 32) + warp_id());
+                      for (auto group : range(warp, streamed * of_tile, grid_dim().x * (threads / 32))) {
+                          const U tile = value(group / of_tile), first = value(group % of_tile * 32u);
+                          const U at = value(first + lane_id());  // in the tile
+                          const U token = value(tile / down * tile_tokens + first / tile_rows),
+                                  row = value(tile % down * tile_rows + at % tile_rows);
+                          const SharesOfTile shares = stream.shares_of(tile);
+                          const auto is_there = value((shares.count > 1u) & (token < tokens) & (row < rows));
+                          const auto share = [&](const Word& i) {
+                              const U begin = value(shares.number(i) * tile_tokens * tile_rows);
+                              return sums.load_if(is_there, begin + at, 0.0f);
+                          };
+                          f32 sum = share(0u);
+                          for (auto i : range(1u, shares.count)) sum += share(value(i));
+                          store(is_there, token, row, value(sum));
+                      }
+                  })
+        .launch_bounds(threads)
+        .handle();
+}
+const KernelHandle& JoinSharesKernel::handle() const { return Kernels<JoinSharesKernel>::of(*this); }
 
 }  // namespace ikat::stdlib

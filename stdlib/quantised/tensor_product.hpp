@@ -41,6 +41,9 @@ struct SliceShape {
 
 /// How many f16 are the sums of activations that 256 weights with minima need: two for each group of 16 or 32; else 0.
 std::uint32_t sums_of_slice(runtime::Quantised format);
+/// Tokens of the largest tile of stream-k by mma.sync. Of some formats with minima the loop of 64 tokens has no
+/// register left for another loop around it.
+std::uint32_t max_tokens_of_stream(runtime::Quantised format);
 
 /// Which of the kernels. Its parameters:
 ///
@@ -50,8 +53,9 @@ std::uint32_t sums_of_slice(runtime::Quantised format);
 ///     sums               the same, if the format has minima: tokens x padded_columns / 256 * sums_of_slice()
 ///     scales             of the tokens, by which results are multiplied
 ///     y                  f32, f16, bf16
+///     shares             sums of tiles that are not whole, f32, if it is_streamed, see StreamOfTiles
 ///     rows, units        of the weights
-///     slices_of_part     of 256 columns
+///     slices_of_part     of 256 columns; or, if it is_streamed, `streamed`: how many tiles are divided
 ///     y_pitch            from a token to the next, in elements
 ///     w_begin            the byte of w where the first row begins, below 16
 ///     w_pitch, w_bytes   from a row to the next; of all
@@ -66,6 +70,7 @@ struct TensorProductKernel {
     bool w_is_aligned = true;  // all rows begin at multiples of 16 bytes
     bool is_gated = false;     // silu(product) times the product with `up`; not in parts
     EpilogueCode epilogue{};   // without row sums; not in parts, nor gated
+    bool is_streamed = false;  // stream-k: any number of blocks; not gated
 
     static constexpr std::uint32_t rows = 128, stages = 4;  // of a block
     /// 128 multiply by mma.sync, two for a multiprocessor; 256 by wgmma.
@@ -77,10 +82,12 @@ struct TensorProductKernel {
         return {info->bytes * 256 / info->weights, w_is_aligned};
     }
     std::uint32_t shared_bytes() const {
-        return 2 * slice().shared_bytes(rows) + stages * tokens * 128 + 2 * tokens * sums_of_slice(format) * 2;
+        return 2 * slice().shared_bytes(rows) + stages * tokens * 128 + 2 * tokens * sums_of_slice(format) * 2 +
+               (is_streamed ? 24 : 0);
     }
 
-    /// "gemm_q4_k_f16_tokens_64_tensor_core", "gate_up_swiglu_q4_k_f16_tokens_64_tensor_core"; and the epilogue's name.
+    /// "gemm_q4_k_f16_tokens_64_tensor_core", "gate_up_swiglu_q4_k_f16_tokens_64_tensor_core", with "_stream" if it
+    /// is_streamed; and the epilogue's name.
     std::string name() const;
     /// A new one, not yet captured.
     KernelHandle make() const;
@@ -135,6 +142,37 @@ struct AddPartsKernel {
     auto operator<=>(const AddPartsKernel&) const = default;
 };
 
+/// Stream-k: which tiles blocks divide among each other. Each has equally many slices of the first `streamed` tiles,
+/// wherever tiles end, and then takes others that are whole, see StreamK. Those of the first whose slices several
+/// blocks have are added up in the order of slices.
+struct StreamOfTiles {
+    std::uint64_t slices = 0, workers = 1, streamed = 0;  // slices of each tile; workers are blocks
+
+    /// For a device that runs `at_once` blocks at once: of the tiles, those that would not keep all of them busy, and
+    /// before them as many as there are blocks, so that each has slices enough.
+    static StreamOfTiles of(std::uint64_t tiles, std::uint64_t slices, std::uint64_t at_once);
+    /// How many sums there are in f32: of two tiles of so many tokens for each worker.
+    std::uint64_t sums(std::uint32_t tokens) const { return 2 * workers * tokens * TensorProductKernel::rows; }
+};
+
+/// A kernel that adds them up: parameters shares, f32; y; slices, streamed, workers; tile_tokens, which is how many
+/// tokens a tile has; tokens, rows, y_pitch, and those of the epilogue, see add_epilogue(). A warp has 32 neighbours of
+/// a token at a time, with any grid.
+struct JoinSharesKernel {
+    ir::Type y = ir::Type::F32;
+    EpilogueCode epilogue{};  // without row sums
+    static constexpr std::uint32_t threads = 256;
+    /// How many blocks have a warp for each 32 neighbours.
+    static std::uint64_t blocks_for(const StreamOfTiles& stream, std::uint32_t tile_tokens);
+    /// "join_shares_f16", and the epilogue's name.
+    std::string name() const;
+    /// A new one, not yet captured.
+    KernelHandle make() const;
+    /// The same object for the same kernel; thread-safe.
+    const KernelHandle& handle() const;
+    auto operator<=>(const JoinSharesKernel&) const = default;
+};
+
 /// What the body of a kernel has, whatever the type of y is.
 struct TensorProductArguments {
     using U = blocks::U;
@@ -151,8 +189,9 @@ struct TensorProductArguments {
     const In<half, 2>& x;
     const In<half, 2>* sums;  // null if there are none
     const In<float>& scales;
-    const u32 &rows, &units, &slices_of_part;
+    const u32 &rows, &units, &division;  // slices_of_part, or streamed
     StoreResult store;
+    const Out<float>* shares = nullptr;  // if it is_streamed
 };
 
 /// Records the body of a kernel; the other one if it has 128 tokens.

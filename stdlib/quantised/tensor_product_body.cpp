@@ -84,6 +84,24 @@ void record_tensor_product(const TensorProductKernel& is, const TensorProductArg
     record_loop<Of64, 64>(is, of);
 }
 
+std::uint32_t max_tokens_of_stream(runtime::Quantised format) {
+    switch (format) {
+#define IKAT_ROW(format, name, weights, bytes)             \
+    case runtime::Quantised::format: {                     \
+        using Units = TensorUnits<blocks::format>;         \
+        if constexpr (Units::group_of_minima == 0)         \
+            return 64;                                     \
+        else if constexpr (Units::is_grouped)              \
+            return Units::group_of_minima == 32 ? 64 : 32; \
+        else                                               \
+            return 32;                                     \
+    }
+        IKAT_QUANTISED_FORMATS(IKAT_ROW)
+#undef IKAT_ROW
+    }
+    return 32;
+}
+
 std::uint32_t sums_of_slice(runtime::Quantised format) {
     switch (format) {
 #define IKAT_ROW(format, name, weights, bytes)                                        \

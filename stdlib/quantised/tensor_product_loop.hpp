@@ -107,17 +107,18 @@ class TensorProduct {
     using Totals = WarpTiles<QuantisedMma, Products::rows_of_warp, tokens>;
 
 public:
+    /// The tile of the block.
     explicit TensorProduct(const TensorProductArguments& of)
-        : of_(of),
-          tile_(std::uint32_t(of.weights.size()), value(of.rows), value(of.x.extent(0)), value((of.units + 7u) / 8u),
-                value(of.slices_of_part)),
-          copies_(rows_of_blocks(of.weights, of.rows, is_aligned, tile_.first_row())),
-          minima_([&] {
-              if constexpr (has_minima)
-                  return Less(*of.sums, tile_.first_token());
-              else
-                  return Less();
-          }()) {}
+        : TensorProduct(of, Tile(std::uint32_t(of.weights.size()), value(of.rows), value(of.x.extent(0)),
+                                 value((of.units + 7u) / 8u), value(of.division))) {}
+    /// One of those that it has by stream-k.
+    TensorProduct(const TensorProductArguments& of, const Share& share)
+        : TensorProduct(of, Tile(value(of.rows), value(of.x.extent(0)), share())) {
+        share_ = share;
+    }
+    static void each_share(const TensorProductArguments& of, auto&& f) {
+        Tile::each_share(value(of.rows), value(of.x.extent(0)), value((of.units + 7u) / 8u), of.division, f);
+    }
 
     void run() {
         const TileSource<X, threads, Along::Columns> from_x(of_.x, tile_.first_token(), {.bytes = 16});
@@ -137,9 +138,28 @@ public:
         };
         pipeline<stages, Products::reader>(value((tile_.end_slice() - tile_.first_slice()) * 4u), ask, work);
         launch_next();  // which adds up parts
+        store();
+    }
+
+private:
+    using Less = std::conditional_t<has_minima, Minima<Format, tokens, threads>, NothingToSubtract>;
+
+    TensorProduct(const TensorProductArguments& of, const Tile& tile)
+        : of_(of),
+          tile_(tile),
+          copies_(rows_of_blocks(of.weights, of.rows, is_aligned, tile_.first_row())),
+          minima_([&] {
+              if constexpr (has_minima)
+                  return Less(*of.sums, tile_.first_token());
+              else
+                  return Less();
+          }()) {}
+
+    void store() {
         const auto scale = [&](const auto& is_there, const U& token) {
             return F(value(of_.scales.load_if(is_there, token, 0.0f)));
         };
+        if (share_) return tile_.store_share(share_, totals_, scale, of_.store, *of_.shares);
         if (of_.weights.size() == 1) return tile_.store(totals_, scale, of_.store);
         if constexpr (Products::rows_of_warp == 32)
             tile_.store_pairs(totals_, scale,
@@ -147,10 +167,6 @@ public:
                                   of_.store(condition, token, row, value(silu(gate) * up));
                               });
     }
-
-private:
-    using Less = std::conditional_t<has_minima, Minima<Format, tokens, threads>, NothingToSubtract>;
-
     /// Two units of a slice.
     void work_on(const U& stage, const auto& x, const U& number) {
         const std::vector<blocks::LaneRow> rows = tile_.rows_of(weights_, copies_, number);
@@ -208,6 +224,7 @@ private:
     }
 
     const TensorProductArguments& of_;
+    Share share_{};  // by stream-k
     Tile tile_;
     X x_;
     Slices<slice, TensorProductKernel::rows> weights_;
@@ -222,10 +239,15 @@ private:
 template <template <class> class Products, std::uint32_t tokens>
 void record_loop(const TensorProductKernel& is, const TensorProductArguments& of) {
     const auto of_format = [&]<class Format>() {
+        const auto by = [&]<bool is_aligned> {
+            using Product = TensorProduct<Format, tokens, is_aligned, Products<Format>>;
+            if (of.shares == nullptr) return Product(of).run();
+            Product::each_share(of, [&](const Share& share) { Product(of, share).run(); });
+        };
         if (is.w_is_aligned)
-            TensorProduct<Format, tokens, true, Products<Format>>(of).run();
+            by.template operator()<true>();
         else
-            TensorProduct<Format, tokens, false, Products<Format>>(of).run();
+            by.template operator()<false>();
     };
     switch (is.format) {
 #define IKAT_ROW(format, name, weights, bytes) \

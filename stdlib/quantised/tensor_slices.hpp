@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of quantised blocks on their way to tensor cores: slices of them in shared memory, and a block's tile of Y.
 #pragma once
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "stdlib/quantised/tensor_product.hpp"
 #include "stdlib/quantised/tensor_units.hpp"
+#include "stdlib/tile/schedule.hpp"
 #include "stdlib/tile/warp_tiles.hpp"
 
 namespace ikat::stdlib {
@@ -110,8 +112,12 @@ private:
     std::vector<RowsOfBlocks> of_;
 };
 
+/// By stream-k, what a block does of a tile: computed, where it is called.
+using Share = std::function<TileShare()>;
+
 /// A block's tile of Y, 128 rows of weights, of which a warp has 32 or 16, and `tokens` tokens; and its part of the
 /// slices: there are as many tiles after each other as parts. Of two matrices there are 64 rows of each, 16 in a warp.
+/// By stream-k a block has a tile after the other, of one matrix: for each of its shares it makes a new one of these.
 template <SliceShape slice, std::uint32_t tokens, std::uint32_t rows_of_warp = 32>
 class ProductTile {
     using U = blocks::U;
@@ -133,6 +139,38 @@ public:
         first_token_.emplace(value(of_part / down * tokens));
         first_slice_.emplace(value(*part_ * slices_of_part));
         end_slice_.emplace(value(min(*first_slice_ + slices_of_part, slices)));
+    }
+    ProductTile(const U& all_rows, const U& all_tokens, const TileShare& share)
+        : all_rows_(all_rows),
+          all_tokens_(all_tokens),
+          row_(value(warp_id() * rows_of_warp + lane_id() / 4u)),
+          row_of_slices_(row_) {
+        const U down = tiles_of(all_rows, tile_rows);
+        part_.emplace(value(u32(0u)));
+        first_row_.emplace(value(share.tile % down * tile_rows));
+        first_token_.emplace(value(share.tile / down * tokens));
+        first_slice_.emplace(share.part.first);
+        end_slice_.emplace(value(share.part.first + share.part.count));
+    }
+    /// Calls f(share) for what the block does by stream-k, with a Share. The loop of a product has no registers for
+    /// that. So the numbers that all follows from are in shared memory, and it is computed where it is needed.
+    static void each_share(const U& all_rows, const U& all_tokens, const U& slices, const u32& streamed, auto&& f) {
+        const Shared<std::uint32_t, 6> kept;
+        const auto is_first = [] { return value(thread_id().x == 0u); };
+        if_(is_first(), [&] {
+            kept[0u] = streamed, kept[1u] = slices, kept[2u] = grid_dim().x, kept[3u] = block_id().x;
+            kept[4u] = tiles_of(all_rows, tile_rows) * tiles_of(all_tokens, tokens), kept[5u] = 0u;
+        });
+        sync_block();
+        const auto number = [&](std::uint32_t i) { return U(value(kept[i])); };
+        const auto stream = [&] { return StreamK(number(0), number(1), number(2)); };
+        while_([&] { return value(number(5) < stream().count(number(3), number(4))); },
+               [&] {
+                   f([&] { return stream().share(number(3), number(4), number(5)); });
+                   sync_block();
+                   if_(is_first(), [&] { kept[5u] = kept[5u] + 1u; });
+                   sync_block();
+               });
     }
 
     const U& first_row() const { return *first_row_; }
@@ -174,6 +212,20 @@ public:
                 const auto total = totals(r / 2, j)[int(r % 2 * 2 + e)];
                 finish(value(is_there & (row < all_rows_)), place, row, scaled(total, factor));
             }
+        });
+    }
+    /// By stream-k: the results of a whole tile go where they belong, and others are sums with the number of the share:
+    /// of each token of a tile, of 128 rows.
+    void store_share(const Share& computed, const auto& totals, auto&& of_token, auto&& finish,
+                     const Out<float>& sums) const {
+        const TileShare share = computed();
+        const ProductTile tile(all_rows_, all_tokens_, share);
+        if_(share.is_whole, [&] { tile.store(totals, of_token, finish); }).else_([&] {
+            const U first = value(share.number * tokens);
+            tile.store(totals, of_token, [&](const auto& condition, const U& token, const U& row, const F& total) {
+                const U of_tile = value(first + (token - tile.first_token()));
+                sums.store_if(condition, of_tile * tile_rows + (row - tile.first_row()), total);
+            });
         });
     }
     /// The same for both matrices: finish(condition, token, row, total of the first, total of the second).

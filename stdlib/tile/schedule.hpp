@@ -101,6 +101,14 @@ public:
         const Work work(*this, word(worker), word(tiles));
         for (auto i : range(work.count())) f(work.share(value(i)));
     }
+    /// The same one by one, for loops that have no registers to keep what each() does: how many there are, and number
+    /// i.
+    Leaf<std::uint32_t> count(const Word& worker, const Word& tiles) const {
+        return Work(*this, word(worker), word(tiles)).count();
+    }
+    TileShare share(const Word& worker, const Word& tiles, const Word& i) const {
+        return Work(*this, word(worker), word(tiles)).share(word(i));
+    }
     /// The shares of a streamed tile.
     SharesOfTile shares_of(const Word& tile) const;
 

@@ -21,7 +21,13 @@ struct Problem {
     std::uint64_t tokens;
     Activations activations;
     Place place;
+    std::uint32_t multiprocessors = 0;  // not 0: by stream-k
 
+    QuantisedGemmOptions options() const {
+        return {.activations = activations,
+                .schedule = multiprocessors == 0 ? GemmSchedule::chosen : GemmSchedule::stream_k,
+                .multiprocessors = multiprocessors};
+    }
     std::string text() const {
         return fmt::format("format {}, {} x {}, {} tokens, activations {}, place {}", int(weights.format()),
                            weights.rows(), weights.columns(), tokens, int(activations), int(place));
@@ -39,7 +45,7 @@ struct Problem {
     std::vector<float> sums() const {
         const Placed<X> of = x<X>();
         const Placed<float> y(device, Place::packed, {tokens, weights.rows()}, 2);
-        gemm(device, weights.view(), of, y, {.activations = activations});
+        gemm(device, weights.view(), of, y, options());
         return y.elements();
     }
 };
@@ -58,7 +64,7 @@ void check_layer(const Problem& of) {
         return (sum + bias[at.column]) * gate[at] * scale[at.row] + number * cast<f32>(u32(at.row * 1000u + at.column));
     };
     gemm(of.device, of.weights.view(), x, y, epilogue("layer", layer, of_bias, gate.view(), of_scale, 0.5f),
-         {.activations = of.activations});
+         of.options());
     const std::vector<float> sums = of.sums<X>(), of_gate = gate.elements();
     std::vector<float> want;
     for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -90,8 +96,7 @@ void check_squares(const Problem& of) {
         squares[at.row] += sum * sum;
         return sum * 2.0f;
     };
-    gemm(of.device, of.weights.view(), x, y, epilogue("doubled", doubled, row_sums(squares.view())),
-         {.activations = of.activations});
+    gemm(of.device, of.weights.view(), x, y, epilogue("doubled", doubled, row_sums(squares.view())), of.options());
     const std::vector<float> sums = of.sums<float>();
     std::vector<float> want, of_squares;
     for (const float sum : sums) want.push_back(sum * 2);
@@ -128,6 +133,16 @@ TEST_CASE("quantised products with an epilogue") {
             check_layer<float, float>({device, tiles, 17, activations, Place::packed});
             check_layer<bfloat16, half>({device, tiles, 65, activations, Place::odd});
         }
+    }
+}
+
+TEST_CASE("epilogues of quantised products by stream-k") {
+    const runtime::Device device = open_device();
+    // Three multiprocessors: tiles are whole, and divided among two blocks or more.
+    const ProductWeights weights(device, Quantised::Q4_K, 257, 768, 0, 0);
+    for (const Activations activations : {Activations::exact, Activations::q8_1}) {
+        check_layer<half, half>({device, weights, 133, activations, Place::odd, 3});
+        check_squares<float>({device, weights, 67, activations, Place::packed, 3});
     }
 }
 

@@ -121,14 +121,24 @@ inline float packed_unit(Quantised format, std::span<const stdlib::reference::Qu
     return out * d;
 }
 
-/// A row of weights times a token in Q8_1, in the order of the kernels on tensor cores.
+/// The first slices of parts.
+using FirstSlices = std::vector<std::uint64_t>;
+inline FirstSlices first_slices(const stdlib::PartsOfColumns& parts) {
+    FirstSlices out;
+    for (std::uint64_t part = 0; part < parts.count; ++part) out.push_back(part * parts.slices);
+    return out;
+}
+
+/// A row of weights times a token in Q8_1, in the order of the kernels on tensor cores, which add up parts in order.
 inline float packed_tensor_product(Quantised format, std::span<const std::uint8_t> row,
-                                   std::span<const std::uint32_t> token, const stdlib::PartsOfColumns& parts) {
+                                   std::span<const std::uint32_t> token, const FirstSlices& parts) {
     const auto weights = stdlib::reference::quantised_weights(format, row);
-    const std::size_t units = weights.size() / 32, of_part = std::size_t(parts.slices) * 8;
-    std::vector<float> totals(parts.count);
+    const std::size_t units = weights.size() / 32;
+    std::vector<float> totals(parts.size());
+    std::size_t number = 0;
     for (std::size_t unit = 0; unit < units; ++unit) {
-        float& total = totals[unit / of_part];
+        if (number + 1 < parts.size() && unit / 8 == parts[number + 1]) ++number;
+        float& total = totals[number];
         const auto w = std::span(weights).subspan(unit * 32, 32);
         const auto [has_two, has_minimum, products, sums, d] = PackedSums(format, w, token.subspan(unit * 9, 9));
         if (!has_two) {
@@ -166,7 +176,7 @@ inline std::vector<float> wanted_product(const runtime::Device& device, const Pr
         if (activations == stdlib::Activations::q8_1) {
             const auto words = stdlib::reference::quantise_q8_1(of_token);
             const std::uint64_t tokens = x.size() / columns;
-            const auto parts = stdlib::PartsOfColumns::of(weights.rows(), tokens, columns);
+            const auto parts = first_slices(stdlib::PartsOfColumns::of(weights.rows(), tokens, columns));
             for (std::uint64_t row = 0; row < weights.rows(); ++row)
                 out.push_back(tokens > 8 ? packed_tensor_product(weights.format(), weights.row(row), words, parts)
                                          : packed_product(weights.format(), weights.row(row), words));
@@ -188,6 +198,46 @@ std::size_t different_elements(const std::vector<T>& got, const std::vector<floa
         out += std::bit_cast<std::uint32_t>(a) != std::bit_cast<std::uint32_t>(b) && !(std::isnan(a) && std::isnan(b));
     }
     return out;
+}
+
+/// The largest step between numbers of Y near 1.
+template <class Y>
+constexpr double step_of = std::is_same_v<Y, float>  ? 0x1p-23
+                           : std::is_same_v<Y, half> ? 0x1p-10
+                                                     : 0x1p-7;
+
+/// Multiplies X and Y of these types in such places on tensor cores, and compares with the bound of product.hpp.
+template <class X, class Y>
+void check_bound(const runtime::Device& device, const ProductWeights& weights, std::uint64_t tokens, Place place,
+                 const stdlib::QuantisedGemmOptions& options = {}) {
+    const std::uint64_t rows = weights.rows(), columns = weights.columns();
+    INFO("format " << int(weights.format()) << ", " << rows << " x " << columns << ", " << tokens << " tokens, place "
+                   << int(place) << ", multiprocessors " << options.multiprocessors);
+    const Placed<X> x(device, place, {tokens, columns}, 1);
+    const Placed<Y> y(device, place, {tokens, rows}, 2);
+    stdlib::gemm(device, weights.view(), x, y, options);
+    CHECK(y.changed_gaps() == 0);
+    const auto of_x = x.elements();
+    const auto got = y.exact();
+    const double relative = (std::is_same_v<X, float> ? 0x1p-11 : 0) + (48 + double(columns) / 8) * 0x1p-24;
+    std::size_t wrong = 0;
+    for (std::uint64_t row = 0; row < rows; ++row) {
+        const auto w = stdlib::reference::quantised_weights(weights.format(), weights.row(row));
+        for (std::uint64_t token = 0; token < tokens; ++token) {
+            double sum = 0, size = 0, of_weights = 0, largest = 0;
+            for (std::uint64_t k = 0; k < columns; ++k) {
+                const double v = double(of_x[token * columns + k]), product = double(w[k].scale) * w[k].q;
+                sum += (product - w[k].minimum) * v;
+                of_weights += std::abs(product) + std::abs(double(w[k].minimum));
+                size += (std::abs(product) + std::abs(double(w[k].minimum))) * std::abs(v);
+                largest = std::max(largest, std::abs(v));
+            }
+            const double bound = relative * size + of_weights * largest * 0x1p-38;
+            wrong +=
+                !(std::abs(double(float(got[token * rows + row])) - sum) <= bound + std::abs(sum) * step_of<Y> / 2);
+        }
+    }
+    CHECK(wrong == 0);
 }
 
 /// Multiplies X and Y of these types in such places.

@@ -95,6 +95,24 @@ TEST_CASE("quantised products of bytes on tensor cores are assembled without spi
         assembler.check(PackedTensorKernel{.format = Quantised::Q2_K, .tokens = tokens, .y = ir::Type::F16});
 }
 
+TEST_CASE("quantised products by stream-k are assembled without spills") {
+    if (tests::skip_without_ptxas()) return;
+    Assembler assembler;
+    for (const Quantised format : quantised_formats())
+        for (const bool is_aligned : {true, false}) {
+            TensorProductKernel is{.format = format,
+                                   .tokens = stdlib::max_tokens_of_stream(format),
+                                   .w_is_aligned = is_aligned,
+                                   .is_streamed = true};
+            assembler.check(is);
+            is.tokens = 128;
+            assembler.check(is, {"sm_90a"});
+            assembler.check(PackedTensorKernel{.format = format, .w_is_aligned = is_aligned, .is_streamed = true});
+        }
+    for (const ir::Type y : {ir::Type::F32, ir::Type::F16, ir::Type::BF16})
+        assembler.check(stdlib::JoinSharesKernel{.y = y});
+}
+
 TEST_CASE("epilogues of quantised products are assembled without spills") {
     if (tests::skip_without_ptxas()) return;
     Assembler assembler;

@@ -15,57 +15,15 @@
 #include "tests/message.hpp"
 
 namespace ikat::test {
-namespace {
-
-/// The largest step between numbers of Y near 1.
-template <class Y>
-constexpr double step_of = std::is_same_v<Y, float>  ? 0x1p-23
-                           : std::is_same_v<Y, half> ? 0x1p-10
-                                                     : 0x1p-7;
-
-/// Multiplies X and Y of these types in such places, and compares with the bound of product.hpp.
-template <class X, class Y>
-void check(const runtime::Device& device, const ProductWeights& weights, std::uint64_t tokens, Place place) {
-    const std::uint64_t rows = weights.rows(), columns = weights.columns();
-    INFO("format " << int(weights.format()) << ", " << rows << " x " << columns << ", " << tokens << " tokens, place "
-                   << int(place));
-    const Placed<X> x(device, place, {tokens, columns}, 1);
-    const Placed<Y> y(device, place, {tokens, rows}, 2);
-    stdlib::gemm(device, weights.view(), x, y);
-    CHECK(y.changed_gaps() == 0);
-    const auto of_x = x.elements();
-    const auto got = y.exact();
-    const double relative = (std::is_same_v<X, float> ? 0x1p-11 : 0) + (48 + double(columns) / 8) * 0x1p-24;
-    std::size_t wrong = 0;
-    for (std::uint64_t row = 0; row < rows; ++row) {
-        const auto w = stdlib::reference::quantised_weights(weights.format(), weights.row(row));
-        for (std::uint64_t token = 0; token < tokens; ++token) {
-            double sum = 0, size = 0, of_weights = 0, largest = 0;
-            for (std::uint64_t k = 0; k < columns; ++k) {
-                const double v = double(of_x[token * columns + k]), product = double(w[k].scale) * w[k].q;
-                sum += (product - w[k].minimum) * v;
-                of_weights += std::abs(product) + std::abs(double(w[k].minimum));
-                size += (std::abs(product) + std::abs(double(w[k].minimum))) * std::abs(v);
-                largest = std::max(largest, std::abs(v));
-            }
-            const double bound = relative * size + of_weights * largest * 0x1p-38;
-            wrong +=
-                !(std::abs(double(float(got[token * rows + row])) - sum) <= bound + std::abs(sum) * step_of<Y> / 2);
-        }
-    }
-    CHECK(wrong == 0);
-}
-
-}  // namespace
 
 TEST_CASE("quantised products on tensor cores are within the bound") {
     const runtime::Device device = open_device();
     for (const Quantised format : quantised_formats()) {
         const Extents columns = columns_of(format);
-        check<float, float>(device, ProductWeights(device, format, 9, columns[2], 0, 0), 9, Place::packed);
-        check<half, float>(device,
-                           ProductWeights(device, format, 5, columns[1], 1, format == Quantised::MXFP4 ? 17 : 18), 17,
-                           Place::odd);
+        check_bound<float, float>(device, ProductWeights(device, format, 9, columns[2], 0, 0), 9, Place::packed);
+        check_bound<half, float>(device,
+                                 ProductWeights(device, format, 5, columns[1], 1, format == Quantised::MXFP4 ? 17 : 18),
+                                 17, Place::odd);
     }
 }
 
@@ -74,9 +32,10 @@ TEST_CASE("quantised products on tensor cores of all numbers of tokens and rows"
     for (const Quantised format : {Quantised::Q4_0, Quantised::Q6_K, Quantised::Q5_K}) {
         const Extents columns = columns_of(format);
         for (const std::uint32_t tokens : {16u, 31u, 33u, 64u, 65u})
-            check<half, float>(device, ProductWeights(device, format, 5, columns[0], 0, 0), tokens, Place::aligned);
+            check_bound<half, float>(device, ProductWeights(device, format, 5, columns[0], 0, 0), tokens,
+                                     Place::aligned);
         for (const std::uint32_t rows : {1u, 127u, 129u})
-            check<half, float>(device, ProductWeights(device, format, rows, columns[1], 1, 0), 10, Place::packed);
+            check_bound<half, float>(device, ProductWeights(device, format, rows, columns[1], 1, 0), 10, Place::packed);
     }
 }
 
@@ -84,11 +43,11 @@ TEST_CASE("quantised products on tensor cores of all types") {
     const runtime::Device device = open_device();
     const ProductWeights weights(device, Quantised::Q4_K, 7, 512, 0, 0);
     for (const Place place : {Place::packed, Place::odd}) {
-        check<float, half>(device, weights, 12, place);
-        check<float, bfloat16>(device, weights, 12, place);
-        check<half, half>(device, weights, 12, place);
-        check<bfloat16, bfloat16>(device, weights, 12, place);
-        check<bfloat16, float>(device, weights, 12, place);
+        check_bound<float, half>(device, weights, 12, place);
+        check_bound<float, bfloat16>(device, weights, 12, place);
+        check_bound<half, half>(device, weights, 12, place);
+        check_bound<bfloat16, bfloat16>(device, weights, 12, place);
+        check_bound<bfloat16, float>(device, weights, 12, place);
     }
 }
 
@@ -132,13 +91,13 @@ TEST_CASE("few tiles are divided into parts of the columns, which are added up i
          {Quantised::Q4_0, Quantised::Q4_1, Quantised::Q4_K, Quantised::Q2_K, Quantised::Q6_K}) {
         const std::uint64_t columns = 256 * 9 + (stdlib::weights_of(format) == 32 ? 32 : 256);
         const ProductWeights weights(device, format, 5, columns, 0, 0);
-        check<float, float>(device, weights, 9, Place::packed);
-        check<half, bfloat16>(device, weights, 65, Place::odd);
+        check_bound<float, float>(device, weights, 9, Place::packed);
+        check_bound<half, bfloat16>(device, weights, 65, Place::odd);
         check_product<half, half>(device, weights, 33, stdlib::Activations::q8_1, Place::odd);
         check_product<float, float>(device, weights, 10, stdlib::Activations::q8_1, Place::packed);
     }
     const ProductWeights many(device, Quantised::Q4_0, 129, 256 * 17, 1, 0);
-    check<float, half>(device, many, 9, Place::aligned);
+    check_bound<float, half>(device, many, 9, Place::aligned);
     check_product<float, float>(device, many, 9, stdlib::Activations::q8_1, Place::aligned);
 }
 
