@@ -10,11 +10,15 @@
 
 namespace ikat::emulator {
 
+void OwnedMemory::check_room(std::size_t bytes, std::string_view name) const {
+    if (bytes > limit_ - used_)
+        throw Error(fmt::format("no device memory for the {} bytes of buffer '{}'", bytes, name),
+                    fmt::format("{} of {} bytes are in use", used_, limit_));
+}
+
 std::uint64_t OwnedMemory::add(Allocation allocation, std::string_view name) {
     const std::lock_guard lock(mutex_);
-    if (allocation.bytes > limit_ - used_)
-        throw Error(fmt::format("no device memory for the {} bytes of buffer '{}'", allocation.bytes, name),
-                    fmt::format("{} of {} bytes are in use", used_, limit_));
+    check_room(allocation.bytes, name);
     const std::uint64_t address = allocation.is_managed ? space_.allocate_mapped(allocation.bytes, name)
                                                         : space_.allocate(allocation.bytes, name);
     allocations_.emplace(address, allocation);
@@ -42,6 +46,29 @@ bool OwnedMemory::release(std::uint64_t address) {
     if (found == allocations_.end()) return false;
     release(found);
     return true;
+}
+
+std::uint64_t OwnedMemory::reserve(ContextId context, std::size_t bytes, std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t address = space_.reserve(bytes, name);
+    reserved_.emplace(address, Allocation{.context = context, .bytes = bytes});
+    return address;
+}
+
+void OwnedMemory::begin(std::uint64_t address) {
+    const std::lock_guard lock(mutex_);
+    const auto its = reserved_.find(address);
+    if (its == reserved_.end() || allocations_.contains(address)) return;
+    check_room(its->second.bytes, {});
+    space_.begin(address);
+    allocations_.emplace(*its);
+    used_ += its->second.bytes;
+}
+
+void OwnedMemory::give_back(std::uint64_t address) {
+    const std::lock_guard lock(mutex_);
+    if (reserved_.erase(address) == 0) return;
+    space_.give_back(address);
 }
 
 std::uint64_t OwnedMemory::used_bytes() const {
@@ -106,6 +133,11 @@ void OwnedMemory::end(ContextId context) {
     const std::lock_guard lock(mutex_);
     for (auto it = allocations_.begin(); it != allocations_.end();)
         if (const auto its = it++; its->second.context == context) release(its);
+    std::erase_if(reserved_, [&](const auto& each) {
+        const bool is_its = each.second.context == context;
+        if (is_its) space_.give_back(each.first);
+        return is_its;
+    });
     std::erase_if(pinned_, [&](const auto& each) {
         if (each.second.context != context) return false;
         release(each.second);

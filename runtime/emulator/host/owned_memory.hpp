@@ -39,6 +39,13 @@ public:
     bool release(std::uint64_t address);
     std::uint64_t used_bytes() const;
 
+    /// An address for a buffer that comes with begin() and goes with release(), as often as asked for, before
+    /// give_back(), after which a buffer that is there is an ordinary one. begin() throws Error if there is not so much
+    /// memory left, and does nothing if the buffer is there.
+    std::uint64_t reserve(ContextId context, std::size_t bytes, std::string_view name);
+    void begin(std::uint64_t address);
+    void give_back(std::uint64_t address);
+
     std::uint64_t allocate_pinned(ContextId context, std::size_t bytes, unsigned flags);
     /// False if any of it is page-locked already.
     bool register_pinned(ContextId context, void* begin, std::size_t bytes, unsigned flags);
@@ -65,6 +72,7 @@ private:
         bool is_managed = false;
     };
     std::uint64_t add(Allocation allocation, std::string_view name);
+    void check_room(std::size_t bytes, std::string_view name) const;
     void release(std::map<std::uint64_t, Allocation>::iterator allocation);
     void release(const PinnedRange& range);
     std::optional<PinnedRange> pinned_around(std::uintptr_t address) const;
@@ -72,6 +80,7 @@ private:
     const std::uint64_t limit_;
     Memory space_;
     std::map<std::uint64_t, Allocation> allocations_;  // by address
+    std::map<std::uint64_t, Allocation> reserved_;     // by address; those that are there are allocations, too
     std::map<std::uintptr_t, PinnedRange> pinned_;     // by begin
     std::uint64_t used_ = 0;
     mutable std::mutex mutex_;

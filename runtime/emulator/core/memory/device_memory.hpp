@@ -29,6 +29,12 @@ public:
     std::uint64_t adopt(void* host, std::size_t bytes, std::string_view name = {});
     /// Throws Error for an address that allocate did not return or that was already freed.
     void release(std::uint64_t address);
+    /// An address for a buffer that comes and goes: until begin it counts as released. Nothing else gets the address
+    /// before give_back, after which a buffer that is there is an ordinary one. begin throws Error if there is not
+    /// enough memory.
+    std::uint64_t reserve(std::size_t bytes, std::string_view name = {});
+    void begin(std::uint64_t address);
+    void give_back(std::uint64_t address);
     /// Host copies; throw Error if the range is not inside one allocation.
     void write(std::uint64_t address, std::span<const std::byte> from);
     void read(std::uint64_t address, std::span<std::byte> to) const;

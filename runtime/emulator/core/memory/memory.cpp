@@ -97,28 +97,77 @@ std::uint64_t Memory::State::take_cell(WindowKind kind, std::size_t bytes) {
     return address;
 }
 
-std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) {
-    if (bytes > window_bytes / 2) out_of_memory(bytes, name);
-    const std::size_t rounded = (bytes + 255) / 256 * 256 + 256;
-    const HostMemory host = allocate_host(rounded);
-    auto* const written = static_cast<std::uint8_t*>(std::calloc(rounded / 8, 1));
-    const auto give_up = [&] {
+namespace {
+
+/// What a buffer needs of the host.
+struct HostParts {
+    explicit HostParts(std::size_t bytes, std::string_view name) {
+        if (bytes > window_bytes / 2) out_of_memory(bytes, name);
+        const std::size_t rounded = (bytes + 255) / 256 * 256 + 256;
+        host = allocate_host(rounded);
+        written = static_cast<std::uint8_t*>(std::calloc(rounded / 8, 1));
+        if (!host || !written) give_up(bytes, name);
+    }
+    [[noreturn]] void give_up(std::size_t bytes, std::string_view name) {
         release_host(host);
         std::free(written);
         out_of_memory(bytes, name);
-    };
-    if (!host || !written) give_up();
+    }
 
+    HostMemory host{};
+    std::uint8_t* written = nullptr;
+};
+
+}  // namespace
+
+void Memory::State::add_fresh(Buffer buffer) {
+    const std::uint64_t address = buffer.address;
+    fresh_.insert(address);
+    cell_of(address).written.store(buffer.written, std::memory_order_relaxed);
+    cell_of(address).host.store(buffer.host.begin, std::memory_order_relaxed);
+    cell_of(address).bytes.store(buffer.bytes, std::memory_order_release);  // after the pointer, for find
+    buffers_[address] = std::move(buffer);
+}
+
+std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) {
+    HostParts parts(bytes, name);
     const std::lock_guard lock(mutex_);
     const std::uint64_t address = take_cell(WindowKind::Own, bytes);
-    if (!address) give_up();
-    buffers_[address] = {
-        .address = address, .bytes = bytes, .name = std::string(name), .host = host, .written = written};
-    fresh_.insert(address);
-    cell_of(address).written.store(written, std::memory_order_relaxed);
-    cell_of(address).host.store(host.begin, std::memory_order_relaxed);
-    cell_of(address).bytes.store(bytes, std::memory_order_release);  // after the pointer, for find
+    if (!address) parts.give_up(bytes, name);
+    add_fresh(
+        {.address = address, .bytes = bytes, .name = std::string(name), .host = parts.host, .written = parts.written});
     return address;
+}
+
+std::uint64_t Memory::State::reserve(std::size_t bytes, std::string_view name) {
+    if (bytes > window_bytes / 2) out_of_memory(bytes, name);
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t address = take_cell(WindowKind::Own, bytes);
+    if (!address) out_of_memory(bytes, name);
+    buffers_[address] = {
+        .address = address, .bytes = bytes, .name = std::string(name), .freed = true, .is_reserved = true};
+    return address;
+}
+
+void Memory::State::begin(std::uint64_t address) {
+    Buffer buffer;
+    {
+        const std::lock_guard lock(mutex_);
+        buffer = buffers_.at(address);
+    }
+    const HostParts parts(buffer.bytes, buffer.name);
+    buffer.freed = false;
+    buffer.host = parts.host;
+    buffer.written = parts.written;
+    const std::lock_guard lock(mutex_);
+    add_fresh(std::move(buffer));
+}
+
+void Memory::State::give_back(std::uint64_t address) {
+    const std::lock_guard lock(mutex_);
+    Buffer& buffer = buffers_.at(address);
+    buffer.is_reserved = false;
+    if (buffer.freed) free_cell(address);
 }
 
 void Memory::State::add_written(std::uint64_t address, std::byte* host, Buffer buffer) {
@@ -191,6 +240,10 @@ void Memory::State::release(std::uint64_t address) {
     return_to_host(buffer);  // the cell's pointer stays: a launch may have read the size a moment ago
     buffer.host = {};
     buffer.written = nullptr;
+    if (!buffer.is_reserved) free_cell(address);
+}
+
+void Memory::State::free_cell(std::uint64_t address) {
     const auto window = unsigned(address >> window_bits);
     classes_of(AddressWindows::kind_of(window))[windows_[window].shift].freed.push_back(address);
 }
@@ -320,41 +373,6 @@ void Memory::State::note_copied(std::uint64_t to, std::uint64_t from, std::size_
     written::copy(bits, to - target.base, from_bits.data(), first % 8, bytes);
 }
 
-Memory::State::Snapshot Memory::State::snapshot(const Snapshot& before) const {
-    const std::lock_guard lock(mutex_);
-    Snapshot out;
-    for (const auto& [address, buffer] : buffers_) {
-        if (buffer.freed) continue;
-        const std::byte* const host = cell_of(address).host.load(std::memory_order_relaxed);
-        const std::uint8_t* const bits = cell_of(address).written.load(std::memory_order_relaxed);
-        const auto found = before.buffers.find(address);
-        const Snapshot::Contents last = found == before.buffers.end() ? Snapshot::Contents{} : found->second;
-        Snapshot::Contents& contents = out.buffers[address];
-        contents.bytes = std::make_shared<SavedBytes>(std::span(host, buffer.bytes), last.bytes);
-        if (bits)
-            contents.written =
-                std::make_shared<SavedBytes>(std::as_bytes(std::span(bits, (buffer.bytes + 7) / 8)), last.written);
-    }
-    return out;
-}
-
-bool Memory::State::restore(const Snapshot& snapshot) {
-    const std::lock_guard lock(mutex_);
-    const auto is_live = [&](const auto& each) {
-        const auto found = buffers_.find(each.first);
-        return found != buffers_.end() && !found->second.freed && found->second.bytes == each.second.bytes->size();
-    };
-    const auto live = std::ranges::count(buffers_, false, [](const auto& each) { return each.second.freed; });
-    if (std::size_t(live) != snapshot.buffers.size() || !std::ranges::all_of(snapshot.buffers, is_live)) return false;
-    for (const auto& [address, contents] : snapshot.buffers) {
-        contents.bytes->restore({cell_of(address).host.load(std::memory_order_relaxed), contents.bytes->size()});
-        std::uint8_t* const bits = cell_of(address).written.load(std::memory_order_relaxed);
-        if (bits && contents.written)
-            contents.written->restore(std::as_writable_bytes(std::span(bits, contents.written->size())));
-    }
-    return true;
-}
-
 Memory::State::Running::Running(State& state) : state_(state) {
     const std::lock_guard lock(state_.mutex_);
     for (const std::uint64_t address : state_.fresh_) poison_host(state_.buffers_.at(address).host);
@@ -378,6 +396,9 @@ std::uint64_t Memory::adopt(void* host, std::size_t bytes, std::string_view name
     return state_->adopt(host, bytes, name);
 }
 void Memory::release(std::uint64_t address) { state_->release(address); }
+std::uint64_t Memory::reserve(std::size_t bytes, std::string_view name) { return state_->reserve(bytes, name); }
+void Memory::begin(std::uint64_t address) { state_->begin(address); }
+void Memory::give_back(std::uint64_t address) { state_->give_back(address); }
 void Memory::name(std::uint64_t address, std::string_view name) { state_->rename(address, name); }
 void Memory::renew(std::uint64_t address) { state_->renew(address); }
 void Memory::set_heap_bytes(std::size_t bytes) { state_->set_heap_bytes(bytes); }

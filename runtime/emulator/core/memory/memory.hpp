@@ -86,7 +86,8 @@ struct Memory::State {
         std::uint64_t address = 0, bytes = 0;
         std::string name;
         bool freed = false;
-        bool on_heap = false;  // from a kernel's malloc
+        bool on_heap = false;      // from a kernel's malloc
+        bool is_reserved = false;  // its address is kept when it is freed
         HostMemory host{};
         std::uint8_t* written = nullptr;
 
@@ -123,6 +124,9 @@ struct Memory::State {
     static std::uint64_t max_bytes_like(std::uint64_t bytes);
     void release(std::uint64_t address);
     void renew(std::uint64_t address);
+    std::uint64_t reserve(std::size_t bytes, std::string_view name);
+    void begin(std::uint64_t address);
+    void give_back(std::uint64_t address);
     /// A kernel's malloc: 0 if its heap is full. A kernel's free: false if malloc did not return the address.
     std::uint64_t allocate_on_heap(std::size_t bytes);
     bool release_on_heap(std::uint64_t address);
@@ -178,6 +182,10 @@ private:
     std::uint64_t fresh_cell(WindowKind kind, int shift);
     /// An address for a buffer of this many bytes, or 0.
     std::uint64_t take_cell(WindowKind kind, std::size_t bytes);
+    /// Puts a buffer of which no byte has been written at its address.
+    void add_fresh(Buffer buffer);
+    /// The address may be used again, by and by.
+    void free_cell(std::uint64_t address);
     /// Adds a buffer of which all bytes count as written.
     void add_written(std::uint64_t address, std::byte* host, Buffer buffer);
     Cell& cell_of(std::uint64_t address) const;
