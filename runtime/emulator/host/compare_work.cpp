@@ -50,6 +50,9 @@ std::vector<TouchedBytes> HostDevice::touched_by(const Work& work, TouchedMemory
         ByteRanges to =
             box(work::on_device(fill->to), fill->count * fill->element.size(), fill->rows, {fill->pitch, 0}, 1);
         out.back().written = std::move(to);
+    } else if (const auto* const allocate = std::get_if<work::Allocate>(&work)) {
+        out.push_back({.buffer = allocate->address});
+        out.back().written.add(allocate->address, allocate->address + allocate->bytes);
     } else if (const auto* const free = std::get_if<work::Free>(&work)) {
         out.push_back({.buffer = free->address});
         out.back().written.add(free->address, free->address + free->bytes);
@@ -88,6 +91,8 @@ Deed deed_of(const Work& work, unsigned stream) {
         out.what = "a fill", out.where = fill->where;
     else if (std::holds_alternative<work::Renew>(work))
         out.what = "memory of a graph that begins or ends";
+    else if (std::holds_alternative<work::Allocate>(work))
+        out.what = "an allocation", out.allocates = true;
     else
         out.what = "a release of memory", out.frees = true;
     return out;

@@ -44,7 +44,6 @@ static constexpr std::uint64_t max_bytes_to_free = std::uint64_t{256} << 20;
 
 const Piece& HostDevice::add(StreamId stream, Work work) {
     const Trace::Time begin = Trace::now();
-    // Of a client whose work is done at once, only calls of the host are pending, and nobody else waits for these.
     bool waits_for_default = true;
     unsigned number = 0;
     {
@@ -55,7 +54,7 @@ const Piece& HostDevice::add(StreamId stream, Work work) {
             if (const auto event = events_.find(record->event); event != events_.end()) event->second.stream = stream;
     }
     if (const auto* const free = std::get_if<work::Free>(&work)) bytes_to_free_ += free->bytes;
-    Piece& added = queue_.add(stream, std::move(work), waits_for_default && origin_ == Origin::Own);
+    Piece& added = queue_.add(stream, std::move(work), waits_for_default);
     added.stream_number = number;
     added.known = known_.add(added, waits_for_default);
     if (about_races_ != Action::Off && host_writers_ == 0) {
@@ -136,7 +135,7 @@ void HostDevice::finish() {
 void HostDevice::settle(StreamId stream) {
     forbid_in_host_call();
     Lock lock(work_mutex_);
-    work_until(lock, [&] { return !queue_.has(stream); });
+    work_until(lock, [&] { return queue_.is_free(stream, waits_for_default(stream)); });
     throw_failures(stream);
 }
 
@@ -203,9 +202,15 @@ void HostDevice::end_grids(std::optional<StreamId> stream) {
     stream ? known_.wait(*stream) : known_.wait();
 }
 
+bool HostDevice::waits_for_default(StreamId stream) const {
+    const std::lock_guard lock(objects_mutex_);
+    const auto found = streams_.find(stream);
+    return found == streams_.end() || found->second.waits_for_default;
+}
+
 bool HostDevice::is_idle(StreamId stream) const {
     const std::lock_guard lock(work_mutex_);
-    return !queue_.has(stream);
+    return queue_.is_free(stream, waits_for_default(stream));
 }
 
 /// How long a call of the host is waited for that may decide which piece is next.

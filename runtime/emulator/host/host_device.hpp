@@ -95,8 +95,8 @@ public:
     void finish(StreamId stream);
     void finish(EventId event);
     void finish();
-    /// The same for all, and what went wrong is left to the next finish(); for a stream, and the program goes on as if
-    /// it had not waited.
+    /// The same for all, and what went wrong is left to the next finish(); for a stream, and what new work on it would
+    /// wait for, and the program goes on as if it had not waited.
     void drain();
     void settle(StreamId stream);
     /// Does a piece of work if there is any, and tells whether that before the event is done, or that of a stream; of
@@ -105,7 +105,7 @@ public:
     bool query(StreamId stream);
     /// The program has waited for a stream, or for all, as a device does: no work after this overlaps what was before.
     void end_grids(std::optional<StreamId> stream = {});
-    /// Whether the work of a stream is done.
+    /// Whether new work on a stream could begin at once.
     bool is_idle(StreamId stream) const;
     /// The program is about to enqueue something: no thread goes on with work by itself.
     void begin_call() noexcept { ++calls_; }
@@ -129,6 +129,7 @@ private:
     template <class Id, class Object>
     static std::optional<Object> copy_of(const std::map<Id, Object>& objects, Id id);
     void forget_failures(StreamId stream);
+    bool waits_for_default(StreamId stream) const;
 
     const Piece& add(StreamId stream, Work work);
     /// Does a piece of work; false if none can begin.
@@ -178,6 +179,7 @@ private:
     void perform(const work::SetVariable& change);
     void perform(const work::Copy& copy);
     void perform(const work::Fill& fill);
+    void perform(const work::Allocate& allocate) { memory_.begin(allocate.address); }
     void perform(const work::Free& free) { memory_.release(free.address); }
     void perform(const work::Record& record);
     void perform(const work::Wait&) {}

@@ -17,10 +17,11 @@ std::optional<StreamRaces::Race> StreamRaces::compare(const Record& before, cons
         return access == Reads ? its.read : access == Writes ? its.written : its.strong;
     };
     const auto verb = [](const Record& record, Access access) {
-        return access == Reads      ? "reads"
-               : access == Changes  ? "changes by atomics"
-               : record.deed->frees ? "frees"
-                                    : "writes";
+        return access == Reads          ? "reads"
+               : access == Changes      ? "changes by atomics"
+               : record.deed->frees     ? "frees"
+               : record.deed->allocates ? "allocates"
+                                        : "writes";
     };
     for (const auto& [a, b] : {std::pair{Writes, Writes},
                                {Writes, Reads},

@@ -24,7 +24,7 @@ struct Deed {
     std::string what{};  // "kernel 'scale'", "a copy"
     Location where{};
     unsigned stream = 0;  // its number; 0: the default one
-    bool frees = false;
+    bool frees = false, allocates = false;
     unsigned branch = 0;  // of a graph, if both pieces are its nodes; from 1 on
 };
 Deed deed_of(const Work& work, unsigned stream);

@@ -40,6 +40,7 @@ std::string name_of(const Work& work) {
                                                   : "copy";
         }
         std::string operator()(const work::Fill&) const { return "fill"; }
+        std::string operator()(const work::Allocate&) const { return "allocate"; }
         std::string operator()(const work::Free&) const { return "free"; }
         std::string operator()(const work::Record&) const { return "record an event"; }
         std::string operator()(const work::Wait&) const { return "wait for an event"; }

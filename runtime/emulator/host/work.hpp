@@ -83,6 +83,12 @@ struct Fill {
     Location where{};
 };
 
+/// Memory is there from here on, if it was reserved (OwnedMemory::reserve) and is not there yet. No work before it uses
+/// it.
+struct Allocate {
+    std::uint64_t address = 0, bytes = 0;
+};
+
 /// Frees memory, which no work after it uses.
 struct Free {
     std::uint64_t address = 0, bytes = 0;
@@ -117,7 +123,7 @@ struct HostCall {
 
 }  // namespace work
 
-using Work = std::variant<work::Launch, work::SetVariable, work::Copy, work::Fill, work::Free, work::Record, work::Wait,
-                          work::HostCall, work::Renew, work::Graph>;
+using Work = std::variant<work::Launch, work::SetVariable, work::Copy, work::Fill, work::Allocate, work::Free,
+                          work::Record, work::Wait, work::HostCall, work::Renew, work::Graph>;
 
 }  // namespace ikat::emulator

@@ -81,6 +81,13 @@ bool WorkQueue::has(StreamId stream, std::uint64_t number) const {
            its->second.pieces.back().number >= number;
 }
 
+bool WorkQueue::is_free(StreamId stream, bool waits_for_default) const {
+    if (has(stream)) return false;
+    if (stream == default_stream)
+        return std::ranges::none_of(streams_, [](const auto& each) { return each.second.waits_for_default; });
+    return !waits_for_default || !has(default_stream);
+}
+
 bool WorkQueue::has(EventId event) const { return recordings_.contains(event); }
 
 }  // namespace ikat::emulator

@@ -65,6 +65,8 @@ public:
     /// Whether a piece is not done yet, or any of a stream, or the last recording of an event that was asked for.
     bool has(StreamId stream, std::uint64_t number) const;
     bool has(StreamId stream) const { return streams_.contains(stream); }
+    /// Whether a new piece of a stream would wait for nothing.
+    bool is_free(StreamId stream, bool waits_for_default) const;
     bool has(EventId event) const;
     bool empty() const { return streams_.empty(); }
     std::size_t size() const { return size_; }

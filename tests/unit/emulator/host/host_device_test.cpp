@@ -229,6 +229,34 @@ TEST_CASE("a device has no more memory than it is said to have") {
     CHECK(device.memory().allocate_managed(context, 1000) != 0);
 }
 
+TEST_CASE("memory whose address is reserved comes and goes there") {
+    HostDevice device(one_thread(), Origin::Own, 1000);
+    OwnedMemory& memory = device.memory();
+    const ContextId context = device.create_context();
+    const auto x = memory.reserve(context, 900, "x"), other = memory.reserve(context, 200, "other");
+    CHECK((memory.used_bytes() == 0 && memory.buffer(x).bytes == 0 && !memory.release(x)));
+    for (int round = 0; round < 2; ++round) {
+        device.run(default_stream, work::Allocate{x, 900});
+        memory.begin(x);  // it is there
+        CHECK((memory.used_bytes() == 900 && memory.buffer(x).context == context));
+        CHECK(memory.space().unwritten(x, 900).count == 900);  // it is fresh
+        device.run(default_stream, work::Fill{x, {std::byte{1}}, 900});
+        CHECK_THAT(message_of([&] { memory.begin(other); }), contains("no device memory for the 200 bytes"));
+        device.run(default_stream, work::Free{x, 900});
+        CHECK((memory.used_bytes() == 0 && !memory.release(x)));
+    }
+    for (int i = 0; i < 2000; ++i) CHECK(memory.release(memory.allocate(context, 16)));  // no other gets the address
+    memory.begin(x);
+    memory.give_back(x);
+    CHECK(memory.buffer(x).bytes == 900);  // an ordinary one now
+    CHECK(memory.release(x));
+    memory.begin(x);
+    CHECK(memory.buffer(x).bytes == 0);
+    memory.begin(other);
+    device.end(context);
+    CHECK((memory.used_bytes() == 0 && memory.buffer(other).bytes == 0));
+}
+
 TEST_CASE("host memory is registered once, and reached by the kernel") {
     Host host;
     std::vector<std::uint32_t> memory(3000);

@@ -42,6 +42,18 @@ TEST_CASE("without a seed work is done as enqueued, whatever its stream") {
     CHECK(queue.empty());
 }
 
+TEST_CASE("new work is held up by what it would wait for") {
+    WorkQueue queue;
+    CHECK((queue.is_free(a, true) && queue.is_free(default_stream, true)));
+    queue.add(a, nothing, false);
+    CHECK((!queue.is_free(a, false) && queue.is_free(b, true) && queue.is_free(default_stream, true)));
+    queue.add(b, nothing);
+    CHECK((!queue.is_free(b, true) && !queue.is_free(default_stream, true)));
+    WorkQueue other;
+    other.add(default_stream, nothing);
+    CHECK((!other.is_free(a, true) && other.is_free(a, false) && !other.is_free(default_stream, true)));
+}
+
 TEST_CASE("seeds give all orders that streams allow, and no others, each always the same") {
     const auto by = [](std::uint32_t seed) {
         WorkQueue queue;
