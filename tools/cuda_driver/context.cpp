@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts: the primary one of the device, which its users share, and a program's own. Each thread has a stack of them.
 #include "runtime/emulator/core/memory/memory.hpp"
-#include "tools/cuda_driver/state.hpp"
+#include "tools/cuda_driver/graphs/capture.hpp"
 
 namespace ikat::cuda_driver {
 namespace {
@@ -135,11 +135,18 @@ API(cuCtxGetDevice_v2, CUdevice* device, CUcontext context) {
 }
 API(cuCtxGetDevice, CUdevice* device) { return cuCtxGetDevice_v2(device, nullptr); }
 API(cuCtxSynchronize, void) {
+    if (const CUresult result = permitted("cuCtxSynchronize"); result != CUDA_SUCCESS) return result;
+    const CUresult known =
+        in_context("cuCtxSynchronize", [](Driver&, Context& context) { check_not_captured(context); });
+    if (known != CUDA_SUCCESS) return known;
     if (const CUresult result = synchronise("cuCtxSynchronize"); result != CUDA_SUCCESS) return result;
     return in_context("cuCtxSynchronize", [](Driver&, Context&) {});
 }
 API(cuCtxSynchronize_v2, CUcontext context) {
     if (!context) return cuCtxSynchronize();
+    const CUresult known =
+        initialised("cuCtxSynchronize", [&](Driver& its) { check_not_captured(alive(its, context)); });
+    if (known != CUDA_SUCCESS) return known;
     if (const CUresult result = synchronise("cuCtxSynchronize"); result != CUDA_SUCCESS) return result;
     return initialised("cuCtxSynchronize", [&](Driver& its) { check_usable(alive(its, context)); });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies between host and device, and filling. They have completed when they return, but the program knows that only
 // where a driver says so.
-#include "tools/cuda_driver/state.hpp"
+#include "tools/cuda_driver/graphs/capture.hpp"
 
 namespace ikat::cuda_driver {
 namespace {
@@ -10,14 +10,21 @@ using emulator::work::on_device;
 using emulator::work::on_host;
 using emulator::work::Place;
 
-/// The stream of an asynchronous call; nothing: the program waits for its end, on the default stream.
-using Asked = std::optional<CUstream>;
+/// The stream of a call, and whether the program goes on before its end.
+struct Asked {
+    CUstream stream = nullptr;
+    bool is_async = false;
+
+    InCapture in_capture() const { return is_async ? InCapture::IsANode : InCapture::IsForbidden; }
+};
+const Asked legacy{}, own_default{per_thread(nullptr)};
+Asked async(CUstream stream) { return {stream, true}; }
 
 /// Whether a driver may return before a copy is done: between buffers of the device, and of an asynchronous call unless
 /// it writes memory of the host that is not page-locked.
-bool goes_on(Driver& its, Asked stream, Place to, Place from) {
+bool goes_on(Driver& its, Asked asked, Place to, Place from) {
     if (!to.host && !from.host) return true;
-    return stream && (!to.host || its.device.memory().pinned(reinterpret_cast<std::uintptr_t>(to.host)));
+    return asked.is_async && (!to.host || its.device.memory().pinned(reinterpret_cast<std::uintptr_t>(to.host)));
 }
 
 /// With unified addressing an address tells by itself where it is.
@@ -27,26 +34,41 @@ Place anywhere(CUdeviceptr address) {
 
 void check_range(Driver& its, CUdeviceptr address, std::size_t bytes) {
     const auto [begin, size] = its.device.memory().space().buffer_of(address);
+    if (size == 0 && is_in_graph_memory(address, bytes)) return;  // it will be there
     require(size && address + bytes <= begin + size && address + bytes >= address);
 }
 
-void copy(Driver& its, Asked stream, Place to, Place from, std::size_t bytes) {
+/// A row of bytes as a box.
+CUDA_MEMCPY3D box_of(Place to, Place from, std::size_t bytes) {
+    CUDA_MEMCPY3D out{};
+    out.srcMemoryType = from.host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    out.srcHost = from.host, out.srcDevice = from.device, out.srcPitch = bytes;
+    out.dstMemoryType = to.host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    out.dstHost = to.host, out.dstDevice = to.device, out.dstPitch = bytes;
+    out.WidthInBytes = bytes, out.Height = 1, out.Depth = 1;
+    return out;
+}
+
+void copy(Driver& its, const Context& context, Asked asked, Place to, Place from, std::size_t bytes) {
     if (bytes == 0) return;
     require((to.host || to.device) && (from.host || from.device));
     if (!to.host) check_range(its, to.device, bytes);
     if (!from.host) check_range(its, from.device, bytes);
-    its.device.run(id_of(stream.value_or(nullptr)), emulator::work::Copy{to, from, bytes},
-                   goes_on(its, stream, to, from));
+    if (Capture* const capture = capture_of(its, context, asked.stream)) {
+        capture->add(id_of(asked.stream), CopyNode{box_of(to, from, bytes), handle_of(context.id)});
+        return;
+    }
+    its.device.run(id_of(asked.stream), emulator::work::Copy{to, from, bytes}, goes_on(its, asked, to, from));
 }
 
-CUresult copy_on(const char* function, Asked stream, Place to, Place from, std::size_t bytes) {
-    return on_stream(function, stream.value_or(nullptr),
-                     [&](Driver& its, Context&) { copy(its, stream, to, from, bytes); });
+CUresult copy_on(const char* function, Asked asked, Place to, Place from, std::size_t bytes) {
+    return on_stream(
+        function, asked.stream, [&](Driver& its, Context& context) { copy(its, context, asked, to, from, bytes); },
+        asked.in_capture());
 }
 
-CUresult copy_unified(const char* function, Asked stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
-    return on_stream(function, stream.value_or(nullptr),
-                     [&](Driver& its, Context&) { copy(its, stream, anywhere(to), anywhere(from), bytes); });
+CUresult copy_unified(const char* function, Asked asked, CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
+    return copy_on(function, asked, anywhere(to), anywhere(from), bytes);
 }
 
 Place place(CUmemorytype type, const void* host, CUdeviceptr device) {
@@ -80,31 +102,54 @@ struct Box {
     emulator::work::Copy::Pitch pitches() const { return {pitch, pitch * height}; }
 };
 
+}  // namespace
+
+emulator::work::Copy copy_work(Driver& its, const CUDA_MEMCPY3D& c) {
+    const Box from(place(c.srcMemoryType, c.srcHost, c.srcDevice), c.srcXInBytes, c.srcY, c.srcZ, c.srcPitch,
+                   c.srcHeight, c.WidthInBytes, c.Height);
+    const Box to(place(c.dstMemoryType, c.dstHost, c.dstDevice), c.dstXInBytes, c.dstY, c.dstZ, c.dstPitch, c.dstHeight,
+                 c.WidthInBytes, c.Height);
+    for (const Box& box : {from, to}) {
+        const std::size_t first = box.offset(0, 0), last = box.offset(c.Height - 1, c.Depth - 1);
+        require(box.place.host || box.place.device);
+        if (!box.place.host) check_range(its, box.place.device + first, sum(last - first, c.WidthInBytes));
+    }
+    return {.to = to.place.at(to.offset(0, 0)),
+            .from = from.place.at(from.offset(0, 0)),
+            .bytes = c.WidthInBytes,
+            .rows = c.Height,
+            .planes = c.Depth,
+            .to_pitch = to.pitches(),
+            .from_pitch = from.pitches()};
+}
+
+emulator::work::Fill fill_work(Driver& its, const CUDA_MEMSET_NODE_PARAMS& params) {
+    const auto& [to, pitch, value, size, width, height] = params;
+    require(size == 1 || size == 2 || size == 4);
+    const std::size_t bytes = product(width, size);
+    require(to % size == 0 && (height == 1 || (pitch >= bytes && pitch % size == 0)));
+    check_range(its, to, sum(product(height - 1, pitch), bytes));
+    const auto element = std::as_bytes(std::span(&value, 1)).first(size);
+    return {to, {element.begin(), element.end()}, width, height, pitch};
+}
+
+namespace {
+
 /// Copies boxes of rows. Without a pitch the rows follow each other.
-CUresult copy_3d(const char* function, Asked stream, const CUDA_MEMCPY3D* asked) {
-    return on_stream(function, stream.value_or(nullptr), [&](Driver& its, Context&) {
-        require(asked);
-        const CUDA_MEMCPY3D& c = *asked;
-        if (c.WidthInBytes == 0 || c.Height == 0 || c.Depth == 0) return;
-        const Box from(place(c.srcMemoryType, c.srcHost, c.srcDevice), c.srcXInBytes, c.srcY, c.srcZ, c.srcPitch,
-                       c.srcHeight, c.WidthInBytes, c.Height);
-        const Box to(place(c.dstMemoryType, c.dstHost, c.dstDevice), c.dstXInBytes, c.dstY, c.dstZ, c.dstPitch,
-                     c.dstHeight, c.WidthInBytes, c.Height);
-        for (const Box& box : {from, to}) {
-            const std::size_t first = box.offset(0, 0), last = box.offset(c.Height - 1, c.Depth - 1);
-            require(box.place.host || box.place.device);
-            if (!box.place.host) check_range(its, box.place.device + first, sum(last - first, c.WidthInBytes));
-        }
-        its.device.run(id_of(stream.value_or(nullptr)),
-                       emulator::work::Copy{.to = to.place.at(to.offset(0, 0)),
-                                            .from = from.place.at(from.offset(0, 0)),
-                                            .bytes = c.WidthInBytes,
-                                            .rows = c.Height,
-                                            .planes = c.Depth,
-                                            .to_pitch = to.pitches(),
-                                            .from_pitch = from.pitches()},
-                       goes_on(its, stream, to.place, from.place));
-    });
+CUresult copy_3d(const char* function, Asked asked, const CUDA_MEMCPY3D* params) {
+    return on_stream(
+        function, asked.stream,
+        [&](Driver& its, Context& context) {
+            require(params);
+            if (params->WidthInBytes == 0 || params->Height == 0 || params->Depth == 0) return;
+            const emulator::work::Copy work = copy_work(its, *params);
+            if (Capture* const capture = capture_of(its, context, asked.stream)) {
+                capture->add(id_of(asked.stream), CopyNode{*params, handle_of(context.id)});
+                return;
+            }
+            its.device.run(id_of(asked.stream), work, goes_on(its, asked, work.to, work.from));
+        },
+        asked.in_capture());
 }
 
 /// Between two contexts, of which it is asked that they are alive: all memory is one device's.
@@ -115,12 +160,15 @@ void check_contexts(Driver& its, CUcontext to, CUcontext from) {
     }
 }
 
-CUresult copy_between(const char* function, Asked stream, CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+CUresult copy_between(const char* function, Asked asked, CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                       CUcontext from_context, std::size_t bytes) {
-    return on_stream(function, stream.value_or(nullptr), [&](Driver& its, Context&) {
-        check_contexts(its, to_context, from_context);
-        copy(its, stream, on_device(to), on_device(from), bytes);
-    });
+    return on_stream(
+        function, asked.stream,
+        [&](Driver& its, Context& context) {
+            check_contexts(its, to_context, from_context);
+            copy(its, context, asked, on_device(to), on_device(from), bytes);
+        },
+        asked.in_capture());
 }
 
 CUresult copy_3d_between(const char* function, Asked stream, const CUDA_MEMCPY3D_PEER* asked) {
@@ -150,93 +198,122 @@ CUresult copy_2d(const char* function, Asked stream, const CUDA_MEMCPY2D* asked)
 
 /// Fills rows of `width` elements each.
 template <class Element>
-CUresult fill(const char* function, Asked stream, CUdeviceptr to, std::size_t pitch, Element value, std::size_t width,
+CUresult fill(const char* function, Asked asked, CUdeviceptr to, std::size_t pitch, Element value, std::size_t width,
               std::size_t height) {
-    return on_stream(function, stream.value_or(nullptr), [&](Driver& its, Context&) {
-        if (width == 0 || height == 0) return;
-        const std::size_t bytes = product(width, sizeof value);
-        require(to % sizeof value == 0 && (height == 1 || (pitch >= bytes && pitch % sizeof value == 0)));
-        check_range(its, to, sum(product(height - 1, pitch), bytes));
-        const auto element = std::as_bytes(std::span(&value, 1));
-        its.device.run(id_of(stream.value_or(nullptr)),
-                       emulator::work::Fill{to, {element.begin(), element.end()}, width, height, pitch}, true);
-    });
+    return on_stream(
+        function, asked.stream,
+        [&](Driver& its, Context& context) {
+            if (width == 0 || height == 0) return;
+            const CUDA_MEMSET_NODE_PARAMS params{to, pitch, value, sizeof value, width, height};
+            emulator::work::Fill work = fill_work(its, params);
+            if (Capture* const capture = capture_of(its, context, asked.stream)) {
+                capture->add(id_of(asked.stream), FillNode{params, handle_of(context.id)});
+                return;
+            }
+            its.device.run(id_of(asked.stream), std::move(work), true);
+        },
+        asked.in_capture());
 }
 
 }  // namespace
 
-#define COPY(name, to_type, to_place, from_type, from_place)                              \
-    API(name##_v2, to_type to, from_type from, std::size_t bytes) {                       \
-        return copy_on(#name, {}, to_place(to), from_place(from), bytes);                 \
-    }                                                                                     \
-    ALIAS(name##_v2_ptds, name##_v2);                                                     \
-    API(name##Async_v2, to_type to, from_type from, std::size_t bytes, CUstream stream) { \
-        return copy_on(#name "Async", stream, to_place(to), from_place(from), bytes);     \
-    }                                                                                     \
-    ALIAS(name##Async_v2_ptsz, name##Async_v2);
+// Each of these has a second form (_ptds, _ptsz), for programs with a default stream for each thread.
+#define COPY(name, to_type, to_place, from_type, from_place)                                             \
+    API(name##_v2, to_type to, from_type from, std::size_t bytes) {                                      \
+        return copy_on(#name, legacy, to_place(to), from_place(from), bytes);                            \
+    }                                                                                                    \
+    API(name##_v2_ptds, to_type to, from_type from, std::size_t bytes) {                                 \
+        return copy_on(#name, own_default, to_place(to), from_place(from), bytes);                       \
+    }                                                                                                    \
+    API(name##Async_v2, to_type to, from_type from, std::size_t bytes, CUstream stream) {                \
+        return copy_on(#name "Async", async(stream), to_place(to), from_place(from), bytes);             \
+    }                                                                                                    \
+    API(name##Async_v2_ptsz, to_type to, from_type from, std::size_t bytes, CUstream stream) {           \
+        return copy_on(#name "Async", async(per_thread(stream)), to_place(to), from_place(from), bytes); \
+    }
 COPY(cuMemcpyHtoD, CUdeviceptr, on_device, const void*, on_host)
 COPY(cuMemcpyDtoH, void*, on_host, CUdeviceptr, on_device)
 COPY(cuMemcpyDtoD, CUdeviceptr, on_device, CUdeviceptr, on_device)
 #undef COPY
 
 API(cuMemcpy, CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
-    return copy_unified("cuMemcpy", {}, to, from, bytes);
+    return copy_unified("cuMemcpy", legacy, to, from, bytes);
 }
-ALIAS(cuMemcpy_ptds, cuMemcpy);
+API(cuMemcpy_ptds, CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
+    return copy_unified("cuMemcpy", own_default, to, from, bytes);
+}
 API(cuMemcpyAsync, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-    return copy_unified("cuMemcpyAsync", stream, to, from, bytes);
+    return copy_unified("cuMemcpyAsync", async(stream), to, from, bytes);
 }
-ALIAS(cuMemcpyAsync_ptsz, cuMemcpyAsync);
+API(cuMemcpyAsync_ptsz, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+    return copy_unified("cuMemcpyAsync", async(per_thread(stream)), to, from, bytes);
+}
 
-API(cuMemcpy2D_v2, const CUDA_MEMCPY2D* copy) { return copy_2d("cuMemcpy2D", {}, copy); }
-ALIAS(cuMemcpy2D_v2_ptds, cuMemcpy2D_v2);
-API(cuMemcpy2DUnaligned_v2, const CUDA_MEMCPY2D* copy) { return copy_2d("cuMemcpy2DUnaligned", {}, copy); }
-ALIAS(cuMemcpy2DUnaligned_v2_ptds, cuMemcpy2DUnaligned_v2);
-API(cuMemcpy2DAsync_v2, const CUDA_MEMCPY2D* copy, CUstream stream) { return copy_2d("cuMemcpy2DAsync", stream, copy); }
-ALIAS(cuMemcpy2DAsync_v2_ptsz, cuMemcpy2DAsync_v2);
-API(cuMemcpy3D_v2, const CUDA_MEMCPY3D* copy) { return copy_3d("cuMemcpy3D", {}, copy); }
-ALIAS(cuMemcpy3D_v2_ptds, cuMemcpy3D_v2);
-API(cuMemcpy3DAsync_v2, const CUDA_MEMCPY3D* copy, CUstream stream) { return copy_3d("cuMemcpy3DAsync", stream, copy); }
-ALIAS(cuMemcpy3DAsync_v2_ptsz, cuMemcpy3DAsync_v2);
+#define BOX(name, symbol, Params, function)                                   \
+    API(symbol, const Params* copy) { return function(#name, legacy, copy); } \
+    API(symbol##_ptds, const Params* copy) { return function(#name, own_default, copy); }
+#define BOX_ASYNC(name, symbol, Params, function)                                                     \
+    API(symbol, const Params* copy, CUstream stream) { return function(#name, async(stream), copy); } \
+    API(symbol##_ptsz, const Params* copy, CUstream stream) { return function(#name, async(per_thread(stream)), copy); }
+BOX(cuMemcpy2D, cuMemcpy2D_v2, CUDA_MEMCPY2D, copy_2d)
+BOX(cuMemcpy2DUnaligned, cuMemcpy2DUnaligned_v2, CUDA_MEMCPY2D, copy_2d)
+BOX_ASYNC(cuMemcpy2DAsync, cuMemcpy2DAsync_v2, CUDA_MEMCPY2D, copy_2d)
+BOX(cuMemcpy3D, cuMemcpy3D_v2, CUDA_MEMCPY3D, copy_3d)
+BOX_ASYNC(cuMemcpy3DAsync, cuMemcpy3DAsync_v2, CUDA_MEMCPY3D, copy_3d)
+BOX(cuMemcpy3DPeer, cuMemcpy3DPeer, CUDA_MEMCPY3D_PEER, copy_3d_between)
+BOX_ASYNC(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync, CUDA_MEMCPY3D_PEER, copy_3d_between)
+#undef BOX
+#undef BOX_ASYNC
 
-API(cuMemcpyPeer, CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, std::size_t bytes) {
-    return copy_between("cuMemcpyPeer", {}, to, to_context, from, from_context, bytes);
-}
-ALIAS(cuMemcpyPeer_ptds, cuMemcpyPeer);
-API(cuMemcpyPeerAsync, CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
-    std::size_t bytes, CUstream stream) {
-    return copy_between("cuMemcpyPeerAsync", stream, to, to_context, from, from_context, bytes);
-}
-ALIAS(cuMemcpyPeerAsync_ptsz, cuMemcpyPeerAsync);
-API(cuMemcpy3DPeer, const CUDA_MEMCPY3D_PEER* copy) { return copy_3d_between("cuMemcpy3DPeer", {}, copy); }
-ALIAS(cuMemcpy3DPeer_ptds, cuMemcpy3DPeer);
-API(cuMemcpy3DPeerAsync, const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
-    return copy_3d_between("cuMemcpy3DPeerAsync", stream, copy);
-}
-ALIAS(cuMemcpy3DPeerAsync_ptsz, cuMemcpy3DPeerAsync);
+#define PEER(symbol, asked)                                                                                          \
+    API(symbol, CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, std::size_t bytes) { \
+        return copy_between("cuMemcpyPeer", asked, to, to_context, from, from_context, bytes);                       \
+    }
+#define PEER_ASYNC(symbol, asked)                                                                                  \
+    API(symbol, CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, std::size_t bytes, \
+        CUstream stream) {                                                                                         \
+        return copy_between("cuMemcpyPeerAsync", asked, to, to_context, from, from_context, bytes);                \
+    }
+PEER(cuMemcpyPeer, legacy)
+PEER(cuMemcpyPeer_ptds, own_default)
+PEER_ASYNC(cuMemcpyPeerAsync, async(stream))
+PEER_ASYNC(cuMemcpyPeerAsync_ptsz, async(per_thread(stream)))
+#undef PEER
+#undef PEER_ASYNC
 
-#define FILL(bits, Element)                                                                            \
-    API(cuMemsetD##bits##_v2, CUdeviceptr to, Element value, std::size_t count) {                      \
-        return fill<Element>("cuMemsetD" #bits, {}, to, 0, value, count, 1);                           \
-    }                                                                                                  \
-    ALIAS(cuMemsetD##bits##_v2_ptds, cuMemsetD##bits##_v2);                                            \
-    API(cuMemsetD##bits##Async, CUdeviceptr to, Element value, std::size_t count, CUstream stream) {   \
-        return fill<Element>("cuMemsetD" #bits "Async", stream, to, 0, value, count, 1);               \
-    }                                                                                                  \
-    ALIAS(cuMemsetD##bits##Async_ptsz, cuMemsetD##bits##Async);                                        \
-    API(cuMemsetD2D##bits##_v2, CUdeviceptr to, std::size_t pitch, Element value, std::size_t width,   \
-        std::size_t height) {                                                                          \
-        return fill<Element>("cuMemsetD2D" #bits, {}, to, pitch, value, width, height);                \
-    }                                                                                                  \
-    ALIAS(cuMemsetD2D##bits##_v2_ptds, cuMemsetD2D##bits##_v2);                                        \
-    API(cuMemsetD2D##bits##Async, CUdeviceptr to, std::size_t pitch, Element value, std::size_t width, \
-        std::size_t height, CUstream stream) {                                                         \
-        return fill<Element>("cuMemsetD2D" #bits "Async", stream, to, pitch, value, width, height);    \
-    }                                                                                                  \
-    ALIAS(cuMemsetD2D##bits##Async_ptsz, cuMemsetD2D##bits##Async);
-FILL(8, unsigned char)
-FILL(16, unsigned short)
-FILL(32, unsigned)
+#define FILL(symbol, asked, Element)                                  \
+    API(symbol, CUdeviceptr to, Element value, std::size_t count) {   \
+        return fill<Element>(#symbol, asked, to, 0, value, count, 1); \
+    }
+#define FILL_ASYNC(symbol, asked, Element)                                           \
+    API(symbol, CUdeviceptr to, Element value, std::size_t count, CUstream stream) { \
+        return fill<Element>(#symbol, asked, to, 0, value, count, 1);                \
+    }
+#define FILL_2D(symbol, asked, Element)                                                                    \
+    API(symbol, CUdeviceptr to, std::size_t pitch, Element value, std::size_t width, std::size_t height) { \
+        return fill<Element>(#symbol, asked, to, pitch, value, width, height);                             \
+    }
+#define FILL_2D_ASYNC(symbol, asked, Element)                                                            \
+    API(symbol, CUdeviceptr to, std::size_t pitch, Element value, std::size_t width, std::size_t height, \
+        CUstream stream) {                                                                               \
+        return fill<Element>(#symbol, asked, to, pitch, value, width, height);                           \
+    }
+#define FILLS(bits, Element)                                                    \
+    FILL(cuMemsetD##bits##_v2, legacy, Element)                                 \
+    FILL(cuMemsetD##bits##_v2_ptds, own_default, Element)                       \
+    FILL_ASYNC(cuMemsetD##bits##Async, async(stream), Element)                  \
+    FILL_ASYNC(cuMemsetD##bits##Async_ptsz, async(per_thread(stream)), Element) \
+    FILL_2D(cuMemsetD2D##bits##_v2, legacy, Element)                            \
+    FILL_2D(cuMemsetD2D##bits##_v2_ptds, own_default, Element)                  \
+    FILL_2D_ASYNC(cuMemsetD2D##bits##Async, async(stream), Element)             \
+    FILL_2D_ASYNC(cuMemsetD2D##bits##Async_ptsz, async(per_thread(stream)), Element)
+FILLS(8, unsigned char)
+FILLS(16, unsigned short)
+FILLS(32, unsigned)
+#undef FILLS
 #undef FILL
+#undef FILL_ASYNC
+#undef FILL_2D
+#undef FILL_2D_ASYNC
 
 }  // namespace ikat::cuda_driver

@@ -7,7 +7,7 @@
 
 #include "codegen/support/notes.hpp"
 #include "runtime/emulator/core/checks/faults.hpp"
-#include "tools/cuda_driver/state.hpp"
+#include "tools/cuda_driver/graphs/capture.hpp"
 
 namespace ikat::cuda_driver {
 namespace {
@@ -17,6 +17,7 @@ using emulator::FaultCode;
 /// What a driver calls a finding of the emulator.
 CUresult result_of(const Error& finding) {
     const std::string_view code = finding.diagnostics().front().code;
+    if (code.empty()) return CUDA_ERROR_ILLEGAL_ADDRESS;  // of a copy or a fill: its memory is gone
     const auto found = std::ranges::find(emulator::fault_rows, code, &emulator::FaultInfo::name);
     switch (FaultCode(found - std::begin(emulator::fault_rows))) {
         case FaultCode::OutOfBounds:
@@ -123,44 +124,125 @@ std::vector<std::byte> pack(const ptx::Target& target, const Function& function,
     return out;
 }
 
-void run(Driver& its, Context& context, CUstream stream, const char* name, Module& module,
-         const emulator::Launch& launch) {
+}  // namespace
+
+emulator::work::Launch launch_work(Driver& its, Context& context, CUfunction handle, emulator::Launch asked,
+                                   void** parameters, void** extra, bool is_cooperative) {
+    Function& function = its.functions.at(handle);
+    const auto home = function.module->loaded->context();
+    if (home && home != context.id) refuse(CUDA_ERROR_INVALID_HANDLE);
+    const std::vector<std::byte> packed = pack(its.target, function, parameters, extra);
+    asked.entry = function.entry;
+    asked.parameters = packed;
+    if (!names_cluster(asked)) asked.cluster = function.cluster;
+    check_cluster(its, function, asked);
+    function.module->program().check(asked);
+    check_resources(its, function, asked, is_cooperative);
+    return {function.module->loaded, context.id, asked};
+}
+
+void fail(Context& context, const char* function, const Error& finding,
+          std::span<const std::shared_ptr<KeptPtx>> texts) {
+    note(fmt::format("ikat's CUDA driver: {}: {}\n", function, finding.what()));
+    for (const auto& text : texts)
+        if (!text->write()) complain(function, "the PTX cannot be written to " + text->path(), "set IKAT_EMIT");
+    if (context.failure == CUDA_SUCCESS) context.failure = result_of(finding);
+}
+
+void apply(const CUlaunchAttribute& attribute, emulator::Launch& asked, LaunchExtras& extras) {
+    const auto& value = attribute.value;
+    switch (attribute.id) {
+        case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: extras.is_cooperative = value.cooperative; break;
+        case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+            asked.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
+            break;
+        case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+            asked.begins_early = value.programmaticStreamSerializationAllowed != 0;
+            break;
+        case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+        case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: extras.events.push_back(value.event.event); break;
+        case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: refuse(CUDA_ERROR_NOT_SUPPORTED);
+        default:  // hints about caches, priorities, overlap
+            require(attribute.id <= CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
+    }
+}
+
+bool is_of_node(CUlaunchAttributeID which) {
+    constexpr unsigned of_launches_and_streams[] = {
+        CU_LAUNCH_ATTRIBUTE_IGNORE, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY,
+        CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT,
+        CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT};
+    return which <= CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT &&
+           std::ranges::find(of_launches_and_streams, which) == std::end(of_launches_and_streams);
+}
+
+namespace {
+
+void run(Driver& its, Context& context, CUstream stream, const char* name, emulator::work::Launch launch,
+         const std::shared_ptr<KeptPtx>& text) {
     try {
-        its.device.run(id_of(stream), emulator::work::Launch(module.loaded, context.id, launch),
-                       !its.blocking_launches);
+        its.device.run(id_of(stream), std::move(launch), !its.blocking_launches);
     } catch (const Error& finding) {
-        note(fmt::format("ikat's CUDA driver: {}: {}\n", name, finding.what()));
-        if (!module.ptx.write()) complain(name, "the PTX cannot be written to " + module.ptx.path(), "set IKAT_EMIT");
-        context.failure = result_of(finding);
+        fail(context, name, finding, std::span(&text, 1));
         if (its.blocking_launches) refuse(context.failure);
     }
 }
 
-/// What else a program can ask of a launch.
-struct Extras {
-    bool is_cooperative = false;
-    std::vector<CUevent> events{};
-};
+/// A launch that is captured comes after what the stream had, or begins before the end of a kernel that it had.
+void capture_launch(Driver& its, Capture& capture, CUstream stream, KernelNode kernel) {
+    const auto early = kernel.attributes.find(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+    const bool begins_early =
+        early != kernel.attributes.end() && early->second.value.programmaticStreamSerializationAllowed != 0;
+    std::vector<CUevent> events;
+    for (auto it = kernel.attributes.begin(); it != kernel.attributes.end();) {
+        if (it->first == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
+            it->first == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
+            events.push_back(it->second.value.event.event);
+        it = is_of_node(CUlaunchAttributeID(it->first)) ? std::next(it) : kernel.attributes.erase(it);
+    }
+    if (begins_early)
+        for (GraphNode::Edge& edge : capture.branches.at(id_of(stream)).next)
+            if (std::holds_alternative<KernelNode>(edge.from->work))
+                edge.data = {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                             .to_port = 0,
+                             .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
+                             .reserved = {}};
+    capture.add(id_of(stream), std::move(kernel));
+    for (const CUevent event : events) record_captured(its, capture, stream, event, false);
+}
 
-CUresult launch(const char* name, CUfunction handle, emulator::Launch asked, CUstream stream, void** parameters,
-                void** extra, const Extras& extras = {}) {
-    return on_stream(name, stream, [&](Driver& its, Context& context) {
-        Function& function = its.functions.at(handle);
-        const auto home = function.module->loaded->context();
-        if (home && home != context.id) refuse(CUDA_ERROR_INVALID_HANDLE);
-        for (const CUevent event : extras.events)
-            if (event_at(its, event).context != context.id) refuse(CUDA_ERROR_INVALID_HANDLE);
-        const std::vector<std::byte> packed = pack(its.target, function, parameters, extra);
-        asked.entry = function.entry;
-        asked.parameters = packed;
-        if (!names_cluster(asked)) asked.cluster = function.cluster;
-        check_cluster(its, function, asked);
-        function.module->program().check(asked);
-        check_resources(its, function, asked, extras.is_cooperative);
-        run(its, context, stream, name, *function.module, asked);
-        for (const CUevent event : extras.events)
-            its.device.run(id_of(stream), emulator::work::Record{id_of(event)}, true);
-    });
+CUresult launch(const char* name, CUfunction handle, const emulator::Launch& asked, CUstream stream, void** parameters,
+                void** extra, const LaunchExtras& extras = {}, const Attributes& attributes = {}) {
+    return on_stream(
+        name, stream,
+        [&](Driver& its, Context& context) {
+            for (const CUevent event : extras.events)
+                if (event_at(its, event).context != context.id) refuse(CUDA_ERROR_INVALID_HANDLE);
+            emulator::work::Launch work =
+                launch_work(its, context, handle, asked, parameters, extra, extras.is_cooperative);
+            const std::shared_ptr<KeptPtx> text = its.functions.at(handle).module->ptx;
+            if (Capture* const capture = capture_of(its, context, stream))
+                return capture_launch(its, *capture, stream,
+                                      {.function = handle,
+                                       .context = context.id,
+                                       .launch = std::move(work),
+                                       .is_cooperative = extras.is_cooperative,
+                                       .attributes = attributes,
+                                       .ptx = text});
+            run(its, context, stream, name, std::move(work), text);
+            for (const CUevent event : extras.events) {
+                forget_captured(event);
+                its.device.run(id_of(stream), emulator::work::Record{id_of(event)}, true);
+            }
+        },
+        InCapture::IsANode);
+}
+
+/// What a cooperative launch is as a node.
+Attributes cooperative_attribute() {
+    CUlaunchAttribute out{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .pad = {}, .value = {}};
+    out.value.cooperative = 1;
+    return {{CU_LAUNCH_ATTRIBUTE_COOPERATIVE, out}};
 }
 
 constexpr unsigned max_parameter_bytes = 32764;
@@ -204,42 +286,29 @@ API(cuLaunchKernel, CUfunction function, unsigned grid_x, unsigned grid_y, unsig
         {.grid = {grid_x, grid_y, grid_z}, .block = {block_x, block_y, block_z}, .dynamic_shared_bytes = shared},
         stream, parameters, extra);
 }
-ALIAS(cuLaunchKernel_ptsz, cuLaunchKernel);
 API(cuLaunchCooperativeKernel, CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
     unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void** parameters) {
     return launch(
         "cuLaunchCooperativeKernel", function,
         {.grid = {grid_x, grid_y, grid_z}, .block = {block_x, block_y, block_z}, .dynamic_shared_bytes = shared},
-        stream, parameters, nullptr, {.is_cooperative = true});
+        stream, parameters, nullptr, {.is_cooperative = true, .events = {}}, cooperative_attribute());
 }
-ALIAS(cuLaunchCooperativeKernel_ptsz, cuLaunchCooperativeKernel);
 API(cuLaunchKernelEx, const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra) {
     if (!config || (config->numAttrs && !config->attrs)) return CUDA_ERROR_INVALID_VALUE;
     emulator::Launch asked{.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
                            .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
                            .dynamic_shared_bytes = config->sharedMemBytes};
-    Extras extras;
-    for (const CUlaunchAttribute& attribute : std::span(config->attrs, config->numAttrs)) {
-        const auto& value = attribute.value;
-        switch (attribute.id) {
-            case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: extras.is_cooperative = value.cooperative; break;
-            case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-                asked.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
-                break;
-            case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-                asked.begins_early = value.programmaticStreamSerializationAllowed != 0;
-                break;
-            case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-            case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: extras.events.push_back(value.event.event); break;
-            case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: return CUDA_ERROR_NOT_SUPPORTED;
-            default:  // hints about caches, priorities, overlap
-                if (attribute.id > CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
-                    return CUDA_ERROR_INVALID_VALUE;
+    LaunchExtras extras;
+    Attributes attributes;
+    const CUresult known = translated("cuLaunchKernelEx", [&] {
+        for (const CUlaunchAttribute& attribute : std::span(config->attrs, config->numAttrs)) {
+            apply(attribute, asked, extras);
+            attributes[attribute.id] = attribute;
         }
-    }
-    return launch("cuLaunchKernelEx", function, asked, config->hStream, parameters, extra, extras);
+    });
+    if (known != CUDA_SUCCESS) return known;
+    return launch("cuLaunchKernelEx", function, asked, config->hStream, parameters, extra, extras, attributes);
 }
-ALIAS(cuLaunchKernelEx_ptsz, cuLaunchKernelEx);
 
 API(cuFuncSetBlockShape, CUfunction function, int x, int y, int z) {
     return initialised("cuFuncSetBlockShape", [&](Driver& its) {

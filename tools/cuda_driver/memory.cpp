@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory, which is the emulator's, host memory that kernels reach, and pools.
+// Device memory, which is the emulator's, and host memory that kernels reach.
 #include <cstring>
 
-#include "tools/cuda_driver/state.hpp"
+#include "tools/cuda_driver/graphs/capture.hpp"
 
 namespace ikat::cuda_driver {
 namespace {
 
 CUresult allocate_host(void** out, std::size_t bytes, unsigned flags) {
     return in_context("cuMemHostAlloc", [&](Driver& its, Context& context) {
+        check_unsafe_call();
         require(out && bytes > 0 && flags <= all_host_flags);
         if (bytes > its.properties.memory_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
         try {
@@ -20,14 +21,8 @@ CUresult allocate_host(void** out, std::size_t bytes, unsigned flags) {
 /// Frees or unregisters page-locked memory; CUDA_ERROR `otherwise` if none of this kind begins there.
 CUresult release_host(const char* function, void* memory, bool is_registered, CUresult otherwise) {
     return in_context(function, [&](Driver& its, Context&) {
+        check_unsafe_call();
         if (!its.device.memory().release_pinned(memory, is_registered)) refuse(otherwise);
-    });
-}
-
-CUresult allocate_async(const char* function, CUdeviceptr* address, std::size_t bytes, CUstream stream) {
-    return on_stream(function, stream, [&](Driver& its, Context& context) {
-        require(address);
-        *address = its.allocate(context, bytes);
     });
 }
 
@@ -36,32 +31,6 @@ CUresult check_managed(const char* function, CUdeviceptr address, std::size_t by
     return on_stream(function, stream, [&](Driver& its, Context&) {
         const auto buffer = its.device.memory().buffer(address);
         require(buffer.is_managed && bytes <= buffer.address + buffer.bytes - address);
-    });
-}
-
-CUresult default_pool(const char* function, CUmemoryPool* pool, CUdevice device) {
-    return initialised(function, [&](Driver& its) {
-        check_device(device);
-        require(pool);
-        *pool = reinterpret_cast<CUmemoryPool>(its.default_pool);
-    });
-}
-
-/// Attributes of a pool up to this one are an int, the others 64 bits.
-bool is_narrow(CUmemPool_attribute attribute) { return attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES; }
-
-CUresult pool_attribute(const char* function, CUmemoryPool pool, CUmemPool_attribute attribute, void* value,
-                        bool write) {
-    return initialised(function, [&](Driver& its) {
-        require(value && attribute >= 1 && attribute <= CU_MEMPOOL_ATTR_USED_MEM_HIGH);
-        std::uint64_t& stored = its.pools.at(pool).attributes[attribute];
-        if (attribute >= CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)
-            stored = its.device.memory().used_bytes();  // nothing sets these
-        const std::size_t bytes = is_narrow(attribute) ? sizeof(int) : sizeof stored;
-        if (write)
-            std::memcpy(&stored, value, bytes);
-        else
-            std::memcpy(value, &stored, bytes);
     });
 }
 
@@ -101,6 +70,7 @@ bool pointer_attribute(Driver& its, void* to, CUpointer_attribute which, CUdevic
 
 API(cuMemAlloc_v2, CUdeviceptr* address, std::size_t bytes) {
     return in_context("cuMemAlloc", [&](Driver& its, Context& context) {
+        check_unsafe_call();
         require(address);
         *address = its.allocate(context, bytes);
     });
@@ -108,6 +78,7 @@ API(cuMemAlloc_v2, CUdeviceptr* address, std::size_t bytes) {
 API(cuMemAllocPitch_v2, CUdeviceptr* address, std::size_t* pitch, std::size_t width, std::size_t height,
     unsigned element_bytes) {
     return in_context("cuMemAllocPitch", [&](Driver& its, Context& context) {
+        check_unsafe_call();
         require(address && pitch && width > 0 && height > 0);
         require(element_bytes == 4 || element_bytes == 8 || element_bytes == 16);
         const std::size_t aligned = sum(width, 511) / 512 * 512;
@@ -116,10 +87,11 @@ API(cuMemAllocPitch_v2, CUdeviceptr* address, std::size_t* pitch, std::size_t wi
     });
 }
 API(cuMemFree_v2, CUdeviceptr address) {
-    return in_context("cuMemFree", [&](Driver& its, Context&) {
-        its.device.end_grids();  // a device waits
-        its.release(address);
-    });
+    if (const CUresult result = permitted("cuMemFree"); result != CUDA_SUCCESS) return result;
+    const CUresult known = in_context("cuMemFree", [](Driver&, Context&) { check_unsafe_call(); });
+    if (known != CUDA_SUCCESS) return known;
+    if (const CUresult result = synchronise("cuMemFree"); result != CUDA_SUCCESS) return result;  // a device waits
+    return in_context("cuMemFree", [&](Driver& its, Context&) { its.release(address); });
 }
 API(cuMemGetInfo_v2, std::size_t* free, std::size_t* total) {
     return in_context("cuMemGetInfo", [&](Driver& its, Context&) {
@@ -149,6 +121,7 @@ API(cuMemHostGetFlags, unsigned* flags, void* memory) {
 }
 API(cuMemHostRegister_v2, void* memory, std::size_t bytes, unsigned flags) {
     return in_context("cuMemHostRegister", [&](Driver& its, Context& context) {
+        check_unsafe_call();
         require(memory && bytes > 0 && flags <= all_host_flags);
         sum(reinterpret_cast<std::uintptr_t>(memory), bytes);
         if (!its.device.memory().register_pinned(context.id, memory, bytes, flags))
@@ -170,6 +143,7 @@ API(cuMemHostGetDevicePointer_v2, CUdeviceptr* address, void* memory, unsigned f
 
 API(cuMemAllocManaged, CUdeviceptr* address, std::size_t bytes, unsigned flags) {
     return in_context("cuMemAllocManaged", [&](Driver& its, Context& context) {
+        check_unsafe_call();
         constexpr unsigned attach_global = 1, attach_host = 2;
         require(address && (flags == attach_global || flags == attach_host));
         *address = its.allocate_managed(context, bytes);
@@ -178,11 +152,9 @@ API(cuMemAllocManaged, CUdeviceptr* address, std::size_t bytes, unsigned flags) 
 API(cuMemPrefetchAsync, CUdeviceptr address, std::size_t bytes, CUdevice, CUstream stream) {
     return check_managed("cuMemPrefetchAsync", address, bytes, stream);
 }
-ALIAS(cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync);
 API(cuMemPrefetchAsync_v2, CUdeviceptr address, std::size_t bytes, CUmemLocation, unsigned, CUstream stream) {
     return check_managed("cuMemPrefetchAsync", address, bytes, stream);
 }
-ALIAS(cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync_v2);
 API(cuMemAdvise, CUdeviceptr address, std::size_t bytes, unsigned, CUdevice) {
     return check_managed("cuMemAdvise", address, bytes, nullptr);
 }
@@ -191,40 +163,6 @@ API(cuMemAdvise_v2, CUdeviceptr address, std::size_t bytes, unsigned, CUmemLocat
 }
 API(cuStreamAttachMemAsync, CUstream stream, CUdeviceptr address, std::size_t bytes, unsigned) {
     return check_managed("cuStreamAttachMemAsync", address, bytes, stream);
-}
-ALIAS(cuStreamAttachMemAsync_ptsz, cuStreamAttachMemAsync);
-
-API(cuMemAllocAsync, CUdeviceptr* address, std::size_t bytes, CUstream stream) {
-    return allocate_async("cuMemAllocAsync", address, bytes, stream);
-}
-ALIAS(cuMemAllocAsync_ptsz, cuMemAllocAsync);
-API(cuMemAllocFromPoolAsync, CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool, CUstream stream) {
-    const CUresult known = initialised("cuMemAllocFromPoolAsync", [&](Driver& its) { its.pools.at(pool); });
-    return known == CUDA_SUCCESS ? allocate_async("cuMemAllocFromPoolAsync", address, bytes, stream) : known;
-}
-ALIAS(cuMemAllocFromPoolAsync_ptsz, cuMemAllocFromPoolAsync);
-API(cuMemFreeAsync, CUdeviceptr address, CUstream stream) {
-    return on_stream("cuMemFreeAsync", stream, [&](Driver& its, Context&) {
-        const auto buffer = its.device.memory().buffer(address);
-        require(address == 0 || (buffer.context && buffer.address == address));
-        if (address) its.device.run(id_of(stream), emulator::work::Free{address, buffer.bytes}, true);
-    });
-}
-ALIAS(cuMemFreeAsync_ptsz, cuMemFreeAsync);
-API(cuDeviceGetDefaultMemPool, CUmemoryPool* pool, CUdevice device) {
-    return default_pool("cuDeviceGetDefaultMemPool", pool, device);
-}
-API(cuDeviceGetMemPool, CUmemoryPool* pool, CUdevice device) {
-    return default_pool("cuDeviceGetMemPool", pool, device);
-}
-API(cuMemPoolGetAttribute, CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
-    return pool_attribute("cuMemPoolGetAttribute", pool, attribute, value, false);
-}
-API(cuMemPoolSetAttribute, CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
-    return pool_attribute("cuMemPoolSetAttribute", pool, attribute, value, true);
-}
-API(cuMemPoolTrimTo, CUmemoryPool pool, std::size_t) {
-    return initialised("cuMemPoolTrimTo", [&](Driver& its) { its.pools.at(pool); });
 }
 
 API(cuPointerGetAttribute, void* value, CUpointer_attribute which, CUdeviceptr address) {

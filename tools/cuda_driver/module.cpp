@@ -48,8 +48,8 @@ Module& load(Driver& its, Handle* out, Handles<Module>& among, std::optional<emu
         ptx::Module module = assemble(its.target, text, "application ptx input", true);
         const std::string_view named = module.text(module.target[0]);
         Module kept{.target = accepted_number(its.target, named)};
-        kept.ptx = KeptPtx(std::move(text), first_entry(module));
-        module.file = intern(kept.ptx.path());
+        kept.ptx = std::make_shared<KeptPtx>(std::move(text), first_entry(module));
+        module.file = intern(kept.ptx->path());
         const emulator::ModuleId id =
             its.device.load(context, {.module = std::move(module), .origin = emulator::Origin::Foreign});
         kept.loaded = its.device.find(id);
@@ -87,7 +87,7 @@ std::uintptr_t entry_of(Driver& its, Module& module, const char* name) {
     try {
         function.facts = module.program().entry(name);
     } catch (const Error& error) {
-        module.ptx.write();
+        module.ptx->write();
         refuse(CUDA_ERROR_NOT_SUPPORTED, error.what());
     }
     const std::uint64_t max = its.target.shared_static;

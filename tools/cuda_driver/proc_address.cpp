@@ -18,15 +18,21 @@ void say_once(const char* name, const char* what) {
     if (said.insert(name).second) complain(name, what, {});
 }
 
-CUresult look_up(const char* name, void** code, int version, CUdriverProcAddressQueryResult* status) {
+CUresult look_up(const char* name, void** code, int version, std::uint64_t flags,
+                 CUdriverProcAddressQueryResult* status) {
     if (!name || !code) return CUDA_ERROR_INVALID_VALUE;
+    if (flags > (CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM))
+        return CUDA_ERROR_INVALID_VALUE;
+    const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
     *code = nullptr;
     const Entry* best = nullptr;
     bool is_known = false;
     for (const Entry& entry : entries()) {
         if (std::strcmp(entry.name, name) != 0) continue;
         is_known = true;
-        if (entry.since <= version && (!best || best->since < entry.since)) best = &entry;
+        if (entry.since > version || (entry.is_per_thread && !per_thread)) continue;
+        const auto rank = [](const Entry& each) { return std::pair(each.is_per_thread, each.since); };
+        if (!best || rank(*best) < rank(entry)) best = &entry;
     }
     if (best) *code = reinterpret_cast<void*>(best->code);
     if (status)
@@ -48,12 +54,12 @@ CUresult not_done(const char* name) {
 #include "tools/cuda_driver/not_done.def"
 #undef NOT_DONE
 
-API(cuGetProcAddress, const char* name, void** code, int version, std::uint64_t) {
-    return look_up(name, code, version, nullptr);
+API(cuGetProcAddress, const char* name, void** code, int version, std::uint64_t flags) {
+    return look_up(name, code, version, flags, nullptr);
 }
-API(cuGetProcAddress_v2, const char* name, void** code, int version, std::uint64_t,
+API(cuGetProcAddress_v2, const char* name, void** code, int version, std::uint64_t flags,
     CUdriverProcAddressQueryResult* status) {
-    return look_up(name, code, version, status);
+    return look_up(name, code, version, flags, status);
 }
 API(cuGetExportTable, const void** table, const void*) {
     if (!table) return CUDA_ERROR_INVALID_VALUE;

@@ -11,6 +11,8 @@
 #include "runtime/backends/emulator_device.hpp"
 #include "runtime/backends/emulator_options.hpp"
 #include "runtime/device.hpp"
+#include "tools/cuda_driver/graphs/capture.hpp"
+#include "tools/cuda_driver/pool.hpp"
 
 namespace ikat::cuda_driver {
 namespace {
@@ -53,8 +55,11 @@ Driver::Driver()
     const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
     blocking_launches = blocking && std::string_view(blocking) == "1";
     contexts.add(std::uintptr_t(device.primary()), {.id = device.primary()});
-    default_pool = new_handle();
-    pools.add(default_pool, {});
+    default_pool = current_pool = new_handle();
+    Pool pool;
+    pool.props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    pool.props.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    pools.add(default_pool, pool);
 }
 
 Driver& driver() {
@@ -83,7 +88,11 @@ CUdeviceptr Driver::allocate_managed(Context& context, std::size_t bytes) {
     return allocated(bytes, [&] { return device.memory().allocate_managed(context.id, bytes); });
 }
 
-void Driver::release(CUdeviceptr address) { require(address == 0 || device.memory().release(address)); }
+void Driver::release(CUdeviceptr address) {
+    require(address == 0 || device.memory().release(address));
+    note_freed(address);
+    note_pool_free(*this, address);
+}
 
 void Driver::forget_functions(const Module& module) {
     functions.remove_if([&](const Function& function) { return function.module == &module; });
@@ -95,7 +104,9 @@ void Driver::end(Context& context) {
         forget_functions(module);
         return true;
     });
+    forget_captured(context);
     device.end(context.id);
+    forget_graphs(context);
     context = {.id = context.id};
 }
 
@@ -105,6 +116,7 @@ ContextStack& context_stack() {
 }
 
 void check_usable(const Context& context) {
+    collect_failures(driver());
     if (!driver().device.is_alive(context.id)) refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED);
     if (context.failure != CUDA_SUCCESS) refuse(context.failure);
 }
@@ -150,28 +162,51 @@ CUresult waited(const char* function, Wait wait) noexcept {
     });
 }
 
+/// What ends when the program has waited.
+CUresult after_waiting(const char* function, CUresult result) noexcept {
+    return result == CUDA_SUCCESS ? guarded(function, [] { trim_pools(driver()); }) : result;
+}
+
 }  // namespace
+
+CUresult permitted(const char* function) noexcept {
+    return waited(function, [](emulator::HostDevice&) {});
+}
 
 CUresult settle(const char* function, CUstream stream) noexcept {
     return waited(function, [&](emulator::HostDevice& device) { device.settle(id_of(stream)); });
 }
 
 CUresult synchronise(const char* function, CUstream stream) noexcept {
-    return waited(function, [&](emulator::HostDevice& device) {
-        device.finish(id_of(stream));
-        device.end_grids(id_of(stream));
-    });
+    return after_waiting(function, waited(function, [&](emulator::HostDevice& device) {
+                             device.finish(id_of(stream));
+                             device.end_grids(id_of(stream));
+                         }));
 }
 
 CUresult synchronise(const char* function, CUevent event) noexcept {
-    return waited(function, [&](emulator::HostDevice& device) { device.finish(id_of(event)); });
+    return after_waiting(function,
+                         waited(function, [&](emulator::HostDevice& device) { device.finish(id_of(event)); }));
 }
 
 CUresult synchronise(const char* function) noexcept {
-    return waited(function, [&](emulator::HostDevice& device) {
-        device.finish();
-        device.end_grids();
-    });
+    return after_waiting(function, waited(function, [&](emulator::HostDevice& device) {
+                             device.finish();
+                             device.end_grids();
+                         }));
+}
+
+CUresult query(const char* function, CUstream stream) noexcept {
+    return after_waiting(function, waited(function, [&](emulator::HostDevice& device) {
+                             if (!device.query(id_of(stream))) refuse(CUDA_ERROR_NOT_READY);
+                             device.end_grids(id_of(stream));
+                         }));
+}
+
+CUresult query(const char* function, CUevent event) noexcept {
+    return after_waiting(function, waited(function, [&](emulator::HostDevice& device) {
+                             if (!device.query(id_of(event))) refuse(CUDA_ERROR_NOT_READY);
+                         }));
 }
 
 void complain(const char* function, const std::string& reason, const std::string& hint) {

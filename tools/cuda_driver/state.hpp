@@ -17,7 +17,7 @@
 #include "codegen/ptx/table/target.hpp"
 #include "runtime/backend.hpp"
 #include "runtime/emulator/host/host_device.hpp"
-#include "tools/cuda_driver/abi.hpp"
+#include "tools/cuda_driver/graphs/abi.hpp"
 #include "tools/cuda_driver/kept_ptx.hpp"
 
 namespace ikat::cuda_driver {
@@ -53,7 +53,7 @@ struct Module {
     std::shared_ptr<emulator::LoadedModule> loaded{};
     CUlibrary library = nullptr;  // its handle, if it is one
     unsigned target = 0;          // 90 of sm_90a
-    KeptPtx ptx{};
+    std::shared_ptr<KeptPtx> ptx{};
     std::map<std::string, std::uintptr_t> functions{};  // handles given out, by entry
 
     emulator::Program& program() const { return loaded->program(); }
@@ -79,7 +79,11 @@ struct Function {
 struct Link;
 
 struct Pool {
-    std::uint64_t attributes[9] = {0, 1, 1, 1};  // by CUmemPool_attribute
+    CUmemPoolProps props{};
+    std::array<int, 3> reuse{1, 1, 1};  // attributes 1 to 3
+    std::uint64_t threshold = 0;
+    std::uint64_t used = 0, used_high = 0, reserved = 0, reserved_high = 0;  // bytes
+    bool is_destroyed = false;                                               // but it has memory that is in use
 };
 
 /// What the API keeps of a context. One that was destroyed stays known.
@@ -114,6 +118,10 @@ public:
     template <class Handle>
     void remove(Handle handle) {
         objects_.erase(reinterpret_cast<std::uintptr_t>(handle));
+    }
+    template <class Do>
+    void for_each(Do what) {
+        for (const auto& [handle, object] : objects_) what(*object);
     }
     template <class Condition>
     void remove_if(Condition condition) {
@@ -162,7 +170,12 @@ struct Driver {
     bool blocking_launches = false;
     emulator::HostDevice device;
     unsigned primary_flags = 0;
-    std::uintptr_t default_pool = 0;
+    std::uintptr_t default_pool = 0, current_pool = 0;
+    struct Pooled {
+        std::uintptr_t pool = 0;
+        std::uint64_t bytes = 0;
+    };
+    std::map<CUdeviceptr, Pooled> pooled{};  // memory of pools
 
     Handles<Context> contexts;
     Handles<Module> modules, libraries;
@@ -199,25 +212,29 @@ void check_usable(const Context& context);
 inline CUcontext current_handle() { return context_stack().current(); }
 inline CUcontext handle_of(emulator::ContextId context) { return reinterpret_cast<CUcontext>(context); }
 
-/// The device's name for a stream; one for all that always exist.
-inline emulator::StreamId id_of(CUstream stream) {
-    const auto handle = reinterpret_cast<std::uintptr_t>(stream);
-    return handle <= per_thread_stream ? emulator::default_stream : emulator::StreamId(handle);
-}
+/// The device's name for a stream. Each thread has a default stream in each context, which is made when it is used.
+emulator::StreamId id_of(CUstream stream);
+/// The stream that programs mean which have a default stream for each thread.
+inline CUstream per_thread(CUstream stream) { return stream ? stream : reinterpret_cast<CUstream>(per_thread_stream); }
 inline emulator::EventId id_of(CUevent event) { return emulator::EventId(reinterpret_cast<std::uintptr_t>(event)); }
-/// What the device knows of a stream: of those that always exist, nothing. CUDA_ERROR_INVALID_HANDLE if there is none.
+/// What the device knows of a stream: of the legacy one, nothing. CUDA_ERROR_INVALID_HANDLE if there is none.
 std::optional<emulator::Stream> stream_at(Driver& its, CUstream stream);
 emulator::Event event_at(Driver& its, CUevent event);
-/// The context of a stream; of those that always exist, the current one.
+/// The context of a stream; of default streams, the current one.
 Context& context_of(Driver& its, CUstream stream);
 
 /// Waits for what a stream has been given: functions of the program may not have ended. CUDA_ERROR_NOT_PERMITTED in one
 /// of these.
 CUresult settle(const char* function, CUstream stream) noexcept;
+/// CUDA_ERROR_NOT_PERMITTED in a function of the program that a stream calls.
+CUresult permitted(const char* function) noexcept;
 /// The same for the program, which knows then that this has ended: a stream, the work before an event, or all.
 CUresult synchronise(const char* function, CUstream stream) noexcept;
 CUresult synchronise(const char* function, CUevent event) noexcept;
 CUresult synchronise(const char* function) noexcept;
+/// Whether a stream, or the work before an event, is done: CUDA_ERROR_NOT_READY while a function of the program is not.
+CUresult query(const char* function, CUstream stream) noexcept;
+CUresult query(const char* function, CUevent event) noexcept;
 
 /// A kernel of a library is a function with this handle.
 inline CUfunction function_of(CUkernel kernel) { return reinterpret_cast<CUfunction>(kernel); }
@@ -274,18 +291,28 @@ CUresult in_context(const char* function, Body body) noexcept {
     return initialised(function, [&](Driver& its) { body(its, current_context()); });
 }
 
+/// What a call is on a stream that is captured.
+enum class InCapture : std::uint8_t { IsForbidden, IsANode };
+/// Refuses a call that a capture forbids.
+void check_capture(Driver& its, const Context& context, CUstream stream, InCapture what);
+/// A call on a stream was refused: if the stream is captured, the capture is invalid.
+void note_refusal(CUstream stream) noexcept;
+
 /// The same for work on a stream of the current context, when it has done what it was given before: the device waits
 /// for functions of the program, and these for the lock.
 template <class Body>
-CUresult on_stream(const char* function, CUstream stream, Body body) noexcept {
+CUresult on_stream(const char* function, CUstream stream, Body body,
+                   InCapture in_capture = InCapture::IsForbidden) noexcept {
     for (;;) {
         if (const CUresult result = settle(function, stream); result != CUDA_SUCCESS) return result;
         bool is_idle = true;
         const CUresult result = in_context(function, [&](Driver& its, Context& context) {
             if (&context_of(its, stream) != &context) refuse(CUDA_ERROR_INVALID_HANDLE);
+            check_capture(its, context, stream, in_capture);
             is_idle = its.device.is_idle(id_of(stream));
             if (is_idle) body(its, context);
         });
+        if (result != CUDA_SUCCESS) note_refusal(stream);
         if (is_idle) return result;
     }
 }
@@ -304,7 +331,6 @@ inline std::size_t sum(std::size_t a, std::size_t b) {
 
 }  // namespace ikat::cuda_driver
 
-/// Defines an exported function of the API. `alias` gives it a second symbol, for programs whose default stream is one
-/// for each thread: work here is done at once, so both do the same.
+/// Defines an exported function of the API. `ALIAS` gives it a second symbol.
 #define API(symbol, ...) extern "C" __attribute__((visibility("default"))) CUresult symbol(__VA_ARGS__)
 #define ALIAS(symbol, of) extern "C" __attribute__((visibility("default"), alias(#of))) decltype(of) symbol

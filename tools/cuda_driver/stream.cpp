@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and events. Work is done when it is enqueued, so waiting only checks the arguments, and an event is a time.
+// Streams and events. Work is done when it is enqueued, unless functions of the program are to be waited for.
 #include <algorithm>
 
-#include "tools/cuda_driver/state.hpp"
+#include "tools/cuda_driver/graphs/capture.hpp"
 
 namespace ikat::cuda_driver {
 namespace {
@@ -21,11 +21,18 @@ CUresult create(CUstream* out, unsigned flags, int priority) {
     });
 }
 
-CUresult record(CUevent handle, CUstream stream) {
-    return on_stream("cuEventRecord", stream, [&](Driver& its, Context& context) {
-        if (event_at(its, handle).context != context.id) refuse(CUDA_ERROR_INVALID_HANDLE);
-        its.device.run(id_of(stream), emulator::work::Record{id_of(handle)}, true);
-    });
+CUresult record(CUevent handle, CUstream stream, unsigned flags) {
+    return on_stream(
+        "cuEventRecord", stream,
+        [&](Driver& its, Context& context) {
+            if (event_at(its, handle).context != context.id) refuse(CUDA_ERROR_INVALID_HANDLE);
+            Capture* const capture = capture_of(its, context, stream);
+            require(flags == 0 || (capture && flags == CU_EVENT_RECORD_EXTERNAL));
+            if (capture) return record_captured(its, *capture, stream, handle, flags == CU_EVENT_RECORD_EXTERNAL);
+            forget_captured(handle);
+            its.device.run(id_of(stream), emulator::work::Record{id_of(handle)}, true);
+        },
+        InCapture::IsANode);
 }
 
 /// An event of any context that can be used.
@@ -35,13 +42,19 @@ emulator::Event event_of(Driver& its, CUevent handle) {
     return event;
 }
 
-/// The work before it is done: the program knows that now.
-CUresult wait(const char* function, CUevent handle) {
-    const CUresult result = initialised(function, [&](Driver& its) { event_of(its, handle); });
-    return result == CUDA_SUCCESS ? synchronise(function, handle) : result;
+/// The work before it is done, or whether it is: the program knows that now.
+CUresult wait(const char* function, CUevent handle, bool is_query) {
+    if (const CUresult result = permitted(function); result != CUDA_SUCCESS) return result;
+    const CUresult result = initialised(function, [&](Driver& its) {
+        event_of(its, handle);
+        check_not_captured(handle);
+        if (is_query) check_unsafe_call();
+    });
+    if (result != CUDA_SUCCESS) return result;
+    return is_query ? query(function, handle) : synchronise(function, handle);
 }
 
-using Known = std::optional<emulator::Stream>;  // nothing of those that always exist
+using Known = std::optional<emulator::Stream>;  // nothing of the legacy one
 
 /// A call about a stream of any context: what it has been given is done.
 template <class Body>
@@ -49,8 +62,13 @@ CUresult about(const char* function, CUstream stream, Body body) {
     return initialised(function, [&](Driver& its) { body(context_of(its, stream), stream_at(its, stream)); });
 }
 
-CUresult wait(const char* function, CUstream stream) {
-    if (const CUresult result = synchronise(function, stream); result != CUDA_SUCCESS) return result;
+CUresult wait(const char* function, CUstream stream, bool is_query) {
+    if (const CUresult result = permitted(function); result != CUDA_SUCCESS) return result;
+    const CUresult known =
+        initialised(function, [&](Driver& its) { check_not_captured(its, context_of(its, stream), stream); });
+    if (known != CUDA_SUCCESS) return known;
+    const CUresult result = is_query ? query(function, stream) : synchronise(function, stream);
+    if (result != CUDA_SUCCESS) return result;
     return about(function, stream, [](Context&, const Known&) {});
 }
 
@@ -69,67 +87,52 @@ API(cuStreamCreateWithPriority, CUstream* stream, unsigned flags, int priority) 
 }
 API(cuStreamDestroy_v2, CUstream stream) {
     return initialised("cuStreamDestroy", [&](Driver& its) {
+        if (reinterpret_cast<std::uintptr_t>(stream) <= per_thread_stream) refuse(CUDA_ERROR_INVALID_HANDLE);
+        forget_captured(id_of(stream));
         if (!its.device.destroy(id_of(stream))) refuse(CUDA_ERROR_INVALID_HANDLE);
     });
 }
-API(cuStreamSynchronize, CUstream stream) { return wait("cuStreamSynchronize", stream); }
-ALIAS(cuStreamSynchronize_ptsz, cuStreamSynchronize);
-API(cuStreamQuery, CUstream stream) { return wait("cuStreamQuery", stream); }
-ALIAS(cuStreamQuery_ptsz, cuStreamQuery);
-API(cuStreamWaitEvent, CUstream stream, CUevent event, unsigned) {
-    return on_stream("cuStreamWaitEvent", stream, [&](Driver& its, Context&) {
-        event_at(its, event);
-        its.device.run(id_of(stream), emulator::work::Wait{id_of(event)}, true);
-    });
+API(cuStreamSynchronize, CUstream stream) { return wait("cuStreamSynchronize", stream, false); }
+API(cuStreamQuery, CUstream stream) { return wait("cuStreamQuery", stream, true); }
+API(cuStreamWaitEvent, CUstream stream, CUevent event, unsigned flags) {
+    return on_stream(
+        "cuStreamWaitEvent", stream,
+        [&](Driver& its, Context& context) {
+            event_at(its, event);
+            Capture* const capture = capture_of(its, context, stream);
+            require(flags == 0 || (capture && flags == CU_EVENT_WAIT_EXTERNAL));
+            if (wait_captured(its, capture, stream, event, flags == CU_EVENT_WAIT_EXTERNAL)) return;
+            its.device.run(id_of(stream), emulator::work::Wait{id_of(event)}, true);
+        },
+        InCapture::IsANode);
 }
-ALIAS(cuStreamWaitEvent_ptsz, cuStreamWaitEvent);
 API(cuStreamGetFlags, CUstream stream, unsigned* flags) {
     return about("cuStreamGetFlags", stream, [&](Context&, const Known& its) {
         require(flags);
         *flags = its && !its->waits_for_default ? non_blocking : 0;
     });
 }
-ALIAS(cuStreamGetFlags_ptsz, cuStreamGetFlags);
 API(cuStreamGetPriority, CUstream stream, int* priority) {
     return about("cuStreamGetPriority", stream, [&](Context&, const Known& its) {
         require(priority);
         *priority = its ? its->priority : 0;
     });
 }
-ALIAS(cuStreamGetPriority_ptsz, cuStreamGetPriority);
 API(cuStreamGetId, CUstream stream, unsigned long long* id) {
     return about("cuStreamGetId", stream, [&](Context&, const Known&) {
         require(id);
-        *id = std::max(reinterpret_cast<std::uintptr_t>(stream), legacy_stream);
+        *id = std::max(std::uintptr_t(id_of(stream)), legacy_stream);
     });
 }
-ALIAS(cuStreamGetId_ptsz, cuStreamGetId);
 API(cuStreamGetCtx, CUstream stream, CUcontext* context) { return get_context(stream, context); }
-ALIAS(cuStreamGetCtx_ptsz, cuStreamGetCtx);
 API(cuStreamGetCtx_v2, CUstream stream, CUcontext* context, void** green_context) {
     if (green_context) *green_context = nullptr;  // there are none
     return get_context(stream, context);
 }
-ALIAS(cuStreamGetCtx_v2_ptsz, cuStreamGetCtx_v2);
 API(cuStreamGetDevice, CUstream stream, CUdevice* device) {
     return about("cuStreamGetDevice", stream, [&](Context&, const Known&) {
         require(device);
         *device = 0;
-    });
-}
-ALIAS(cuStreamGetDevice_ptsz, cuStreamGetDevice);
-API(cuStreamIsCapturing, CUstream stream, int* status) {
-    return on_stream("cuStreamIsCapturing", stream, [&](Driver&, Context&) {
-        require(status);
-        *status = 0;  // no stream is
-    });
-}
-ALIAS(cuStreamIsCapturing_ptsz, cuStreamIsCapturing);
-API(cuThreadExchangeStreamCaptureMode, int* mode) {
-    return initialised("cuThreadExchangeStreamCaptureMode", [&](Driver&) {
-        require(mode);
-        thread_local int current = 0;
-        std::swap(current, *mode);
     });
 }
 API(cuEventCreate, CUevent* event, unsigned flags) {
@@ -141,19 +144,20 @@ API(cuEventCreate, CUevent* event, unsigned flags) {
 }
 API(cuEventDestroy_v2, CUevent event) {
     return initialised("cuEventDestroy", [&](Driver& its) {
+        forget_captured(event);
         if (!its.device.destroy(id_of(event))) refuse(CUDA_ERROR_INVALID_HANDLE);
     });
 }
-API(cuEventRecord, CUevent event, CUstream stream) { return record(event, stream); }
-ALIAS(cuEventRecord_ptsz, cuEventRecord);
-API(cuEventRecordWithFlags, CUevent event, CUstream stream, unsigned) { return record(event, stream); }
-ALIAS(cuEventRecordWithFlags_ptsz, cuEventRecordWithFlags);
-API(cuEventQuery, CUevent event) { return wait("cuEventQuery", event); }
-API(cuEventSynchronize, CUevent event) { return wait("cuEventSynchronize", event); }
+API(cuEventRecord, CUevent event, CUstream stream) { return record(event, stream, 0); }
+API(cuEventRecordWithFlags, CUevent event, CUstream stream, unsigned flags) { return record(event, stream, flags); }
+API(cuEventQuery, CUevent event) { return wait("cuEventQuery", event, true); }
+API(cuEventSynchronize, CUevent event) { return wait("cuEventSynchronize", event, false); }
 API(cuEventElapsedTime, float* milliseconds, CUevent start, CUevent end) {
     return initialised("cuEventElapsedTime", [&](Driver& its) {
         require(milliseconds);
         const emulator::Event a = event_of(its, start), b = event_of(its, end);
+        check_not_captured(start);
+        check_not_captured(end);
         if (!a.time || !b.time || !a.is_timed || !b.is_timed) refuse(CUDA_ERROR_INVALID_HANDLE);
         *milliseconds = std::chrono::duration<float, std::milli>(*b.time - *a.time).count();
     });

@@ -10,6 +10,7 @@ struct Entry {
     const char* name;
     int since;
     void (*code)();
+    bool is_per_thread;  // a null stream is that of the thread
 };
 std::span<const Entry> entries();
 

@@ -46,8 +46,8 @@ TEST_CASE("an unknown function is a null pointer, and nothing is said of it") {
 }
 
 TEST_CASE("a known function that is not done says so once") {
-    const Found found = look_up("cuGraphCreate", 13000);
-    REQUIRE(found.code == stand_in_symbol("cuGraphCreate"));
+    const Found found = look_up("cuGraphConditionalHandleCreate", 13000);
+    REQUIRE(found.code == stand_in_symbol("cuGraphConditionalHandleCreate"));
     const auto create = reinterpret_cast<CUresult (*)(void**, unsigned)>(found.code);
     CUresult result = CUDA_SUCCESS;
     void* graph = nullptr;
@@ -57,7 +57,7 @@ TEST_CASE("a known function that is not done says so once") {
     });
     CHECK(result == CUDA_ERROR_NOT_SUPPORTED);
     CHECK(text ==
-          "ikat's CUDA driver: cuGraphCreate: this function is not emulated; it returns "
+          "ikat's CUDA driver: cuGraphConditionalHandleCreate: this function is not emulated; it returns "
           "CUDA_ERROR_NOT_SUPPORTED\n");
 }
 
@@ -111,8 +111,20 @@ TEST_CASE("newer forms of a function are found") {
 }
 
 TEST_CASE("programs with a default stream for each thread find their symbols") {
-    CHECK(stand_in_symbol("cuLaunchKernel_ptsz") == stand_in_symbol("cuLaunchKernel"));
-    CHECK(stand_in_symbol("cuMemcpyHtoD_v2_ptds") == stand_in_symbol("cuMemcpyHtoD_v2"));
+    const auto with_flags = [](const char* name, int version, std::uint64_t flags) {
+        void* code = nullptr;
+        CUdriverProcAddressQueryResult status{};
+        CHECK(call("cuGetProcAddress_v2", name, &code, version, flags, &status) == CUDA_SUCCESS);
+        return code;
+    };
+    CHECK(with_flags("cuLaunchKernel", 13000, 2) == stand_in_symbol("cuLaunchKernel_ptsz"));
+    CHECK(with_flags("cuLaunchKernel", 13000, 1) == stand_in_symbol("cuLaunchKernel"));
+    CHECK(with_flags("cuLaunchKernel", 6050, 2) == stand_in_symbol("cuLaunchKernel"));  // there was none yet
+    CHECK(with_flags("cuMemcpyHtoD", 13000, 2) == stand_in_symbol("cuMemcpyHtoD_v2_ptds"));
+    CHECK(with_flags("cuMemAlloc", 13000, 2) == stand_in_symbol("cuMemAlloc_v2"));  // needs none
+    CHECK(with_flags("cuStreamGetCaptureInfo", 12000, 2) == stand_in_symbol("cuStreamGetCaptureInfo_v2_ptsz"));
+    void* code = nullptr;
+    CHECK(call("cuGetProcAddress", "cuInit", &code, 13000, std::uint64_t{8}) == CUDA_ERROR_INVALID_VALUE);
 }
 
 }  // namespace
