@@ -73,6 +73,7 @@ public:
     void set(GraphParameter& parameter, ir::Type type, std::uint32_t bytes, const BufferPart& part,
              const Location& where);
 
+    /// A number as it lies in memory.
     template <class T>
     static std::uint64_t as_bits(T value) {
         std::uint64_t bits = 0;
