@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of an executable graph can be changed, and what of its memory.
+#include <atomic>
+#include <thread>
+
 #include "tests/unit/cuda_driver/graphs.hpp"
 
 namespace ikat::tests {
@@ -127,6 +130,61 @@ TEST_CASE("graph updates: single nodes take other parameters") {
     std::uint64_t flags = 5;
     WORKS(call("cuGraphExecGetFlags", exec.handle, &flags));
     CHECK(flags == 0);
+}
+
+TEST_CASE("graph updates: a launch that is not done yet keeps what it was given") {
+    const Words words;
+    const CUfunction kernel = appending_kernel();
+    const TestStream stream;
+    std::atomic<bool> go = false;
+    TestGraph graph;
+    const CUgraphNode waits = graph.host(
+        [](void* data) {
+            while (!*static_cast<std::atomic<bool>*>(data)) std::this_thread::yield();
+        },
+        &go);
+    const CUgraphNode node = graph.append(kernel, words.at, 1, {waits});
+    const TestExec exec(graph);
+    WORKS(exec.launch(stream));
+    CUdeviceptr address = words.at;
+    unsigned digit = 2;
+    void* parameters[] = {&address, &digit};
+    const CUDA_KERNEL_NODE_PARAMS params = appending(kernel, parameters);
+    WORKS(call("cuGraphExecKernelNodeSetParams_v2", exec.handle, node, &params));
+    go = true;
+    WORKS(exec.launch(stream));
+    CHECK(words.value() == 12);
+}
+
+TEST_CASE("graph updates: threads capture and launch graphs of their own") {
+    const Words words(8);
+    const CUfunction kernel = appending_kernel();
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong = 0;
+    for (unsigned t = 0; t < 4; ++t)
+        threads.emplace_back([&, t] {
+            const auto check = [&](CUresult result) { wrong += result != CUDA_SUCCESS; };
+            check(call("cuCtxSetCurrent", words.context.handle));
+            CUstream stream = nullptr;
+            check(call("cuStreamCreate", &stream, 1u));
+            for (int round = 0; round < 20; ++round) {
+                CUgraph graph = nullptr;
+                CUgraphExec exec = nullptr;
+                check(call("cuStreamBeginCapture_v2", stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+                check(call("cuMemsetD32Async", words.word(t), 1u, std::size_t{1}, stream));
+                check(append(kernel, words.word(t), t, stream));
+                check(call("cuStreamEndCapture", stream, &graph));
+                check(call("cuGraphInstantiateWithFlags", &exec, graph, 0ull));
+                check(call("cuGraphDestroy", graph));
+                check(call("cuGraphLaunch", exec, stream));
+                check(call("cuGraphExecDestroy", exec));
+                check(call("cuStreamSynchronize", stream));
+            }
+            check(call("cuStreamDestroy_v2", stream));
+        });
+    for (std::thread& each : threads) each.join();
+    CHECK(wrong == 0);
+    for (unsigned t = 0; t < 4; ++t) CHECK(words.value(t) == 10 + t);
 }
 
 TEST_CASE("graph updates: nodes are disabled and enabled") {
