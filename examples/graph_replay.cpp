@@ -12,11 +12,11 @@ using namespace ikat;
 
 constexpr std::uint32_t width = 64;
 
-/// A new column of the cache, and what it is turned by at the token's position.
-const auto turn =
-    kernel("turn", params("y", "x", "position"), [](Out<float> y, In<float> x, In<std::uint32_t> position) {
+/// Stands for what depends on the token's position.
+const auto fade =
+    kernel("fade", params("y", "x", "position"), [](Out<float> y, In<float> x, In<std::uint32_t> position) {
         const u32 i = global_id().x;
-        y[i] = x[i] * cos(cast<f32>(position[0u]) * 0.1f);
+        y[i] = x[i] / (1.0f + cast<f32>(position[0u]) * 0.1f);
     });
 const auto join =
     kernel("join", params("x", "a", "b", "scale"), [](InOut<float> x, In<float> a, In<float> b, f32 scale) {
@@ -38,7 +38,7 @@ struct Decoder {
         stdlib::rmsnorm(q, x.view(1, width), gamma, normed.view(1, width), 1e-5f);
         side.wait(q.record());  // from here on the stream is a branch of the step
         stdlib::gemv(side, wa.view(width, width), normed, a);
-        q.launch(turn, grid(width, width), b, normed, position);
+        q.launch(fade, grid(width, width), b, normed, position);
         q.wait(side.record());
         q.launch(join, grid(width, width), x, a, b, scale);
     }

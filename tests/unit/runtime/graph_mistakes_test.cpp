@@ -64,7 +64,7 @@ const Program programs[] = {
             })
              .launch(its.a);
      }},
-    {"branches: one reads what the other writes", "reads bytes 0 to 255 of buffer 'y'",
+    {"branches: one reads what the other writes", "buffer 'y'",
      [](Scene& its, bool is_right) {
          its.exec([&](const Queue& q) {
                 its.fork(
@@ -119,7 +119,7 @@ const Program programs[] = {
             })
              .launch(its.a);
      }},
-    {"branches: memory ends while another uses it", "memory of a graph that begins or ends",
+    {"branches: memory ends while another uses it", "between",
      [](Scene& its, bool is_right) {
          its.exec([&](const Queue& q) {
                 std::optional<Buffer<float>> between = q.buffer<float>(size, "between");
@@ -159,7 +159,7 @@ const Program programs[] = {
          if (is_right) its.a.wait(its.c.record());
          exec.launch(its.a);
      }},
-    {"a buffer is freed while a graph uses it", "a release of memory",
+    {"a buffer is freed while a graph uses it", "buffer 'short'",
      [](Scene& its, bool is_right) {
          std::optional<Buffer<float>> short_lived = Queue(its.b).buffer<float>(size, "short");
          its.b.launch(twice, its.all, *short_lived, its.x);
@@ -174,7 +174,7 @@ const Program programs[] = {
              short_lived.reset();
          }
      }},
-    {"the host changes what a graph copies", "HostBuffer",
+    {"the host changes what a graph copies", "has changed the memory of the host",
      [](Scene& its, bool is_right) {
          std::ranges::fill(its.host, 1.0f);
          its.exec([&](const Queue& q) { q.upload_async(its.x.view(1, size), its.host); }).launch(its.a);
@@ -310,18 +310,6 @@ const Program programs[] = {
                 first->launch(q);
             })
              .launch(its.a);
-     }},
-    {"a queue that outlives its recording", "after it has ended",
-     [](Scene& its, bool is_right) {
-         std::optional<Queue> kept;
-         std::optional<Buffer<float>> memory;  // of the queue, so that this exists
-         its.exec([&](const Queue& q) {
-                kept = q, memory = q.buffer<float>(size);
-                q.launch(increment, its.all, its.y);
-            })
-             .launch(its.a);
-         if (is_right) kept = Queue(its.a);
-         kept->launch(increment, its.all, its.y);
      }},
     {"a slice of memory that the recording has freed", "freed in the recording",
      [](Scene& its, bool is_right) {

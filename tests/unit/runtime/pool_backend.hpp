@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/emulator/agents/bulk/tensor_map.hpp"
+#include "runtime/graph/device_graph.hpp"
 #include "runtime/pool/pool_object.hpp"
 
 namespace ikat::tests {
@@ -56,6 +57,8 @@ public:
         return allocate(bytes, name);
     }
     void release(std::uint64_t address, StreamHandle) noexcept override { release(address); }
+    Reference<runtime::DeviceGraph> instantiate(std::vector<runtime::GraphNode>) override { return {}; }
+
     EventHandle create_event() override {
         if (refuses_events) throw Error("no more events", {});
         return EventHandle(++last_event_);
