@@ -17,24 +17,20 @@ struct Chain {
 class Graph final : public DeviceGraph {
 public:
     Graph(Reference<Backend> backend, std::shared_ptr<const Driver> driver, Context context, Reference<HostCalls> calls,
-          FindFunction find)
+          FindFunction find, std::vector<GraphNode> nodes)
         : backend_(std::move(backend)),
           driver_(std::move(driver)),
           context_(context),
           calls_(std::move(calls)),
-          find_(std::move(find)) {}
+          find_(std::move(find)),
+          nodes_(std::move(nodes)) {}
     ~Graph() override {
-        if (driver_->cuCtxSetCurrent(context_) != Result::Success) return;
-        // The driver may still be about to call a function of the program.
-        if (std::ranges::any_of(chains_, [](const Chain& each) { return bool(each.call); }))
-            driver_->cuCtxSynchronize();
-        if (exec_) driver_->cuGraphExecDestroy(exec_);
-        if (graph_) driver_->cuGraphDestroy(graph_);
+        if (driver_->cuCtxSetCurrent(context_) == Result::Success) clear();
     }
 
-    void add(const std::vector<GraphNode>& nodes) {
+    void make() {
         check(driver_->cuGraphCreate(&graph_, 0), "cuGraphCreate");
-        for (const GraphNode& node : nodes) {
+        for (const GraphNode& node : nodes_) {
             std::vector<Node> after;
             for (const std::uint32_t before : node.after) after.push_back(chains_[before].nodes.back());
             Place place{*this, chains_.emplace_back(), std::move(after)};
@@ -45,16 +41,33 @@ public:
 
     void launch(StreamHandle stream, const Location&) override {
         enter();
+        if (std::exchange(is_stale_, false)) clear(), make();
         driver_->check(driver_->cuGraphLaunch(exec_, reinterpret_cast<Stream>(std::uintptr_t(stream))),
                        "cuGraphLaunch");
     }
     void update(std::uint32_t node, GraphNode work) override {
+        // The driver gives no copy of several rows anew.
+        const auto is_box = [](const GraphNode& of) {
+            const auto* const copy = std::get_if<RawCopy>(&of.work);
+            return copy && copy->rows > 1;
+        };
+        is_stale_ = is_stale_ || is_box(nodes_[node]) || is_box(work);
+        nodes_[node].work = std::move(work.work);
+        if (is_stale_) return;  // all is made anew
         enter();
         Place place{*this, chains_[node], {}, true};
-        std::visit(place, work.work);
+        std::visit(place, nodes_[node].work);
     }
 
 private:
+    void clear() {
+        // The driver may still be about to call a function of the program.
+        if (std::ranges::any_of(chains_, [](const Chain& each) { return bool(each.call); }))
+            driver_->cuCtxSynchronize();
+        if (const GraphExec exec = std::exchange(exec_, nullptr)) driver_->cuGraphExecDestroy(exec);
+        if (const CudaGraph graph = std::exchange(graph_, nullptr)) driver_->cuGraphDestroy(graph);
+        chains_.clear();
+    }
     void enter() const { check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
     void check(Result result, std::string_view doing) const { driver_->check(result, doing); }
 
@@ -98,9 +111,11 @@ private:
     const Context context_;
     const Reference<HostCalls> calls_;
     const FindFunction find_;
+    std::vector<GraphNode> nodes_;
     CudaGraph graph_ = nullptr;
     GraphExec exec_ = nullptr;
-    std::vector<Chain> chains_;
+    std::vector<Chain> chains_;  // of each node
+    bool is_stale_ = false;      // the driver's graph is not that of the nodes
 };
 
 /// The driver copies the parameters at the call.
@@ -204,9 +219,9 @@ Reference<DeviceGraph> make_graph(Reference<Backend> backend, std::shared_ptr<co
     if (!driver->cuGraphAddKernelNode_v2 || !driver->cuGraphExecKernelNodeSetParams_v2 ||
         !driver->cuGraphInstantiateWithFlags)
         throw Error("the CUDA driver cannot make this graph", "it is older than CUDA 12: update the driver");
-    auto graph =
-        make_reference<Graph>(std::move(backend), std::move(driver), context, std::move(calls), std::move(find));
-    graph->add(nodes);
+    auto graph = make_reference<Graph>(std::move(backend), std::move(driver), context, std::move(calls),
+                                       std::move(find), std::move(nodes));
+    graph->make();
     return graph;
 }
 

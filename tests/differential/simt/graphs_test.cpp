@@ -128,5 +128,22 @@ TEST_CASE("graphs on a device: numbers and buffers are given anew") {
     CHECK(its.z.download()[2] == 10.0f);
 }
 
+TEST_CASE("graphs on a device: a copy of other rows is given anew, of other planes it is not") {
+    Scene its;
+    const GraphExec exec = Graph::record(its.device, [&](const Queue& q, GraphParameters& parameters) {
+                               const auto rows = parameters.number("rows", 4u),
+                                          planes = parameters.number("planes", 2u);
+                               q.copy(its.y.view(planes, rows, 8), its.x.view(planes, rows, 8));
+                           }).instantiate();
+    exec.launch(its.device);
+    CHECK(std::ranges::count(its.y.download(), 1.0f) == 64);
+    exec.set("rows", 8u);
+    exec.launch(its.device);
+    CHECK(std::ranges::count(its.y.download(), 1.0f) == 128);
+    exec.set("planes", 3u);
+    CHECK_THROWS_WITH(exec.launch(its.device), Catch::Contains("in other pieces"));
+    exec.launch(its.device);
+}
+
 }  // namespace
 }  // namespace ikat::test
