@@ -14,8 +14,8 @@
 #include "codegen/support/environment.hpp"
 #include "codegen/support/notes.hpp"
 #include "runtime/emulator/agents/bulk/tensor_map.hpp"
+#include "runtime/emulator/host/graphs/work_graph.hpp"
 #include "runtime/emulator/host/host_device.hpp"
-#include "runtime/emulator/host/work_graph.hpp"
 #include "runtime/emulator/tools/progress/progress.hpp"
 #include "runtime/graph/device_graph.hpp"
 

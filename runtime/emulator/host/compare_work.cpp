@@ -8,8 +8,8 @@
 #include "runtime/emulator/core/checks/faults.hpp"
 #include "runtime/emulator/core/checks/suppressions.hpp"
 #include "runtime/emulator/core/memory/memory.hpp"
+#include "runtime/emulator/host/graphs/work_graph.hpp"
 #include "runtime/emulator/host/host_device.hpp"
-#include "runtime/emulator/host/work_graph.hpp"
 
 namespace ikat::emulator {
 

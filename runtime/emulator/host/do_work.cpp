@@ -6,9 +6,9 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/emulator/host/graphs/work_graph.hpp"
 #include "runtime/emulator/host/host_device.hpp"
 #include "runtime/emulator/host/trace.hpp"
-#include "runtime/emulator/host/work_graph.hpp"
 
 namespace ikat::emulator {
 

@@ -8,7 +8,7 @@
 
 #include "codegen/support/notes.hpp"
 #include "runtime/emulator/core/checks/wording.hpp"
-#include "runtime/emulator/host/work_graph.hpp"
+#include "runtime/emulator/host/graphs/work_graph.hpp"
 
 namespace ikat::emulator {
 

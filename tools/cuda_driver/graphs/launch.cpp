@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "codegen/support/notes.hpp"
-#include "runtime/emulator/host/lanes.hpp"
+#include "runtime/emulator/host/graphs/lanes.hpp"
 #include "tools/cuda_driver/graphs/capture.hpp"
 
 namespace ikat::cuda_driver {

@@ -43,7 +43,7 @@ public:
     /// Copies between buffers, or within one; uninitialised bytes stay uninitialised.
     void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
     void name(std::uint64_t address, std::string_view name);
-    /// The buffer at an address that allocate returned is as after that: nothing of it counts as written.
+    /// The live buffer at an address that allocate returned is as after that: nothing of it counts as written.
     void renew(std::uint64_t address);
     /// The bytes of a range inside a buffer that neither a kernel nor the host has written: how many, and the first,
     /// counted from the buffer's begin. What the buffer is called in messages.

@@ -287,11 +287,7 @@ void Memory::State::set_heap_bytes(std::size_t bytes) {
 
 void Memory::State::renew(std::uint64_t address) {
     const std::lock_guard lock(mutex_);
-    const auto found = buffers_.find(address);
-    if (found == buffers_.end() || found->second.freed || !found->second.written)
-        throw Error(fmt::format("0x{:x} begins anew but is not a live buffer", address),
-                    "give the address that allocate returned");
-    const Buffer& buffer = found->second;
+    const Buffer& buffer = buffers_.at(address);
     if (!fresh_.contains(address)) poison_host(buffer.host);
     std::memset(buffer.written, 0, (buffer.bytes + 7) / 8);
     cell_of(address).written.store(buffer.written, std::memory_order_relaxed);

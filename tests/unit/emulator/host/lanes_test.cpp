@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lanes order exactly what the graph does, against the definition: all paths of random graphs.
-#include "runtime/emulator/host/lanes.hpp"
+#include "runtime/emulator/host/graphs/lanes.hpp"
 
 #include <catch2/catch.hpp>
 #include <random>

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/emulator/host/lanes.hpp"
+#include "runtime/emulator/host/graphs/lanes.hpp"
 #include "runtime/emulator/host/work_queue.hpp"
 
 namespace ikat::emulator {

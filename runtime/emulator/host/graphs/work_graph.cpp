@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/emulator/host/work_graph.hpp"
+#include "runtime/emulator/host/graphs/work_graph.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/emulator/host/lanes.hpp"
+#include "runtime/emulator/host/graphs/lanes.hpp"
 
 #include <algorithm>
 
