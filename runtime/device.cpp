@@ -148,7 +148,9 @@ bool Stream::query(const std::source_location& where) const {
 }
 
 double elapsed_milliseconds(const Event& start, const Event& stop) {
+    Recording::refuse_wait("a wait for an event", {});
     const EventObject &first = *start.object(), &last = *stop.object();
+    first.check_is_of_stream({}), last.check_is_of_stream({});
     if (first.device.get() != last.device.get())
         throw Error("the time between events of different devices", "record both on one device");
     return last.device->milliseconds(first.handle, last.handle);

@@ -41,7 +41,8 @@ public:
 
     void launch(StreamHandle stream, const Location&) override {
         enter();
-        if (std::exchange(is_stale_, false)) clear(), make();
+        if (is_stale_) clear(), make();
+        is_stale_ = false;
         driver_->check(driver_->cuGraphLaunch(exec_, reinterpret_cast<Stream>(std::uintptr_t(stream))),
                        "cuGraphLaunch");
     }
@@ -102,6 +103,8 @@ private:
             after = {node};
         }
         Node next() { return chain.nodes.at(at++); }
+        /// What the driver does not give anew, by its version, is made anew.
+        void take(Result result) { graph.is_stale_ = graph.is_stale_ || result != Result::Success; }
         void plane(const RawCopy& copy, std::uint64_t number);
         void set(const MemsetNode& memset);
     };
@@ -158,9 +161,7 @@ void Graph::Place::plane(const RawCopy& copy, std::uint64_t number) {
                 .height = copy.rows};
     };
     const BoxCopy box{.from = end(copy.from), .to = end(copy.to), .width = copy.bytes, .height = copy.rows};
-    if (updates)
-        return graph.check(graph.driver_->cuGraphExecMemcpyNodeSetParams(graph.exec_, next(), &box, graph.context_),
-                           "cuGraphExecMemcpyNodeSetParams");
+    if (updates) return take(graph.driver_->cuGraphExecMemcpyNodeSetParams(graph.exec_, next(), &box, graph.context_));
     put([&](Node* out) {
         return graph.driver_->cuGraphAddMemcpyNode(out, graph.graph_, after.data(), after.size(), &box, graph.context_);
     });
@@ -168,8 +169,7 @@ void Graph::Place::plane(const RawCopy& copy, std::uint64_t number) {
 
 void Graph::Place::set(const MemsetNode& memset) {
     if (updates)
-        return graph.check(graph.driver_->cuGraphExecMemsetNodeSetParams(graph.exec_, next(), &memset, graph.context_),
-                           "cuGraphExecMemsetNodeSetParams");
+        return take(graph.driver_->cuGraphExecMemsetNodeSetParams(graph.exec_, next(), &memset, graph.context_));
     put([&](Node* out) {
         return graph.driver_->cuGraphAddMemsetNode(out, graph.graph_, after.data(), after.size(), &memset,
                                                    graph.context_);

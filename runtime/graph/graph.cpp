@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -15,6 +17,14 @@
 #include "runtime/graph/recording.hpp"
 
 namespace ikat::runtime {
+/// What all GraphExecs of a Graph share, since they share its memory.
+struct GraphLaunches final : Counted {
+    std::map<std::string, std::uint64_t, std::less<>> numbers;  // that the device has in memory of the graph
+    Reference<Sink> last_queue{};                               // that one was launched on
+    std::optional<Event> end{};                                 // of that launch
+    bool is_recorded = false;  // a launch is part of a recording, which writes numbers whenever it is done
+};
+
 namespace {
 
 /// A Queue can be made of it.
@@ -43,6 +53,7 @@ Graph::Graph(const Device& device, Reference<const GraphFunction> function, cons
     : device_(device), function_(std::move(function)), parameters_(device.pool().object()) {
     const auto* const state = stream ? static_cast<const StreamState*>(&stream->sink()) : nullptr;
     contents_ = runtime::record(device_, *function_, parameters_, stream, state, where);
+    launches_ = make_reference<GraphLaunches>();
 }
 
 std::size_t Graph::nodes() const { return contents_->entries.size(); }
@@ -54,13 +65,14 @@ std::size_t Graph::edges() const {
 
 /// What a GraphExec is a handle of.
 struct GraphExecState final : Counted {
-    GraphExecState(const Device& device, Reference<const GraphFunction> function,
-                   Reference<const GraphContents> contents, const GraphParameters& parameters)
-        : device(device),
+    GraphExecState(const Graph& graph, Reference<const GraphFunction> function, const GraphParameters& parameters,
+                   Reference<GraphLaunches> launches)
+        : device(graph.device()),
           function(std::move(function)),
-          contents(std::move(contents)),
+          contents(graph.contents()),
           parameters(parameters),
-          asked(parameters) {}
+          asked(parameters),
+          launches(std::move(launches)) {}
 
     void instantiate();
     void update(const std::source_location& where);
@@ -71,11 +83,9 @@ struct GraphExecState final : Counted {
     Reference<const GraphContents> contents;
     GraphParameters parameters, asked;  // as recorded, and as set since
     bool has_changed = false;           // so that it must be recorded again
-    std::vector<std::string> written;   // numbers on the device that have their value
+    const Reference<GraphLaunches> launches;
     std::vector<std::shared_ptr<const LoadedKernel>> kernels;
     Reference<DeviceGraph> graph{};
-    Reference<Sink> last_queue{};  // that it was launched on
-    std::optional<Event> end{};    // of that launch
 };
 
 void GraphExecState::instantiate() {
@@ -89,7 +99,7 @@ void GraphExecState::instantiate() {
 }
 
 GraphExec Graph::instantiate(const std::source_location& where) const {
-    auto state = make_reference<GraphExecState>(device_, function_, contents_, parameters_);
+    auto state = make_reference<GraphExecState>(*this, function_, parameters_, launches_);
     try {
         state->instantiate();
     } catch (const Error& error) { throw error.located(Location::of(where)); }
@@ -101,6 +111,15 @@ namespace {
 bool is_same(const BufferPart& a, const BufferPart& b) {
     return a.bytes == b.bytes && bool(a.memory) == bool(b.memory) &&
            (!a.memory || (a.memory->device() == b.memory->device() && a.address() == b.address()));
+}
+
+bool is_same(const node::Copy::Place& a, const node::Copy::Place& b) {
+    return is_same(a.part, b.part) && a.host == b.host && a.row_pitch == b.row_pitch && a.plane_pitch == b.plane_pitch;
+}
+
+bool is_same(const node::Copy& a, const node::Copy& b) {
+    return is_same(a.to, b.to) && is_same(a.from, b.from) && a.bytes == b.bytes && a.rows == b.rows &&
+           a.planes == b.planes;
 }
 
 bool is_same(const Argument& a, const Argument& b) {
@@ -171,13 +190,24 @@ bool Comparison::is_same_work(std::size_t i) const {
         const auto& second = std::get<node::Fill>(b.work);
         return first->element == second.element && is_same(first->to, second.to);
     }
-    return std::holds_alternative<node::Allocate>(a.work) || std::holds_alternative<node::Free>(a.work);
+    if (const auto* const first = std::get_if<node::Copy>(&a.work))
+        return is_same(*first, std::get<node::Copy>(b.work));
+    const auto address = [](const Node& of) {
+        const auto* const begin = std::get_if<node::Allocate>(&of.work);
+        const auto* const end = std::get_if<node::Free>(&of.work);
+        return begin ? begin->memory->address() : end ? end->memory->address() : 0;
+    };
+    return address(a) != 0 && address(a) == address(b);
 }
 
 }  // namespace
 
 void GraphExecState::update(const std::source_location& where) {
     if (!has_changed) return;
+    if (Recording::is_active())
+        throw Error(Diagnostic{.where = Location::of(where),
+                               .message = "a graph whose parameters were set is launched while another is recorded",
+                               .hint = "call its update() before: it is recorded again then"});
     has_changed = false;
     GraphParameters tried = std::exchange(asked, parameters);
     Reference<const GraphContents> now =
@@ -201,26 +231,30 @@ void GraphExecState::update(const std::source_location& where) {
     asked = std::move(tried);
 }
 
-/// On another queue than before it waits for the launch there; numbers that changed are written first. In a recording
-/// they are always, since it is launched more than once.
+/// On another queue than before it waits for the launch there; numbers that changed are written first. A recording or a
+/// Recorder does it more than once, or never.
 void GraphExecState::launch(const Queue& queue) {
-    const bool is_recorded = Recording::is_active();
     Reference<Sink> to = queue.sink();
-    if (!is_recorded && end && last_queue.get() != to.get()) queue.wait(*end);
+    const bool is_stream = dynamic_cast<const StreamState*>(to.get()) != nullptr;
+    const bool is_done = !Recording::is_active() && (is_stream || to.get() == device.sink().get());
+    GraphLaunches& all = *launches;
+    all.is_recorded = all.is_recorded || !is_done;
+    if (is_done && all.end && all.last_queue.get() != to.get()) queue.wait(*all.end);
     for (const GraphParameter& parameter : asked.list()) {
         if (parameter.kind != GraphParameter::Kind::DeviceNumber) continue;
-        if (!is_recorded && std::ranges::find(written, parameter.name) != written.end()) continue;
+        const auto has = all.numbers.find(parameter.name);
+        if (!all.is_recorded && has != all.numbers.end() && has->second == parameter.bits) continue;
         std::vector<std::byte> element(parameter.bytes);
         std::memcpy(element.data(), &parameter.bits, element.size());
         queue.submit({node::Fill{parameter.part, std::move(element), queue.where()}});
-        if (!is_recorded) written.push_back(parameter.name);
+        if (is_done) all.numbers[parameter.name] = parameter.bits;
     }
     queue.submit({node::Graph{graph, contents, queue.where()}});
-    if (is_recorded) return;
-    end.reset();
-    if (!queue.is_stream()) return;
-    end = queue.record();
-    last_queue = std::move(to);
+    if (!is_done) return;
+    all.end.reset();
+    if (!is_stream) return;
+    all.end = queue.record();
+    all.last_queue = std::move(to);
 }
 
 void GraphExec::launch(const Queue& queue) const {
@@ -237,7 +271,6 @@ void GraphExec::set_number(std::string_view name, const HostScalar& value, const
     its.asked.set(parameter, value, where);
     if (parameter.bits == before) return;
     if (parameter.kind == GraphParameter::Kind::DeviceNumber) {
-        std::erase(its.written, parameter.name);
         its.parameters.find(name, where).bits = parameter.bits;
     } else {
         its.has_changed = true;

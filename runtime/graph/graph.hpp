@@ -30,6 +30,7 @@ namespace ikat::runtime {
 
 struct GraphContents;
 class GraphExec;
+struct GraphLaunches;
 
 /// What is recorded; called again when a parameter changes.
 class GraphFunction : public Counted {
@@ -66,7 +67,8 @@ private:
 
 }  // namespace detail
 
-/// A recording. It may be copied, and what is instantiated of it needs it no longer.
+/// A recording. It may be copied, and what is instantiated of it needs it no longer. All GraphExecs of it share the
+/// memory that it allocates, so each launch waits for the last one of any of them.
 class Graph {
 public:
     /// What f(queue) or f(queue, parameters) gives the queue. Throws Error for what cannot be part of a graph, and if
@@ -107,6 +109,7 @@ private:
     Reference<const GraphFunction> function_;
     Reference<const GraphContents> contents_;
     GraphParameters parameters_;
+    Reference<GraphLaunches> launches_{};
 };
 
 struct GraphExecState;

@@ -74,6 +74,13 @@ public:
 
     struct Branch;
     const Location where;  // of the recording in the program
+    /// Nothing is added any more. Branches refer to it, so it forgets them.
+    void close() {
+        is_open = false;
+        std::exchange(streams, {}).clear();
+        points_.clear();
+    }
+
     bool is_open = true;
     Reference<GraphContents> contents = make_reference<GraphContents>();
     std::map<const StreamState*, Reference<Branch>> streams;
@@ -191,7 +198,7 @@ Recording::Recording(Reference<DeviceState> device, const Location& where, Refer
 
 Recording::~Recording() {
     if (current == state_.get()) current = nullptr;
-    state_->is_open = false;
+    state_->close();
 }
 
 void Recording::attach(const StreamState& stream) {
@@ -200,11 +207,13 @@ void Recording::attach(const StreamState& stream) {
 
 Reference<const GraphContents> Recording::finish() {
     current = nullptr;
-    state_->is_open = false;
+    state_->close();
     const std::vector<GraphContents::Entry>& entries = state_->contents->entries;
     std::vector<bool> is_joined(entries.size());
     for (const std::uint32_t last : static_cast<const State::Branch&>(*sink_).last) is_joined[last] = true;
     for (std::size_t i = entries.size(); i-- > 0;) {
+        // A buffer may end where nobody waits: what uses it is before that.
+        if (!is_joined[i] && is_one_of<node::Free>(entries[i].work)) continue;
         if (!is_joined[i])
             refuse(entries[i].work.where().known() ? entries[i].work.where() : state_->where,
                    "work of a stream that the recording does not wait for",

@@ -197,6 +197,11 @@ void PoolObject::release(const Grant& grant) noexcept {
 
 void PoolObject::release_counted(const Grant& grant, std::optional<StreamHandle> stream) noexcept {
     const bool is_at_once = kind_ == PoolKind::Off && !is_emulated_;
+    if (kind_ == PoolKind::Driver && !stream && !is_emulated_) {
+        try {
+            device_->synchronize(default_stream);  // the driver does not wait for what uses memory of its pool
+        } catch (...) {}                           // who waits for the device is told
+    }
     is_at_once || !stream ? device_->release(grant.address) : device_->release(grant.address, *stream);
     const std::lock_guard lock(mutex_);
     used_ -= grant.bytes;

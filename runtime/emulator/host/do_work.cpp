@@ -34,8 +34,7 @@ void HostDevice::forbid_in_host_call() const {
 
 bool HostDevice::is_host_call() const {
     const std::lock_guard lock(work_mutex_);
-    const std::thread::id caller = std::this_thread::get_id();
-    return caller == host_calls_.get_id() || std::ranges::find(calling_, caller) != calling_.end();
+    return std::this_thread::get_id() == host_calls_.get_id();
 }
 
 /// What a program may leave for later, at most: pieces, and bytes that some of them free.
@@ -280,13 +279,16 @@ void HostDevice::serve_host_calls() {
 void HostDevice::perform(Lock& lock, Piece& piece) {
     piece.is_running = true;
     const std::shared_ptr<GridsInFlight> grids = grids_before(piece);
-    const auto* const graph = std::get_if<work::Graph>(&piece.work);
+    auto* const graph = std::get_if<work::Graph>(&piece.work);
+    const bool may_write = may_write_host(piece.work);
     const Trace::Time begin = Trace::now();
     Done done = graph ? perform_graph(lock, piece) : perform_alone(lock, piece, grids.get());
     if (options_.trace)
         options_.trace->done(traced_as_, piece, begin, done.statistics.global_bytes_read,
                              done.statistics.global_bytes_written);
     if (auto* const call = std::get_if<work::HostCall>(&piece.work)) call->function = {};  // what it holds may end work
+    if (graph && graph->graph->calls_program)
+        graph->graph = std::make_shared<const WorkGraph>();  // so may what that holds
     lock.lock();
     const std::exception_ptr failure = std::move(done.failure);
     if (const auto awaited = std::ranges::find(awaited_, piece.number, &Awaited::number); awaited != awaited_.end())
@@ -294,7 +296,7 @@ void HostDevice::perform(Lock& lock, Piece& piece) {
     else if (failure)
         failures_.try_emplace(piece.stream, failure);
     if (const auto* const free = std::get_if<work::Free>(&piece.work)) bytes_to_free_ -= free->bytes;
-    host_writers_ -= may_write_host(piece.work);
+    host_writers_ -= may_write;
     queue_.remove(piece);
     changed_.notify_all();
 }

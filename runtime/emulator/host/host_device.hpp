@@ -150,8 +150,6 @@ private:
     Done perform_graph(Lock& lock, const Piece& piece);
     Done do_work(const Work& work, GridsInFlight* grids, bool is_compared);
     class Replay;
-    /// A function of the program that a graph calls: meanwhile others may do work. What it throws.
-    std::exception_ptr call_program(const work::HostCall& call);
     void tell(std::optional<Diagnostic> race, std::exception_ptr& failure) const;
     static void add_note(std::exception_ptr& failure, Diagnostic::Note note);
     void serve_host_calls();
@@ -219,8 +217,7 @@ private:
     mutable std::mutex work_mutex_;                    // locked for these
     std::condition_variable changed_, first_added_;
     std::thread host_calls_, idle_;
-    std::vector<std::thread::id> calling_;  // threads in a function that a graph calls
-    std::atomic<int> calls_ = 0;            // that the program is in
+    std::atomic<int> calls_ = 0;  // that the program is in
 };
 
 }  // namespace ikat::emulator

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/emulator/host/work_queue.hpp"
 
+#include "runtime/emulator/host/graphs/work_graph.hpp"
+
 #include <algorithm>
 #include <vector>
 
 namespace ikat::emulator {
 
 Worker worker_of(const Work& work) {
-    return std::holds_alternative<work::HostCall>(work) ? Worker::Host : Worker::Device;
+    const auto* const graph = std::get_if<work::Graph>(&work);
+    const bool calls = graph ? graph->graph->calls_program : std::holds_alternative<work::HostCall>(work);
+    return calls ? Worker::Host : Worker::Device;
 }
 
 std::size_t WorkOrder::pick(std::size_t count) {

@@ -30,7 +30,7 @@ struct Piece {
     bool is_running = false;
 };
 
-/// Who does a piece of work: the device, one at a time, or the thread of its host calls.
+/// Who does a piece of work: the device, one at a time, or the thread of its host calls, also for graphs with some.
 enum class Worker : std::uint8_t { Device, Host };
 Worker worker_of(const Work& work);
 /// Whether it may write memory of the host.

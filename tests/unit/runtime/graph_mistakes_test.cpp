@@ -300,6 +300,15 @@ const Program programs[] = {
          its.b.wait(*inside);
          its.b.launch(increment, its.all, its.y);
      }},
+    {"parameters that are set, in a recording", "whose parameters were set",
+     [](Scene& its, bool is_right) {
+         const GraphExec inner = Graph::record(its.device, [&](const Queue& q, GraphParameters& parameters) {
+                                     q.fill(its.y, parameters.number("value", 1.0f));
+                                 }).instantiate();
+         inner.set("value", 2.0f);
+         if (is_right) inner.update();
+         its.exec([&](const Queue& q) { inner.launch(q); }).launch(its.a);
+     }},
     {"a recording in a recording", "records another",
      [](Scene& its, bool is_right) {
          const auto inner = [&] { return its.exec([&](const Queue& q) { q.launch(increment, its.all, its.y); }); };

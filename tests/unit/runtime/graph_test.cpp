@@ -2,13 +2,17 @@
 // Graphs: what is recorded runs as it would on a stream, any number of times, and what changes is given anew.
 #include <ikat/graph.hpp>
 #include <ikat/stdlib.hpp>
+#include <ikat/work.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/catch.hpp"
@@ -305,6 +309,89 @@ TEST_CASE("graphs: work that was enqueued has the numbers of then") {
     exec.launch(its.stream);  // 34
     its.stream.synchronize();
     CHECK(its.x.download() == Floats(size, 34.0f));
+}
+
+TEST_CASE("graphs: those of one recording take turns with its memory") {
+    Scene its;
+    const Graph graph = Graph::record(its.device, [&](const Queue& q, GraphParameters& parameters) {
+        Buffer<float> between = q.buffer<float>(size, "between");
+        q.launch(scale, its.all, between, its.x, 1.0f, size);
+        q.launch(add_number, its.all, between, parameters.device_number("number", 0u));
+        q.launch(scale, its.all, its.y, between, 1.0f, size);
+    });
+    const GraphExec first = graph.instantiate(), second = graph.instantiate();
+    first.set("number", 1u);
+    second.set("number", 2u);
+    for (const auto& [exec, expected] : {std::pair(&first, 2.0f), {&second, 3.0f}, {&first, 2.0f}}) {
+        exec->launch(expected == 3.0f ? its.other : its.stream);
+        its.device.synchronize();
+        CHECK(its.y.download() == Floats(size, expected));
+    }
+    first.launch(its.stream);
+    second.launch(its.other);  // after the first, on another stream
+    its.device.synchronize();
+    CHECK(its.y.download() == Floats(size, 3.0f));
+}
+
+TEST_CASE("graphs: what a recorder or another graph is given does not count as done") {
+    Scene its;
+    const GraphExec exec = Graph::record(its.device, [&](const Queue& q, GraphParameters& parameters) {
+                               q.launch(add_number, its.all, its.x, parameters.device_number("number", 3u));
+                           }).instantiate();
+    const Recorder recorder(its.device, Recorder::Runs::No);
+    exec.launch(recorder);
+    exec.launch(its.device);
+    CHECK(its.x.download() == Floats(size, 4.0f));
+    const GraphExec outer = Graph::record(its.device, [&](const Queue& q) { exec.launch(q); }).instantiate();
+    exec.set("number", 5u);
+    exec.launch(its.stream);
+    outer.launch(its.stream);
+    exec.launch(its.stream);
+    its.stream.synchronize();
+    CHECK(its.x.download() == Floats(size, 4.0f + 5 + 3 + 5));
+}
+
+TEST_CASE("graphs: a function of the program may wait for the program, and end what it holds") {
+    Scene its;
+    std::atomic<bool> goes_on = false, called = false;
+    {
+        const auto host = std::make_shared<HostBuffer<float>>(its.device.host_buffer<float>(size));
+        const GraphExec exec = Graph::record(its.device, [&](const Queue& q) {
+                                   q.launch(increment, its.all, its.x, size);
+                                   q.download_async(*host, its.x.view(1, size));
+                                   q.call([&goes_on, &called, host] {
+                                       while (!goes_on) std::this_thread::yield();
+                                       called = (*host)[0] == 2.0f;
+                                   });
+                               }).instantiate();
+        exec.launch(its.stream);
+    }
+    its.other.launch(increment, its.all, its.y, size);
+    its.other.synchronize();  // does not wait for the function
+    goes_on = true;
+    its.stream.synchronize();
+    CHECK(called);
+
+    const GraphExec fails = Graph::record(its.device, [&](const Queue& q) {
+                                q.call([] { throw Error("the function failed", "it does"); });
+                                q.launch(increment, its.all, its.x, size);
+                            }).instantiate();
+    fails.launch(its.stream);
+    CHECK_THAT(message_of([&] { its.stream.synchronize(); }), Catch::Contains("the function failed"));
+    CHECK(its.x.download() == Floats(size, 3.0f));
+}
+
+TEST_CASE("graphs: a buffer of a branch may end after the branch is joined") {
+    Scene its;
+    const GraphExec exec = Graph::record(its.device, [&](const Queue& q) {
+                               its.other.wait(q.record());
+                               Buffer<float> between = Queue(its.other).buffer<float>(size, "between");
+                               its.other.launch(scale, its.all, between, its.x, 2.0f, size);
+                               its.other.launch(scale, its.all, its.y, between, 2.0f, size);
+                               q.wait(its.other.record());
+                           }).instantiate();
+    exec.launch(its.device);
+    CHECK(its.y.download() == Floats(size, 4.0f));
 }
 
 TEST_CASE("graphs: memory that a graph allocates stays when it is recorded again") {

@@ -66,8 +66,21 @@ void HostDevice::Replay::node(std::uint32_t number) {
 }
 
 HostDevice::Done HostDevice::Replay::do_work(const Work& work) {
-    if (const auto* const call = std::get_if<work::HostCall>(&work)) return {.failure = device_.call_program(*call)};
-    return device_.do_work(work, &grids_, meets_others_ || (has_branches_ && device_.about_races_ != Action::Off));
+    const bool is_call = std::holds_alternative<work::HostCall>(work), takes_turns = graph_.calls_program && !is_call;
+    // The thread of host calls does a graph that has some: as a device, except while one is made.
+    if (takes_turns) {
+        Lock lock(device_.work_mutex_);
+        device_.changed_.wait(lock, [&] { return !device_.is_busy_; });
+        device_.is_busy_ = true;
+    }
+    Done done = device_.do_work(work, &grids_,
+                                !is_call && (meets_others_ || (has_branches_ && device_.about_races_ != Action::Off)));
+    if (takes_turns) {
+        const Lock lock(device_.work_mutex_);
+        device_.is_busy_ = false;
+        device_.changed_.notify_all();
+    }
+    return done;
 }
 
 std::optional<Diagnostic> HostDevice::Replay::compare(std::uint32_t number, std::vector<TouchedBytes> touched) {
@@ -105,24 +118,6 @@ HostDevice::Done HostDevice::perform_graph(Lock& lock, const Piece& piece) {
     Replay replay(*this, piece);
     for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) replay.node(order.empty() ? i : order[i]);
     return std::move(replay.all);
-}
-
-std::exception_ptr HostDevice::call_program(const work::HostCall& call) {
-    const std::thread::id caller = std::this_thread::get_id();
-    Lock lock(work_mutex_);
-    calling_.push_back(caller);
-    is_busy_ = false;
-    changed_.notify_all();
-    lock.unlock();
-    std::exception_ptr failure;
-    try {
-        call.function();
-    } catch (...) { failure = std::current_exception(); }
-    lock.lock();
-    calling_.erase(std::ranges::find(calling_, caller));
-    changed_.wait(lock, [&] { return !is_busy_; });
-    is_busy_ = true;
-    return failure;
 }
 
 }  // namespace ikat::emulator

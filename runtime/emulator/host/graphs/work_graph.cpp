@@ -16,6 +16,7 @@ WorkGraph make_graph(std::vector<WorkGraph::Node> nodes) {
         WorkGraph::Node& node = out.nodes[i];
         node.lane = lanes.nodes[i].lane;
         out.writes_host = out.writes_host || may_write_host(*node.work);
+        out.calls_program = out.calls_program || std::holds_alternative<work::HostCall>(*node.work);
         if (out.lanes == 1) continue;  // each knows all before it
         StreamClock known;
         for (const std::uint32_t before : node.after) {

@@ -24,7 +24,8 @@ struct WorkGraph {
     };
     std::vector<Node> nodes;
     std::uint32_t lanes = 0;
-    bool writes_host = false;  // a node may write memory of the host
+    bool writes_host = false;    // a node may write memory of the host
+    bool calls_program = false;  // a node is a function of the program
 
     /// A lane as a stream, and a node as a piece of it.
     static StreamId stream_of(std::uint32_t lane) { return StreamId(lane + 1); }
