@@ -369,17 +369,11 @@ void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle s
     const Loaded::Entry entry = entry_of(to_loaded(module), launch);
     const Function function = entry.function;
     const auto& [blocks, threads, shared] = launch.grid;
-    auto* const first = const_cast<std::byte*>(launch.parameters.data());
-    std::size_t bytes = launch.parameters.size();
-    void* extra[] = {reinterpret_cast<void*>(launch_param_buffer_pointer), first,
-                     reinterpret_cast<void*>(launch_param_buffer_size), &bytes,
-                     reinterpret_cast<void*>(launch_param_end)};
-    std::vector<void*> parameters;
     check_parameters(entry, launch);
-    if (entry.layout)
-        for (const std::uint64_t offset : entry.layout->offsets) parameters.push_back(first + offset);
-    void** const one_by_one = parameters.empty() ? nullptr : parameters.data();
-    void** const together = bytes && parameters.empty() ? extra : nullptr;
+    LaunchParameters parameters(launch.parameters,
+                                entry.layout ? entry.layout->offsets : std::span<const std::uint64_t>());
+    void** const one_by_one = parameters.one_by_one();
+    void** const together = parameters.in_one_piece();
     if (launch.begins_early && driver_->cuLaunchKernelEx) {
         LaunchAttribute overlap;
         overlap.id = LaunchAttribute::Id::ProgrammaticStreamSerialization, overlap.number = 1;

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/cuda/layouts.hpp"
+
 namespace ikat::runtime::cuda {
 namespace {
 
@@ -125,19 +127,13 @@ private:
 void Graph::Place::operator()(const GraphNode::Launch& launch) {
     const LaunchedFunction function = graph.find_(launch);
     const auto& [blocks, threads, shared] = launch.grid;
-    auto* const first = const_cast<std::byte*>(launch.parameters.data());
-    std::size_t bytes = launch.parameters.size();
-    void* extra[] = {reinterpret_cast<void*>(launch_param_buffer_pointer), first,
-                     reinterpret_cast<void*>(launch_param_buffer_size), &bytes,
-                     reinterpret_cast<void*>(launch_param_end)};
-    std::vector<void*> one_by_one;
-    for (const std::uint64_t offset : function.offsets) one_by_one.push_back(first + offset);
+    LaunchParameters parameters(launch.parameters, function.offsets);
     const KernelNode node{.function = function.function,
                           .grid = {blocks.x, blocks.y, blocks.z},
                           .block = {threads.x, threads.y, threads.z},
                           .shared_bytes = shared,
-                          .parameters = one_by_one.empty() ? nullptr : one_by_one.data(),
-                          .extra = bytes && one_by_one.empty() ? extra : nullptr};
+                          .parameters = parameters.one_by_one(),
+                          .extra = parameters.in_one_piece()};
     if (updates)
         return graph.check(graph.driver_->cuGraphExecKernelNodeSetParams_v2(graph.exec_, next(), &node),
                            "cuGraphExecKernelNodeSetParams");

@@ -8,6 +8,7 @@
 
 #include "codegen/ptx/text/layout.hpp"
 #include "codegen/ptx/text/module.hpp"
+#include "runtime/cuda/driver.hpp"
 
 namespace ikat::runtime::cuda {
 namespace {
@@ -40,6 +41,16 @@ Layouts layouts_of(const PtxText& ptx) {
         out.emplace(module.text(function.name), std::move(layout));
     }
     return out;
+}
+
+LaunchParameters::LaunchParameters(std::span<const std::byte> bytes, std::span<const std::uint64_t> offsets)
+    : bytes_(bytes.size()) {
+    auto* const first = const_cast<std::byte*>(bytes.data());
+    for (const std::uint64_t offset : offsets) pointers_.push_back(first + offset);
+    void* const list[] = {reinterpret_cast<void*>(launch_param_buffer_pointer), first,
+                          reinterpret_cast<void*>(launch_param_buffer_size), &bytes_,
+                          reinterpret_cast<void*>(launch_param_end)};
+    std::ranges::copy(list, piece_);
 }
 
 }  // namespace ikat::runtime::cuda
