@@ -19,7 +19,7 @@ namespace ikat::stdlib {
 /// A call of a function at a place of the program, for messages.
 struct CallPlace {
     std::string_view function;
-    const Location& where;
+    Location where;
 
     [[noreturn]] void fail(std::string_view message, std::string hint) const;
 };

@@ -15,7 +15,7 @@ namespace ikat::stdlib {
 
 class KernelArguments {
 public:
-    /// Of a kernel, to be launched at a location of the program. Both must outlive this.
+    /// Of a kernel, which must outlive this, to be launched at a location of the program.
     KernelArguments(const KernelHandle& kernel, const Location& where);
 
     /// For a parameter of rank 1.
@@ -39,7 +39,7 @@ public:
 
 private:
     const KernelHandle& kernel_;
-    const Location& where_;
+    Location where_;
     std::vector<runtime::Argument> list_;
 };
 
