@@ -2,6 +2,7 @@
 // Memory of a device as everything knows it that uses it: the buffer that owns it, parts of that, and work on it. It
 // ends when its owner does; whoever else has a Reference can ask whether it has.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -57,7 +58,8 @@ private:
     std::string name_;
     std::uint32_t pool_block_ = 0;
     bool is_of_pool_ = false;
-    bool exists_ = false, is_over_ = false, is_kept_ = false;
+    bool exists_ = false, is_over_ = false;
+    std::atomic<bool> is_kept_ = false;  // a stream may free it meanwhile
     Reference<Sink> queue_{};
     Reference<MemoryBlock> shared_{};  // whose memory it is
 };

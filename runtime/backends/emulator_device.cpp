@@ -249,22 +249,29 @@ void EmulatorDevice::launch(ModuleHandle module, const RawLaunch& launch, Stream
     enqueue(stream, launch_of(module, launch));
 }
 
-/// Work that is enqueued keeps the nodes that it was enqueued with.
+/// Work that is enqueued keeps the nodes that it was enqueued with: what changes is another graph at the next launch.
 class EmulatorGraph final : public DeviceGraph {
 public:
     EmulatorGraph(Reference<EmulatorDevice> device, emulator::WorkGraph graph)
-        : device_(std::move(device)), graph_(std::make_shared<emulator::WorkGraph>(std::move(graph))) {}
+        : device_(std::move(device)), graph_(std::make_shared<const emulator::WorkGraph>(std::move(graph))) {}
 
-    void launch(StreamHandle stream, const Location& where) override { device_->launch(graph_, stream, where); }
+    void launch(StreamHandle stream, const Location& where) override {
+        if (!changes_.empty()) {
+            emulator::WorkGraph changed = *graph_;
+            for (auto& [node, work] : changes_) changed.change(node, std::move(work));
+            graph_ = std::make_shared<const emulator::WorkGraph>(std::move(changed));
+            changes_.clear();
+        }
+        device_->launch(graph_, stream, where);
+    }
     void update(std::uint32_t node, GraphNode work) override {
-        auto its = std::make_shared<const emulator::Work>(device_->work_of_node(work));
-        if (graph_.use_count() > 1) graph_ = std::make_shared<emulator::WorkGraph>(*graph_);
-        graph_->nodes[node].work = std::move(its);
+        changes_.emplace_back(node, std::make_shared<const emulator::Work>(device_->work_of_node(work)));
     }
 
 private:
     const Reference<EmulatorDevice> device_;
-    std::shared_ptr<emulator::WorkGraph> graph_;
+    std::shared_ptr<const emulator::WorkGraph> graph_;
+    std::vector<std::pair<std::uint32_t, std::shared_ptr<const emulator::Work>>> changes_{};
 };
 
 emulator::Work EmulatorDevice::work_of_node(const GraphNode& node) {

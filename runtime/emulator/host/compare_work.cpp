@@ -28,6 +28,7 @@ bool HostDevice::is_compared(const Piece& piece) const {
 
 std::vector<TouchedBytes> HostDevice::touched_by(const Work& work, TouchedMemory& memory) const {
     std::vector<TouchedBytes> out;
+    out.reserve(4);
     // A place and its rows, in memory that the device knows, or else of the host.
     const auto box = [&](work::Place place, std::uint64_t bytes, std::uint64_t rows, work::Copy::Pitch pitch,
                          std::uint64_t planes) {
@@ -81,8 +82,8 @@ std::vector<TouchedBytes> HostDevice::touched_by(const Work& work, TouchedMemory
     return out;
 }
 
-Deed deed_of(const Work& work, unsigned stream) {
-    Deed out{.stream = stream};
+Deed deed_of(const Work& work) {
+    Deed out;
     if (const auto* const launch = std::get_if<work::Launch>(&work))
         out.what = fmt::format("kernel '{}'", launch->entry), out.where = launch->where;
     else if (const auto* const copy = std::get_if<work::Copy>(&work))
@@ -100,9 +101,8 @@ Deed deed_of(const Work& work, unsigned stream) {
 
 namespace {
 
-std::string on_stream(const Deed& deed) {
-    if (deed.branch) return fmt::format("in branch {} of a graph", deed.branch);
-    return deed.stream ? fmt::format("on stream {}", deed.stream) : "on the default stream";
+std::string on_stream(unsigned number) {
+    return number ? fmt::format("on stream {}", number) : "on the default stream";
 }
 
 }  // namespace
@@ -117,24 +117,27 @@ std::optional<Diagnostic> HostDevice::finding(FaultCode code, std::string_view a
     return what;
 }
 
-std::optional<Diagnostic> HostDevice::compare(const Piece& piece, const Deed& deed, std::vector<TouchedBytes> touched) {
-    if (touched.empty()) return {};
+std::optional<Diagnostic> HostDevice::compare(const Piece& piece, const std::shared_ptr<const Deed>& deed,
+                                              std::vector<TouchedBytes> touched) {
     const std::optional<StreamRaces::Race> race =
-        races_.add({piece.number, piece.stream, *piece.known}, deed, std::move(touched));
-    return race ? finding(*race) : std::nullopt;
+        races_.add({piece.number, piece.stream, *piece.known, piece.stream_number}, deed, std::move(touched));
+    return race ? finding(*race, on_stream) : std::nullopt;
 }
 
-std::optional<Diagnostic> HostDevice::finding(const StreamRaces::Race& race) const {
-    const auto& [first, second, does_first, does_second, buffer, bytes] = race;
+std::optional<Diagnostic> HostDevice::finding(const StreamRaces::Race& race, std::string (*at)(unsigned)) const {
+    const auto& [first, second, buffer, bytes] = race;
     std::string where = fmt::format("memory of the host at {:#x}", bytes.begin);
     if (const auto its = buffer ? memory_.space().state().describe(buffer) : std::nullopt)
         where = fmt::format("bytes {} to {} of {}", bytes.begin - buffer, bytes.end - buffer - 1, its->called());
     return finding(
-        FaultCode::StreamRace, fmt::format("{} {} {} {}", second.what, does_second, first.what, does_first),
-        {.where = second.where,
-         .message = fmt::format("{} {} {} {}, which {} {} {}, and nothing orders the two", second.what,
-                                on_stream(second), does_second, where, first.what, on_stream(first), does_first),
-         .notes = {{first.where, fmt::format("{} was enqueued here, {}", first.what, on_stream(first))}}});
+        FaultCode::StreamRace,
+        fmt::format("{} {} {} {}", second.deed->what, second.does, first.deed->what, first.does),
+        {.where = second.deed->where,
+         .message =
+             fmt::format("{} {} {} {}, which {} {} {}, and nothing orders the two", second.deed->what, at(second.place),
+                         second.does, where, first.deed->what, at(first.place), first.does),
+         .notes = {
+             {first.deed->where, fmt::format("{} was enqueued here, {}", first.deed->what, at(first.place))}}});
 }
 
 bool may_write_host(const Work& work) {
@@ -168,7 +171,7 @@ std::optional<Diagnostic> HostDevice::check_host_memory(const Work& work, std::o
     return finding(FaultCode::HostChange, {},
                    {.where = std::get<work::Copy>(work).where,
                     .message = info(FaultCode::HostChange).message,
-                    .notes = {{{}, "the copy is " + on_stream({.stream = stream})}}});
+                    .notes = {{{}, "the copy is " + on_stream(stream)}}});
 }
 
 void HostDevice::forget_known_work() {

@@ -310,8 +310,10 @@ HostDevice::Done HostDevice::perform_alone(Lock& lock, const Piece& piece, Grids
         launch && done.failure && piece.stream_number != 0 && launch->where.known())
         add_note(done.failure, {launch->where, fmt::format("launched here, on stream {}", piece.stream_number)});
     lock.lock();
-    if (auto found = compare(piece, deed_of(piece.work, piece.stream_number), std::move(done.touched)); found && !race)
-        race = std::move(found);
+    if (!done.touched.empty())
+        if (auto found = compare(piece, std::make_shared<const Deed>(deed_of(piece.work)), std::move(done.touched));
+            found && !race)
+            race = std::move(found);
     lock.unlock();
     tell(std::move(race), done.failure);
     return done;

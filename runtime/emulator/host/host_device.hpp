@@ -162,8 +162,10 @@ private:
     bool is_compared(const Piece& piece) const;
     std::vector<TouchedBytes> touched_by(const Work& work, TouchedMemory& memory) const;
     /// The race that a piece of work has with others.
-    std::optional<Diagnostic> compare(const Piece& piece, const Deed& deed, std::vector<TouchedBytes> touched);
-    std::optional<Diagnostic> finding(const StreamRaces::Race& race) const;
+    std::optional<Diagnostic> compare(const Piece& piece, const std::shared_ptr<const Deed>& deed,
+                                      std::vector<TouchedBytes> touched);
+    /// A finding of a race; `at` says where a piece of work is, by its place.
+    std::optional<Diagnostic> finding(const StreamRaces::Race& race, std::string (*at)(unsigned)) const;
     std::optional<Diagnostic> finding(FaultCode code, std::string_view about, Diagnostic what) const;
     /// ... or that what it copies from the host has changed.
     std::optional<Diagnostic> check_host_memory(const Work& work, std::optional<std::uint64_t> checksum,

@@ -16,12 +16,13 @@ std::optional<StreamRaces::Race> StreamRaces::compare(const Record& before, cons
         const TouchedBytes& its = record.touched;
         return access == Reads ? its.read : access == Writes ? its.written : its.strong;
     };
-    const auto verb = [](const Record& record, Access access) {
-        return access == Reads          ? "reads"
-               : access == Changes      ? "changes by atomics"
-               : record.deed->frees     ? "frees"
-               : record.deed->allocates ? "allocates"
-                                        : "writes";
+    const auto side = [](const Record& record, Access access) {
+        const std::string_view does = access == Reads          ? "reads"
+                                      : access == Changes      ? "changes by atomics"
+                                      : record.deed->frees     ? "frees"
+                                      : record.deed->allocates ? "allocates"
+                                                               : "writes";
+        return Race::Side{record.deed, record.place, does};
     };
     for (const auto& [a, b] : {std::pair{Writes, Writes},
                                {Writes, Reads},
@@ -32,21 +33,18 @@ std::optional<StreamRaces::Race> StreamRaces::compare(const Record& before, cons
                                {Reads, Changes}}) {
         const auto bytes = ByteRanges::common(of(before, a), of(now, b));
         if (!bytes) continue;
-        Race race{*before.deed, *now.deed, verb(before, a), verb(now, b), now.touched.buffer, *bytes};
-        if (before.number > now.number) {
-            std::swap(race.first, race.second);
-            std::swap(race.does_first, race.does_second);
-        }
+        Race race{side(before, a), side(now, b), now.touched.buffer, *bytes};
+        if (before.number > now.number) std::swap(race.first, race.second);
         return race;
     }
     return {};
 }
 
-std::optional<StreamRaces::Race> StreamRaces::add(const Point& piece, Deed deed, std::vector<TouchedBytes> touched) {
-    const auto shared = std::make_shared<const Deed>(std::move(deed));
+std::optional<StreamRaces::Race> StreamRaces::add(const Point& piece, const std::shared_ptr<const Deed>& deed,
+                                                  std::vector<TouchedBytes> touched) {
     std::optional<Race> race;
     for (TouchedBytes& each : touched) {
-        Record now{piece.number, shared, std::move(each)};
+        Record now{piece.number, deed, piece.place, std::move(each)};
         auto& streams = buffers_[now.touched.buffer];
         for (const auto& [stream, records] : streams) {
             if (stream == piece.stream) continue;
@@ -70,15 +68,15 @@ std::optional<StreamRaces::Race> StreamRaces::add(const Point& piece, Deed deed,
 /// Of pieces of one stream that touch the same, whatever races with an earlier one has been compared with it, or races
 /// with the last one, too.
 void StreamRaces::add(Records& to, Record record) {
-    constexpr std::ptrdiff_t looked_at = 8;
-    const auto is_same = [&](const Record& other) {
-        const TouchedBytes &a = record.touched, &b = other.touched;
-        return a.read == b.read && a.written == b.written && a.strong == b.strong;
-    };
-    const auto begin = to.end() - std::min(looked_at, std::ssize(to));
-    if (const auto same = std::find_if(begin, to.end(), is_same); same != to.end()) {
-        size_ -= same->size();
-        to.erase(same);
+    constexpr std::size_t looked_at = 8;
+    const TouchedBytes& its = record.touched;
+    auto same = to.end();
+    for (std::size_t i = std::min(looked_at, to.size()); i > 0; --i) {
+        const TouchedBytes& other = (--same)->touched;
+        if (its.read != other.read || its.written != other.written || its.strong != other.strong) continue;
+        to.splice(to.end(), to, same);
+        to.back() = std::move(record);
+        return;
     }
     size_ += record.size();
     to.push_back(std::move(record));

@@ -6,11 +6,12 @@
 //     stream 2   b reads x, bytes 1024 to 2047
 #pragma once
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/support/diagnostic.hpp"
@@ -23,11 +24,9 @@ namespace ikat::emulator {
 struct Deed {
     std::string what{};  // "kernel 'scale'", "a copy"
     Location where{};
-    unsigned stream = 0;  // its number; 0: the default one
     bool frees = false, allocates = false;
-    unsigned branch = 0;  // of a graph, if both pieces are its nodes; from 1 on
 };
-Deed deed_of(const Work& work, unsigned stream);
+Deed deed_of(const Work& work);
 
 /// Bytes of a buffer, by address.
 struct TouchedBytes {
@@ -41,8 +40,12 @@ class StreamRaces {
 public:
     /// What a message says of a race.
     struct Race {
-        Deed first, second;                   // as they were enqueued
-        std::string does_first, does_second;  // "writes"
+        struct Side {
+            std::shared_ptr<const Deed> deed;
+            unsigned place = 0;  // of its Point
+            std::string_view does{};  // "writes"
+        };
+        Side first, second;  // as they were enqueued
         std::uint64_t buffer = 0;
         ByteRanges::Range bytes{};  // addresses
     };
@@ -51,9 +54,11 @@ public:
         std::uint64_t number = 0;
         StreamId stream{};
         const StreamClock& known;
+        unsigned place = 0;  // the number that messages have of the stream, or of the branch of a graph
     };
     /// The first race of a piece of work, which then belongs to what others are compared with.
-    std::optional<Race> add(const Point& piece, Deed deed, std::vector<TouchedBytes> touched);
+    std::optional<Race> add(const Point& piece, const std::shared_ptr<const Deed>& deed,
+                            std::vector<TouchedBytes> touched);
     /// No piece of work is waiting: what the program knows is compared with nothing any more.
     void forget(const StreamClock& known);
     /// The entries of ranges that it has.
@@ -66,10 +71,11 @@ private:
     struct Record {
         std::uint64_t number = 0;
         std::shared_ptr<const Deed> deed;
+        unsigned place = 0;
         TouchedBytes touched;
         std::size_t size() const;
     };
-    using Records = std::deque<Record>;  // by number
+    using Records = std::list<Record>;  // by number
     std::optional<Race> compare(const Record& before, const Record& now) const;
     void add(Records& to, Record record);
     template <class Condition>

@@ -49,7 +49,7 @@ void HostDevice::Replay::node(std::uint32_t number) {
     const bool is_launch = std::holds_alternative<work::Launch>(work);
     if (!before_ || node.after.size() != 1 || node.after.front() != *before_) grids_.clear();
     before_ = is_launch ? std::optional(number) : std::nullopt;
-    const Trace::Time begin = Trace::now();
+    const Trace::Time begin = device_.options_.trace ? Trace::now() : Trace::Time{};
     std::optional<Diagnostic> race;
     if (!asked_.checksums.empty())
         race = device_.check_host_memory(work, asked_.checksums[number], piece_.stream_number);
@@ -86,17 +86,17 @@ HostDevice::Done HostDevice::Replay::do_work(const Work& work) {
 std::optional<Diagnostic> HostDevice::Replay::compare(std::uint32_t number, std::vector<TouchedBytes> touched) {
     if (touched.empty()) return {};
     const WorkGraph::Node& node = graph_.nodes[number];
-    Deed deed = deed_of(*node.work, piece_.stream_number);
     std::optional<Diagnostic> race;
+    if (has_branches_) {
+        const StreamRaces::Point its{WorkGraph::number_of(number), WorkGraph::stream_of(node.lane), *node.known,
+                                     node.lane + 1};
+        const auto in_branch = [](unsigned branch) { return fmt::format("in branch {} of a graph", branch); };
+        if (const auto found = branches_.add(its, node.deed, touched)) race = device_.finding(*found, in_branch);
+    }
     if (meets_others_) {
         const Lock lock(device_.work_mutex_);
-        race = device_.compare(piece_, deed, touched);
+        if (auto found = device_.compare(piece_, node.deed, std::move(touched))) race = std::move(found);
     }
-    if (!has_branches_) return race;
-    deed.branch = node.lane + 1;
-    const StreamRaces::Point its{WorkGraph::number_of(number), WorkGraph::stream_of(node.lane), *node.known};
-    if (const auto found = branches_.add(its, std::move(deed), std::move(touched)); found && !race)
-        race = device_.finding(*found);
     return race;
 }
 

@@ -15,6 +15,7 @@ WorkGraph make_graph(std::vector<WorkGraph::Node> nodes) {
     for (std::uint32_t i = 0; i < out.nodes.size(); ++i) {
         WorkGraph::Node& node = out.nodes[i];
         node.lane = lanes.nodes[i].lane;
+        out.change(i, std::move(node.work));
         out.writes_host = out.writes_host || may_write_host(*node.work);
         out.calls_program = out.calls_program || std::holds_alternative<work::HostCall>(*node.work);
         if (out.lanes == 1) continue;  // each knows all before it
@@ -27,6 +28,12 @@ WorkGraph make_graph(std::vector<WorkGraph::Node> nodes) {
         node.known = std::make_shared<const StreamClock>(std::move(known));
     }
     return out;
+}
+
+void WorkGraph::change(std::uint32_t node, std::shared_ptr<const Work> work) {
+    Node& its = nodes[node];
+    its.deed = std::make_shared<const Deed>(deed_of(*work));
+    its.work = std::move(work);
 }
 
 std::vector<std::uint32_t> WorkGraph::in_order(WorkOrder& order) const {

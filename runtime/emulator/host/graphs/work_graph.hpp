@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/emulator/host/graphs/lanes.hpp"
+#include "runtime/emulator/host/stream_races.hpp"
 #include "runtime/emulator/host/work_queue.hpp"
 
 namespace ikat::emulator {
@@ -21,6 +22,7 @@ struct WorkGraph {
         std::vector<std::uint32_t> after{};  // nodes before it in the list
         std::uint32_t lane = 0;
         KnownWork known{};
+        std::shared_ptr<const Deed> deed{};  // what it is called
     };
     std::vector<Node> nodes;
     std::uint32_t lanes = 0;
@@ -30,6 +32,9 @@ struct WorkGraph {
     /// A lane as a stream, and a node as a piece of it.
     static StreamId stream_of(std::uint32_t lane) { return StreamId(lane + 1); }
     static std::uint64_t number_of(std::uint32_t node) { return node + 1; }
+
+    /// Gives a node other work of the same kind.
+    void change(std::uint32_t node, std::shared_ptr<const Work> work);
 
     /// An order that the graph allows: the numbers of all nodes.
     std::vector<std::uint32_t> in_order(WorkOrder& order) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "runtime/emulator/decode/lowering.hpp"
 #include "runtime/emulator/machine/block.hpp"
@@ -23,8 +24,8 @@ void RangeCollector::merge() {
 }
 
 std::vector<ByteRanges::Range> RangeCollector::take() {
-    for (ByteRanges::Range& run : runs_)
-        if (run.begin != run.end) kept_.push_back(run), run = {};
+    if (used_ != 0) kept_.reserve(kept_.size() + std::size_t(std::popcount(used_)));
+    for (; used_ != 0; used_ &= used_ - 1) kept_.push_back(std::exchange(runs_[std::countr_zero(used_)], {}));
     if (kept_.size() > 1) merge();
     return std::move(kept_);
 }

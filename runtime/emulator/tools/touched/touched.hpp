@@ -20,10 +20,12 @@ inline constexpr std::size_t touches = 3;
 class RangeCollector {
 public:
     void add(std::uint64_t begin, std::uint64_t end) {
-        ByteRanges::Range& run = runs_[(begin >> 10) * 0x9e3779b97f4a7c15u >> 58];
+        const std::uint64_t place = (begin >> 10) * 0x9e3779b97f4a7c15u >> 58;
+        ByteRanges::Range& run = runs_[place];
         if (begin > run.end || end < run.begin) {
             keep(run);
             run = {begin, end};
+            used_ |= std::uint64_t{1} << place;
         } else {
             run = {begin < run.begin ? begin : run.begin, end > run.end ? end : run.end};
         }
@@ -40,6 +42,7 @@ private:
     void merge();
 
     std::array<ByteRanges::Range, 64> runs_{};
+    std::uint64_t used_ = 0;  // which of them
     std::vector<ByteRanges::Range> kept_;
     std::size_t limit_ = 1024;
 };
