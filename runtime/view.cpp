@@ -51,31 +51,34 @@ ViewProblem view_problem(std::span<const std::uint64_t> extents, std::span<const
                          std::uint64_t elements) {
     constexpr std::uint64_t limit = std::uint64_t{1} << 32;
     const auto shape = [&] { return fmt::format("a view of {} elements", fmt::join(extents, " x ")); };
-    for (std::span<const std::uint64_t> numbers : {extents, pitches})
-        for (const std::uint64_t number : numbers)
-            if (number >= limit)
-                return {fmt::format("{} with an extent or a pitch of {}, which is not below 2^32", shape(), number),
-                        "extents and pitches count elements; a negative number is taken for a large one"};
-    const bool is_empty = std::ranges::find(extents, 0) != extents.end();
-    std::uint64_t inner = is_empty ? 0 : extents.back();  // elements from the first to the last of an index
-    ViewProblem problem;
-    const auto step_over = [&](std::size_t d) {
-        if (extents[d] <= 1) return true;
-        if (pitches[d] < inner)
-            problem = {fmt::format("{} with a pitch of {}, which is less than {}", shape(), pitches[d], inner),
-                       too_small_pitch_hint(inner, extents.back())};
-        inner += (extents[d] - 1) * pitches[d];
-        return !problem;
+    const auto too_large = [&](std::span<const std::uint64_t> numbers) -> const std::uint64_t* {
+        for (const std::uint64_t& number : numbers)
+            if (number >= limit) return &number;
+        return nullptr;
     };
-    if (std::ranges::is_sorted(pitches, std::ranges::greater())) {  // nearly all are
-        for (std::size_t d = pitches.size(); d-- > 0;)
-            if (!step_over(d)) return problem;
+    if (const std::uint64_t* const number = too_large(extents) ? too_large(extents) : too_large(pitches))
+        return {fmt::format("{} with an extent or a pitch of {}, which is not below 2^32", shape(), *number),
+                "extents and pitches count elements; a negative number is taken for a large one"};
+    bool is_empty = false, is_sorted = true;
+    for (const std::uint64_t extent : extents) is_empty |= extent == 0;
+    for (std::size_t d = 1; d < pitches.size(); ++d) is_sorted &= pitches[d] <= pitches[d - 1];
+    std::uint64_t inner = is_empty ? 0 : extents.back();  // elements from the first to the last of an index
+    const auto fits = [&](std::size_t d) { return extents[d] <= 1 || pitches[d] >= inner; };
+    const auto step_over = [&](std::size_t d) { inner += extents[d] <= 1 ? 0 : (extents[d] - 1) * pitches[d]; };
+    const auto too_small = [&](std::size_t d) {
+        return ViewProblem{fmt::format("{} with a pitch of {}, which is less than {}", shape(), pitches[d], inner),
+                           too_small_pitch_hint(inner, extents.back())};
+    };
+    if (is_sorted) {  // nearly all are
+        for (std::size_t d = pitches.size(); d-- > 0; step_over(d))
+            if (!fits(d)) return too_small(d);
     } else {
-        for (const std::size_t d : emulator::outwards(pitches))
-            if (!step_over(d)) return problem;
+        for (const std::size_t d : emulator::outwards(pitches)) {
+            if (!fits(d)) return too_small(d);
+            step_over(d);
+        }
     }
-    const std::uint64_t size = view_size(extents, pitches);
-    if (size > elements)
+    if (const std::uint64_t size = is_empty ? 0 : inner; size > elements)
         return {fmt::format("{} with pitch {} needs {}, and there are {}", shape(), fmt::join(pitches, " and "), size,
                             elements),
                 "a view must lie inside its buffer: view(rows, columns), view(planes, rows, columns)"};

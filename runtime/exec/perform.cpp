@@ -114,9 +114,10 @@ void Performer<Target>::operator()(const node::Launch& launch) const {
     if (!info || !launch.parameters.empty())
         return target.launch(
             module, {.entry = launch.entry, .grid = grid, .parameters = launch.parameters, .where = launch.where});
-    for (std::size_t i = 0; i < launch.arguments.size(); ++i)  // a nameless buffer has the parameter's name
-        if (launch.arguments[i].is_buffer() && launch.arguments[i].part.memory->name().empty())
-            device.backend->rename(launch.arguments[i].part.memory->address(), info->parameters[i].name);
+    for (const Argument& argument : launch.arguments)  // a nameless buffer has the parameter's name
+        if (argument.is_buffer() && argument.part.memory->name().empty())
+            device.backend->rename(argument.part.memory->address(),
+                                   info->parameters[std::size_t(&argument - launch.arguments.data())].name);
     const std::vector<std::byte> parameters = pack(launch.arguments);
     std::vector<emulator::LaunchView> views;
     if (device.backend->properties().kind == DeviceKind::Emulator) views = views_of(*info, launch.arguments);

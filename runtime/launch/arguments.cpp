@@ -233,18 +233,20 @@ void own_bytes(Argument& argument) {
 }
 
 std::vector<std::byte> pack(std::span<const Argument> arguments) {
-    std::vector<std::byte> out;
-    out.reserve(16 * arguments.size());
+    std::size_t most = 0;
+    for (const Argument& argument : arguments) most += 16 + argument.alignment + argument.raw.size();
+    std::vector<std::byte> out(most);
     ParameterLayout layout;
     for (const Argument& argument : arguments) {
-        const std::uint64_t bits = argument.is_buffer() ? argument.part.address() : argument.bits;
-        std::span<const std::byte> bytes = argument.raw;
-        if (bytes.empty())
-            bytes = std::as_bytes(std::span(&bits, 1)).first(argument.is_buffer() ? 8 : info(argument.type).bytes);
-        const std::size_t at = layout.add(bytes.size(), argument.raw.empty() ? bytes.size() : argument.alignment);
-        out.resize(layout.bytes());
-        std::memcpy(out.data() + at, bytes.data(), bytes.size());
+        if (argument.raw.empty()) {
+            const std::uint64_t bits = argument.is_buffer() ? argument.part.address() : argument.bits;
+            const std::size_t bytes = argument.is_buffer() ? 8 : info(argument.type).bytes;
+            std::memcpy(out.data() + layout.add(bytes, bytes), &bits, bytes);
+        } else {
+            std::ranges::copy(argument.raw, out.data() + layout.add(argument.raw.size(), argument.alignment));
+        }
     }
+    out.resize(layout.bytes());
     return out;
 }
 

@@ -78,13 +78,17 @@ struct Check {
 
     void count();
     void type(std::size_t i);
+    void parameter(std::size_t i) {
+        const ir::Parameter& its = kernel.parameters[i];
+        if (its.multiple > 1) contract(i);
+        if (is_pointer(its)) alignment(i);
+    }
     void contract(std::size_t i);
     void alignment(std::size_t i);
     void size(const KernelInfo::MinSize& minimum);
     void expectation(const KernelInfo::Expectation& expected);
     std::string words(std::size_t i) const;
-    void overlaps();
-    void home(std::size_t i, const Backend& device);
+    void memory(const Backend& device);
     void view(const KernelInfo::View& view);
     void grid(const Grid& grid, const DeviceProperties& device) {
         each_exceeded_limit(grid, device,
@@ -104,20 +108,20 @@ void Check::count() {
 
 void Check::type(std::size_t i) {
     const ir::Parameter& parameter = kernel.parameters[i];
-    const bool wants_buffer = parameter.access != ir::Access::Value;
+    const Argument& argument = arguments[i];
+    const bool wants_buffer = is_pointer(parameter);
     const ir::Type wanted = wants_buffer ? parameter.element : parameter.type;
-    const bool same_bytes = arguments[i].raw.size() == parameter.bytes &&
-                            (parameter.bytes == 0 || arguments[i].alignment == parameter.alignment);
-    if (arguments[i].is_buffer() != wants_buffer || arguments[i].type != wanted || !same_bytes)
-        report(fmt::format("parameter '{}' is {}, the argument is {}", parameter.name, text(parameter),
-                           text(arguments[i])),
+    const bool same_bytes =
+        argument.raw.size() == parameter.bytes && (parameter.bytes == 0 || argument.alignment == parameter.alignment);
+    if (argument.is_buffer() != wants_buffer || argument.type != wanted || !same_bytes)
+        report(fmt::format("parameter '{}' is {}, the argument is {}", parameter.name, text(parameter), text(argument)),
                fmt::format("argument {} (from 0) must be {}", i, text(parameter)));
 }
 
 void Check::contract(std::size_t i) {
     const ir::Parameter& parameter = kernel.parameters[i];
     const Argument& argument = arguments[i];
-    if (parameter.multiple > 1 && magnitude(argument) % parameter.multiple != 0)
+    if (magnitude(argument) % parameter.multiple != 0)
         report(fmt::format("'{}' is {}{}, which is not a multiple of {}", parameter.name,
                            is_negative(argument) ? "-" : "", magnitude(argument), parameter.multiple),
                "the kernel requires it; pad the data or use a kernel without this contract");
@@ -127,7 +131,6 @@ void Check::contract(std::size_t i) {
 void Check::alignment(std::size_t i) {
     const ir::Parameter& parameter = kernel.parameters[i];
     const Argument& argument = arguments[i];
-    if (!is_pointer(parameter)) return;
     const std::uint64_t element = info(parameter.element).bytes, address = address_of(argument);
     const bool has_elements = argument.part.bytes > 0;
     const auto report_unaligned = [&](std::uint64_t bytes, const std::string& hint) {
@@ -179,29 +182,27 @@ std::string Check::words(std::size_t i) const {
     return map ? fmt::format("map of {}[]", info(map->element).name) : text(kernel.parameters[i]);
 }
 
-void Check::overlaps() {
+/// It belongs to the device, and what is read is not written by another name.
+void Check::memory(const Backend& device) {
     std::vector<OperandRole> operands;
-    std::vector<std::uint32_t> parameters;  // that they are of
-    operands.reserve(arguments.size());
-    parameters.reserve(arguments.size());
+    operands.reserve(8);
     for (std::uint32_t i = 0; i < arguments.size(); ++i) {
-        const BufferPart* const memory = arguments[i].memory();
-        if (!memory) continue;
-        operands.emplace_back(kernel.parameters[i].name, *memory, kernel.writes(i) ? Role::Written : Role::Read);
-        parameters.push_back(i);
+        const BufferPart* const its = arguments[i].memory();
+        if (!its) continue;
+        operands.emplace_back(kernel.parameters[i].name, *its, kernel.writes(i) ? Role::Written : Role::Read);
+        if (its->memory->device() != &device)
+            report(fmt::format("the buffer of '{}' is on another device", kernel.parameters[i].name),
+                   "a kernel runs where its buffers are: upload the data to this device");
     }
+    const auto described = [&](const OperandRole& operand) {
+        const auto is_its = [&](const ir::Parameter& each) { return each.name.data() == operand.name.data(); };
+        const auto parameter = std::ranges::find_if(kernel.parameters, is_its);
+        return fmt::format("'{}' ({})", operand.name, words(std::size_t(parameter - kernel.parameters.begin())));
+    };
     for (const auto& [read, written] : forbidden_overlaps(operands, Overlaps::OfAKernel))
-        report(fmt::format("'{}' ({}) and '{}' ({}) are the same memory", operands[read].name, words(parameters[read]),
-                           operands[written].name, words(parameters[written])),
+        report(fmt::format("{} and {} are the same memory", described(operands[read]), described(operands[written])),
                "the kernel reads the first through the read-only path: give them separate buffers, or declare one "
                "InOut parameter");
-}
-
-void Check::home(std::size_t i, const Backend& device) {
-    const BufferPart* const mine = arguments[i].memory();
-    if (!mine || mine->memory->device() == &device) return;
-    report(fmt::format("the buffer of '{}' is on another device", kernel.parameters[i].name),
-           "a kernel runs where its buffers are: upload the data to this device");
 }
 
 void Check::view(const KernelInfo::View& view) {
@@ -264,12 +265,8 @@ void check_launch(const KernelInfo& kernel, const LaunchPoint& point, std::span<
                   const Backend& device) {
     check_arguments(kernel, arguments, point.where);
     Check check{kernel, arguments, point.where};
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        check.contract(i);
-        check.alignment(i);
-        check.home(i, device);
-    }
-    check.overlaps();
+    for (std::size_t i = 0; i < arguments.size(); ++i) check.parameter(i);
+    check.memory(device);
     for (const KernelInfo::View& view : kernel.views) check.view(view);
     for (const KernelInfo::MinSize& minimum : kernel.sizes) check.size(minimum);
     for (const KernelInfo::Expectation& expected : kernel.expectations) check.expectation(expected);
@@ -306,10 +303,7 @@ void check_launch(const KernelInfo& kernel, const LaunchPoint& point, std::span<
     }
     const std::vector<Argument> arguments = unpacked(kernel, parameters);
     Check check{kernel, arguments, point.where};
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        check.contract(i);
-        check.alignment(i);
-    }
+    for (std::size_t i = 0; i < arguments.size(); ++i) check.parameter(i);
     for (const KernelInfo::Expectation& expected : kernel.expectations) check.expectation(expected);
     check.grid(point.grid, device.properties());
     check.finish();

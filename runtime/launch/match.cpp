@@ -107,8 +107,8 @@ private:
             refuse("is written, and the buffer is const", "pass a buffer that is not const");
         list_.push_back(buffer_argument(parameter.element, given.part, kernel_, at, where_));
         if (!view) return;
-        for (const std::uint64_t number : given.extents) list_.push_back({.type = ir::Type::U32, .bits = number});
-        for (const std::uint64_t number : given.pitches) list_.push_back({.type = ir::Type::U32, .bits = number});
+        for (const std::uint64_t number : given.extents) list_.add(ir::Type::U32, number);
+        for (const std::uint64_t number : given.pitches) list_.add(ir::Type::U32, number);
     }
 
     void add_map(const Given& given, const TensorMapInfo& map) {

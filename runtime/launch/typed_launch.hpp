@@ -68,7 +68,12 @@ public:
     const KernelInfo& kernel() const { return *kernel_; }
     const Location& where() const { return *where_; }
     std::size_t size() const { return list_.size(); }
-    void push_back(Argument argument) { list_.push_back(std::move(argument)); }
+    void push_back(Argument&& argument) { list_.push_back(std::move(argument)); }
+    /// A number, by the bits that its type has in memory.
+    void add(ir::Type type, std::uint64_t bits) {
+        Argument& its = list_.emplace_back();
+        its.type = type, its.bits = bits;
+    }
     std::vector<Argument> take() { return std::move(list_); }
 
     /// Whether each parameter has its argument, and all that the kernel is made without are passed over.
@@ -166,8 +171,8 @@ void add_memory(ArgumentList& list, const A& given, ir::Type element) {
         static_assert(!written || !constant, "launch: the kernel writes this buffer (Out, InOut), but it is const");
         list.push_back(buffer_argument(element, M::part(given), list.kernel(), list.size(), list.where()));
         if constexpr (rank > 1) {
-            for (std::uint64_t number : given.extents()) list.push_back({.type = ir::Type::U32, .bits = number});
-            for (std::uint64_t number : given.pitches()) list.push_back({.type = ir::Type::U32, .bits = number});
+            for (std::uint64_t number : given.extents()) list.add(ir::Type::U32, number);
+            for (std::uint64_t number : given.pitches()) list.add(ir::Type::U32, number);
         }
     }
 }
@@ -195,21 +200,19 @@ void add_map(ArgumentList& list, const A& given) {
     }
 }
 
-/// The argument `given` for a scalar parameter of type T.
+/// Adds the argument of `given` for a scalar parameter of type T.
 template <class T, class A>
-Argument scalar_argument(const A& given, const ArgumentList& list) {
+void add_scalar(ArgumentList& list, const A& given) {
     using Given = std::remove_const_t<A>;
-    if constexpr (is_pair<T> && std::is_same_v<Given, T>) {
-        return {.type = ir::type_of<T>, .bits = ir::to_word(given)};
+    if constexpr ((is_pair<T> || is_number<T>)&&std::is_same_v<Given, T>) {
+        list.add(ir::type_of<T>, ir::to_word(given));
     } else if constexpr (!is_number<Given>) {
         static_assert(is_number<Given>, "launch: the kernel's parameter is a scalar: pass a host number");
-        return {};
     } else if constexpr (is_floating<Given> && std::is_integral_v<T>) {
         static_assert(!std::is_integral_v<T>,
                       "launch: a floating-point number does not become an integer parameter: convert it");
-        return {};
     } else {
-        return adapt(host_scalar<Given>(given), ir::type_of<T>, list.kernel(), list.size(), list.where());
+        list.push_back(adapt(host_scalar<Given>(given), ir::type_of<T>, list.kernel(), list.size(), list.where()));
     }
 }
 
@@ -237,7 +240,7 @@ void add_argument(ArgumentList& list, A& given) {
                     add_memory<typename Memory<F>::element, Memory<F>::rank, !Memory<F>::is_const>(
                         list, field, Traits::types[list.size() - first].type);
                 else
-                    list.push_back(scalar_argument<F>(field, list));
+                    add_scalar<F>(list, field);
             };
             Traits::each_field(given, add);
         }
@@ -255,7 +258,7 @@ void add_argument(ArgumentList& list, A& given) {
         constexpr bool has_place = requires { Traits::rank; };
         static_assert(has_place, "launch: a kernel with More parameters takes its arguments by name: arg(\"x\", x)");
     } else if constexpr (Traits::rank == 0) {
-        list.push_back(scalar_argument<typename Traits::host_type, A>(given, list));
+        add_scalar<typename Traits::host_type>(list, given);
     } else {
         add_memory<typename Traits::host_type, Traits::rank, Traits::writes, A>(list, given, Traits::types[0].type);
     }

@@ -130,14 +130,11 @@ std::optional<Diagnostic> HostDevice::finding(const StreamRaces::Race& race, std
     if (const auto its = buffer ? memory_.space().state().describe(buffer) : std::nullopt)
         where = fmt::format("bytes {} to {} of {}", bytes.begin - buffer, bytes.end - buffer - 1, its->called());
     return finding(
-        FaultCode::StreamRace,
-        fmt::format("{} {} {} {}", second.deed->what, second.does, first.deed->what, first.does),
+        FaultCode::StreamRace, fmt::format("{} {} {} {}", second.deed->what, second.does, first.deed->what, first.does),
         {.where = second.deed->where,
-         .message =
-             fmt::format("{} {} {} {}, which {} {} {}, and nothing orders the two", second.deed->what, at(second.place),
-                         second.does, where, first.deed->what, at(first.place), first.does),
-         .notes = {
-             {first.deed->where, fmt::format("{} was enqueued here, {}", first.deed->what, at(first.place))}}});
+         .message = fmt::format("{} {} {} {}, which {} {} {}, and nothing orders the two", second.deed->what,
+                                at(second.place), second.does, where, first.deed->what, at(first.place), first.does),
+         .notes = {{first.deed->where, fmt::format("{} was enqueued here, {}", first.deed->what, at(first.place))}}});
 }
 
 bool may_write_host(const Work& work) {

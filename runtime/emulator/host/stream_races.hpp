@@ -42,7 +42,7 @@ public:
     struct Race {
         struct Side {
             std::shared_ptr<const Deed> deed;
-            unsigned place = 0;  // of its Point
+            unsigned place = 0;       // of its Point
             std::string_view does{};  // "writes"
         };
         Side first, second;  // as they were enqueued

@@ -20,8 +20,8 @@ struct TwoStreams {
             .number = ++number, .stream = stream, .work = work::Fill{}, .known = std::make_shared<StreamClock>()};
         TouchedBytes touched{.buffer = 1};
         touched.written.add(begin, end);
-        return races.add({piece.number, piece.stream, *piece.known}, std::make_shared<const Deed>(Deed{.what = "a fill"}),
-                         {touched});
+        return races.add({piece.number, piece.stream, *piece.known},
+                         std::make_shared<const Deed>(Deed{.what = "a fill"}), {touched});
     }
 };
 
