@@ -86,8 +86,12 @@ void MemoryBlock::rename(std::string_view name) {
 }
 
 bool overlap(const BufferPart& a, const BufferPart& b) {
-    return a.memory && b.memory && a.bytes > 0 && b.bytes > 0 && a.memory->device() == b.memory->device() &&
-           a.address() < b.address() + b.bytes && b.address() < a.address() + a.bytes;
+    if (!a.memory || !b.memory || a.bytes == 0 || b.bytes == 0 || a.memory->device() != b.memory->device())
+        return false;
+    // What has no address yet has memory of its own.
+    const bool is_one = a.memory.get() == b.memory.get();
+    if (!is_one && !(a.memory->has_address() && b.memory->has_address())) return false;
+    return a.address() < b.address() + b.bytes && b.address() < a.address() + a.bytes;
 }
 
 std::size_t checked_bytes(std::size_t count, std::size_t element_bytes, std::string_view name) {

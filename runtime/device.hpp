@@ -33,6 +33,10 @@ namespace ikat::emulator {
 struct SharedSuppressions;
 }
 
+namespace ikat::stdlib {
+class Async;
+}
+
 namespace ikat::runtime {
 
 class Graph;
@@ -132,6 +136,11 @@ public:
     /// 0 down to the device's greatest; others count as the nearest.
     Stream stream(int priority = 0) const;
     Event record() const { return Queue(*this).record(); }
+    /// The library's functions as members that return at once: `async().sum(x)` is a Future (<ikat/batch.hpp>).
+    template <class A = stdlib::Async>
+    A async() const {
+        return A(*this);
+    }
     /// Waits for all work of the device; throws its errors.
     void synchronize(const std::source_location& where = std::source_location::current()) const;
 

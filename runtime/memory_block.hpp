@@ -26,7 +26,9 @@ public:
     MemoryBlock(Reference<PoolObject> pool, std::size_t bytes, std::string_view name, Reference<Sink> queue);
     ~MemoryBlock() override;
 
+    /// 0 before begin(), if that was left for later.
     std::uint64_t address() const { return address_; }
+    bool has_address() const { return address_ != 0; }
     std::size_t bytes() const { return bytes_; }
     const std::string& name() const { return name_; }
     /// The name in messages from now on.

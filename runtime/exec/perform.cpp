@@ -224,9 +224,13 @@ GraphNode lowered(const Node& work, DeviceState& device, std::shared_ptr<const L
     return out;
 }
 
-void DeviceState::take(const Node& work) {
+void DeviceState::begin(const Node& work) {
     Recording::refuse_other(work);
     perform(work, *this, default_stream);
+}
+
+void DeviceState::take(const Node& work) {
+    begin(work);
     const auto is = [&]<class... N>(N...) { return (std::holds_alternative<N>(work.work) || ...); };
     if (!is(node::Allocate{}, node::Free{}, node::Record{}, node::Wait{})) pool->synchronize(default_stream);
 }

@@ -22,6 +22,8 @@ struct DeviceState final : Sink {
     /// Waits for the work.
     void take(const Node& work) override;
     bool is_asynchronous() const override { return false; }
+    /// Begins it, after all other work of the device.
+    void begin(const Node& work);
 };
 
 struct StreamState final : Sink {

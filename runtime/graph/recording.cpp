@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "codegen/kernel/kernel_info.hpp"
+#include "runtime/exec/parts.hpp"
 
 namespace ikat::runtime {
 namespace {
@@ -31,20 +32,6 @@ void join(Nodes& to, const Nodes& from) {
 template <class... W>
 bool is_one_of(const Node& work) {
     return (std::holds_alternative<W>(work.work) || ...);
-}
-
-/// Calls f with each buffer's part that work uses.
-template <class F>
-void each_part(const Node& work, F f) {
-    if (const auto* const launch = std::get_if<node::Launch>(&work.work)) {
-        for (const Argument& argument : launch->arguments)
-            if (const BufferPart* const part = argument.memory()) f(*part);
-    } else if (const auto* const copy = std::get_if<node::Copy>(&work.work)) {
-        if (copy->to.part.memory) f(copy->to.part);
-        if (copy->from.part.memory) f(copy->from.part);
-    } else if (const auto* const fill = std::get_if<node::Fill>(&work.work)) {
-        if (fill->to.memory) f(fill->to);
-    }
 }
 
 }  // namespace

@@ -169,6 +169,20 @@ emulator::MapType map_type(ir::Type type) {
     }
 }
 
+/// A map of memory without an address, which counts from where the memory begins.
+struct MapWithoutAddress final : Counted {
+    explicit MapWithoutAddress(const emulator::TensorMap& of) : map(of) {}
+    emulator::TensorMap map;
+};
+
+/// The map's bytes for where the memory is now.
+TensorMapBytes encode_now(const MappedTensor& tensor) {
+    emulator::TensorMap map = static_cast<const MapWithoutAddress&>(*tensor.without_address).map;
+    const MemoryBlock& memory = *tensor.buffer.part.memory;
+    map.address += memory.address();
+    return memory.device()->encode(map);
+}
+
 emulator::MapSwizzle map_swizzle(std::uint32_t bytes) {
     using enum emulator::MapSwizzle;
     return bytes == 128 ? B128 : bytes == 64 ? B64 : bytes == 32 ? B32 : None;
@@ -201,7 +215,10 @@ Argument map_argument(ir::Type element, const BufferPart& part, std::span<const 
     if (const std::string wrong = problem(map); !wrong.empty())
         refuse("the tensor has no map: " + wrong,
                "a tensor begins at a multiple of 16 bytes, and so do its rows: pad the pitch");
-    auto mapped = make_reference<MappedTensor>(buffer, part.memory->device()->encode(map));
+    const bool has_address = part.memory->has_address();
+    auto mapped = make_reference<MappedTensor>(
+        buffer, has_address ? part.memory->device()->encode(map) : TensorMapBytes{});
+    if (!has_address) mapped->without_address = make_reference<MapWithoutAddress>(map);
     return {.type = ir::Type::U8, .raw = mapped->bytes, .alignment = 64, .mapped = mapped};
 }
 
@@ -243,7 +260,11 @@ std::vector<std::byte> pack(std::span<const Argument> arguments) {
             const std::size_t bytes = argument.is_buffer() ? 8 : info(argument.type).bytes;
             std::memcpy(out.data() + layout.add(bytes, bytes), &bits, bytes);
         } else {
-            std::ranges::copy(argument.raw, out.data() + layout.add(argument.raw.size(), argument.alignment));
+            std::byte* const to = out.data() + layout.add(argument.raw.size(), argument.alignment);
+            if (argument.mapped && argument.mapped->without_address)
+                std::ranges::copy(encode_now(*argument.mapped), to);
+            else
+                std::ranges::copy(argument.raw, to);
         }
     }
     out.resize(layout.bytes());

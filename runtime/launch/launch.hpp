@@ -67,6 +67,8 @@ struct MappedTensor final : Counted {
     MappedTensor(const Argument& buffer, const TensorMapBytes& bytes) : buffer(buffer), bytes(bytes) {}
     Argument buffer;
     alignas(64) TensorMapBytes bytes;
+    /// Of memory that had no address yet: the map, whose bytes are made by each launch.
+    Reference<const Counted> without_address{};
 };
 
 /// A grid and the location of the launch in the program. Converted from a Grid where a launch is called.

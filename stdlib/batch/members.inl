@@ -1,0 +1,829 @@
+// SPDX-License-Identifier: Apache-2.0
+// The members of CatalogueMembers, a function of the library each: made from the catalogue by
+// `cmake --build --preset dev -t bless`, never edited by hand.
+
+/// y = a + b. a: any shape; b: any shape; y: any shape, made. As stdlib::elementwise(queue, Binary::add, a, b, y).
+template <class T0, class T1>
+auto add(const T0& a, const T1& b, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"add", where}, {self().operand(a, where),
+                              self().operand(b, where)}, {});
+}
+
+/// the largest element and its index. x: any shape; value: a number, made; index: a number, made. As
+/// stdlib::argmax(queue, x, value, index, workspace).
+template <class T0>
+auto argmax(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<NumberOf<float>, NumberOf<std::uint32_t>>({"argmax", where}, {self().operand(x, where)},
+                              {});
+}
+
+/// x: ... x columns; bias: columns; y: ... x columns, made; activation: none, relu, gelu, gelu_tanh or silu; none if it
+/// is not set. As stdlib::bias_activation(queue, activation, x, bias, y).
+template <class T0, class T1>
+auto bias_activation(const T0& x, const T1& bias, const Setting& activation = {},
+                     const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"bias_activation", where}, {self().operand(x, where),
+                              self().operand(bias, where)}, {{"activation", activation}});
+}
+
+/// x: any shape; y: any shape, made. As stdlib::cast(queue, x, y).
+template <class Y, class T0>
+auto cast(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<Y>>({"cast", where}, {self().operand(x, where)}, {});
+}
+
+/// y = low where x < low, high where x > high, else x. x: any shape; y: any shape, made; low: a number; high: a number.
+/// As stdlib::elementwise(queue, Unary2::clip, x, y, low, high).
+template <class T0>
+auto clip(const T0& x, const Setting& low, const Setting& high, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"clip", where}, {self().operand(x, where)}, {{"low", low},
+                              {"high", high}});
+}
+
+/// convolution of images with stride, padding, dilation and groups. x: batch x channels x height x width; w: filters x
+/// depth x kernel_h x kernel_w; y: batch x filters x out_h x out_w, made; stride_h: 1 if it is not set; stride_w: 1 if
+/// it is not set; pad_h: lines of zeros on each side; none if it is not set; pad_w: columns of zeros on each side; none
+/// if it is not set; dilation_h: 1 if it is not set; dilation_w: 1 if it is not set; groups: of the channels; 1 if it
+/// is not set. As stdlib::conv2d(queue, x, w, y, options).
+template <class T0, class T1>
+auto conv2d(const T0& x, const T1& w, const Setting& stride_h = {}, const Setting& stride_w = {},
+            const Setting& pad_h = {}, const Setting& pad_w = {}, const Setting& dilation_h = {},
+            const Setting& dilation_w = {}, const Setting& groups = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"conv2d", where}, {self().operand(x, where),
+                              self().operand(w, where)}, {{"stride_h", stride_h}, {"stride_w", stride_w},
+                              {"pad_h", pad_h}, {"pad_w", pad_w}, {"dilation_h", dilation_h},
+                              {"dilation_w", dilation_w}, {"groups", groups}});
+}
+
+/// the f32 values of IQ4_NL weights. W: ... x columns; y: ... x columns, made. As stdlib::dequantise(queue, W, y).
+template <class T0>
+auto dequantise_iq4_nl(const T0& W, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"dequantise_iq4_nl", where}, {self().operand(W, where)}, {});
+}
+
+/// the f32 values of IQ4_XS weights. W: ... x columns; y: ... x columns, made. As stdlib::dequantise(queue, W, y).
+template <class T0>
+auto dequantise_iq4_xs(const T0& W, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"dequantise_iq4_xs", where}, {self().operand(W, where)}, {});
+}
+
+/// the f32 values of MXFP4 weights. W: ... x columns; y: ... x columns, made. As stdlib::dequantise(queue, W, y).
+template <class T0>
+auto dequantise_mxfp4(const T0& W, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"dequantise_mxfp4", where}, {self().operand(W, where)}, {});
+}
+
+/// the f32 values of Q2_K weights. W: ... x columns; y: ... x columns, made. As stdlib::dequantise(queue, W, y).
+template <class T0>
+auto dequantise_q2_k(const T0& W, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"dequantise_q2_k", where}, {self().operand(W, where)}, {});
+}
+
+/// the f32 values of Q3_K weights. W: ... x columns; y: ... x columns, made. As stdlib::dequantise(queue, W, y).
+template <class T0>
+auto dequantise_q3_k(const T0& W, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"dequantise_q3_k", where}, {self().operand(W, where)}, {});
+}
+
+/// the f32 values of Q4_0 weights. W: ... x columns; y: ... x columns, made. As stdlib::dequantise(queue, W, y).
+template <class T0>
+auto dequantise_q4_0(const T0& W, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"dequantise_q4_0", where}, {self().operand(W, where)}, {});
+}
+
+/// the f32 values of Q4_1 weights. W: ... x columns; y: ... x columns, made. As stdlib::dequantise(queue, W, y).
+template <class T0>
+auto dequantise_q4_1(const T0& W, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"dequantise_q4_1", where}, {self().operand(W, where)}, {});
+}
+
+/// the f32 values of Q4_K weights. W: ... x columns; y: ... x columns, made. As stdlib::dequantise(queue, W, y).
+template <class T0>
+auto dequantise_q4_k(const T0& W, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"dequantise_q4_k", where}, {self().operand(W, where)}, {});
+}
+
+/// the f32 values of Q5_0 weights. W: ... x columns; y: ... x columns, made. As stdlib::dequantise(queue, W, y).
+template <class T0>
+auto dequantise_q5_0(const T0& W, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"dequantise_q5_0", where}, {self().operand(W, where)}, {});
+}
+
+/// the f32 values of Q5_1 weights. W: ... x columns; y: ... x columns, made. As stdlib::dequantise(queue, W, y).
+template <class T0>
+auto dequantise_q5_1(const T0& W, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"dequantise_q5_1", where}, {self().operand(W, where)}, {});
+}
+
+/// the f32 values of Q5_K weights. W: ... x columns; y: ... x columns, made. As stdlib::dequantise(queue, W, y).
+template <class T0>
+auto dequantise_q5_k(const T0& W, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"dequantise_q5_k", where}, {self().operand(W, where)}, {});
+}
+
+/// the f32 values of Q6_K weights. W: ... x columns; y: ... x columns, made. As stdlib::dequantise(queue, W, y).
+template <class T0>
+auto dequantise_q6_k(const T0& W, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"dequantise_q6_k", where}, {self().operand(W, where)}, {});
+}
+
+/// the f32 values of Q8_0 weights. W: ... x columns; y: ... x columns, made. As stdlib::dequantise(queue, W, y).
+template <class T0>
+auto dequantise_q8_0(const T0& W, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"dequantise_q8_0", where}, {self().operand(W, where)}, {});
+}
+
+/// the sum of x[i] y[i], in f32. x: any shape; y: any shape; total: a number, made. As stdlib::dot(queue, x, y, total,
+/// workspace).
+template <class T0, class T1>
+auto dot(const T0& x, const T1& y, const Where& where = Where::current()) const {
+    return self().template make<NumberOf<float>>({"dot", where}, {self().operand(x, where), self().operand(y, where)},
+                              {});
+}
+
+/// y = x where x > 0, else alpha (exp(x) - 1). x: any shape; y: any shape, made; alpha: a number. As
+/// stdlib::elementwise(queue, Unary1::elu, x, y, alpha).
+template <class T0>
+auto elu(const T0& x, const Setting& alpha, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"elu", where}, {self().operand(x, where)}, {{"alpha", alpha}});
+}
+
+/// x: ... x columns; residual: ... x columns, changed in place; gamma: columns; y: ... x columns, made; epsilon: what
+/// is added under the root, such as 1e-5. As stdlib::fused_residual_rmsnorm(queue, x, residual, gamma, y, epsilon).
+template <class T0, class T1, class T2>
+auto fused_residual_rmsnorm(const T0& x, T1&& residual, const T2& gamma, const Setting& epsilon,
+                            const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"fused_residual_rmsnorm", where}, {self().operand(x, where),
+                              self().operand(std::forward<T1>(residual), where), self().operand(gamma, where)},
+                              {{"epsilon", epsilon}});
+}
+
+/// y = silu(gate) up = gate / (1 + exp(-gate)) up. gate: any shape; up: any shape; y: any shape, made. As
+/// stdlib::elementwise(queue, Binary::fused_swiglu, gate, up, y).
+template <class T0, class T1>
+auto fused_swiglu(const T0& gate, const T1& up, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"fused_swiglu", where}, {self().operand(gate, where),
+                              self().operand(up, where)}, {});
+}
+
+/// y = x/2 (1 + erf(x / sqrt 2)). x: any shape; y: any shape, made. As stdlib::elementwise(queue, Unary::gelu, x, y).
+template <class T0>
+auto gelu(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"gelu", where}, {self().operand(x, where)}, {});
+}
+
+/// y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). x: any shape; y: any shape, made. As stdlib::elementwise(queue,
+/// Unary::gelu_tanh, x, y).
+template <class T0>
+auto gelu_tanh(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"gelu_tanh", where}, {self().operand(x, where)}, {});
+}
+
+/// A: m x k; B: k x n; C: m x n, made. As stdlib::gemm(queue, A, B, C).
+template <class T0, class T1>
+auto gemm(const T0& A, const T1& B, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemm", where}, {self().operand(A, where), self().operand(B, where)},
+                              {});
+}
+
+/// Y = X W', W of iq4_nl weights. W: rows x columns; X: tokens x columns; Y: tokens x rows, made; activations: exact,
+/// or q8_1, rounded to 8 bits; exact if it is not set; schedule: of tiles of more than eight tokens: stream_k; chosen
+/// if it is not set; multiprocessors: for how many stream_k divides tiles; those of the device if it is not set. As
+/// stdlib::gemm(queue, W, X, Y).
+template <class T0, class T1>
+auto gemm_iq4_nl(const T0& W, const T1& X, const Setting& activations = {}, const Setting& schedule = {},
+                 const Setting& multiprocessors = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T1>>>({"gemm_iq4_nl", where}, {self().operand(W, where),
+                              self().operand(X, where)}, {{"activations", activations}, {"schedule", schedule},
+                              {"multiprocessors", multiprocessors}});
+}
+
+/// Y = X W', W of iq4_xs weights. W: rows x columns; X: tokens x columns; Y: tokens x rows, made; activations: exact,
+/// or q8_1, rounded to 8 bits; exact if it is not set; schedule: of tiles of more than eight tokens: stream_k; chosen
+/// if it is not set; multiprocessors: for how many stream_k divides tiles; those of the device if it is not set. As
+/// stdlib::gemm(queue, W, X, Y).
+template <class T0, class T1>
+auto gemm_iq4_xs(const T0& W, const T1& X, const Setting& activations = {}, const Setting& schedule = {},
+                 const Setting& multiprocessors = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T1>>>({"gemm_iq4_xs", where}, {self().operand(W, where),
+                              self().operand(X, where)}, {{"activations", activations}, {"schedule", schedule},
+                              {"multiprocessors", multiprocessors}});
+}
+
+/// Y = X W', W of mxfp4 weights. W: rows x columns; X: tokens x columns; Y: tokens x rows, made; activations: exact, or
+/// q8_1, rounded to 8 bits; exact if it is not set; schedule: of tiles of more than eight tokens: stream_k; chosen if
+/// it is not set; multiprocessors: for how many stream_k divides tiles; those of the device if it is not set. As
+/// stdlib::gemm(queue, W, X, Y).
+template <class T0, class T1>
+auto gemm_mxfp4(const T0& W, const T1& X, const Setting& activations = {}, const Setting& schedule = {},
+                const Setting& multiprocessors = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T1>>>({"gemm_mxfp4", where}, {self().operand(W, where),
+                              self().operand(X, where)}, {{"activations", activations}, {"schedule", schedule},
+                              {"multiprocessors", multiprocessors}});
+}
+
+/// Y = X W', W of q2_k weights. W: rows x columns; X: tokens x columns; Y: tokens x rows, made; activations: exact, or
+/// q8_1, rounded to 8 bits; exact if it is not set; schedule: of tiles of more than eight tokens: stream_k; chosen if
+/// it is not set; multiprocessors: for how many stream_k divides tiles; those of the device if it is not set. As
+/// stdlib::gemm(queue, W, X, Y).
+template <class T0, class T1>
+auto gemm_q2_k(const T0& W, const T1& X, const Setting& activations = {}, const Setting& schedule = {},
+               const Setting& multiprocessors = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T1>>>({"gemm_q2_k", where}, {self().operand(W, where),
+                              self().operand(X, where)}, {{"activations", activations}, {"schedule", schedule},
+                              {"multiprocessors", multiprocessors}});
+}
+
+/// Y = X W', W of q3_k weights. W: rows x columns; X: tokens x columns; Y: tokens x rows, made; activations: exact, or
+/// q8_1, rounded to 8 bits; exact if it is not set; schedule: of tiles of more than eight tokens: stream_k; chosen if
+/// it is not set; multiprocessors: for how many stream_k divides tiles; those of the device if it is not set. As
+/// stdlib::gemm(queue, W, X, Y).
+template <class T0, class T1>
+auto gemm_q3_k(const T0& W, const T1& X, const Setting& activations = {}, const Setting& schedule = {},
+               const Setting& multiprocessors = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T1>>>({"gemm_q3_k", where}, {self().operand(W, where),
+                              self().operand(X, where)}, {{"activations", activations}, {"schedule", schedule},
+                              {"multiprocessors", multiprocessors}});
+}
+
+/// Y = X W', W of q4_0 weights. W: rows x columns; X: tokens x columns; Y: tokens x rows, made; activations: exact, or
+/// q8_1, rounded to 8 bits; exact if it is not set; schedule: of tiles of more than eight tokens: stream_k; chosen if
+/// it is not set; multiprocessors: for how many stream_k divides tiles; those of the device if it is not set. As
+/// stdlib::gemm(queue, W, X, Y).
+template <class T0, class T1>
+auto gemm_q4_0(const T0& W, const T1& X, const Setting& activations = {}, const Setting& schedule = {},
+               const Setting& multiprocessors = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T1>>>({"gemm_q4_0", where}, {self().operand(W, where),
+                              self().operand(X, where)}, {{"activations", activations}, {"schedule", schedule},
+                              {"multiprocessors", multiprocessors}});
+}
+
+/// Y = X W', W of q4_1 weights. W: rows x columns; X: tokens x columns; Y: tokens x rows, made; activations: exact, or
+/// q8_1, rounded to 8 bits; exact if it is not set; schedule: of tiles of more than eight tokens: stream_k; chosen if
+/// it is not set; multiprocessors: for how many stream_k divides tiles; those of the device if it is not set. As
+/// stdlib::gemm(queue, W, X, Y).
+template <class T0, class T1>
+auto gemm_q4_1(const T0& W, const T1& X, const Setting& activations = {}, const Setting& schedule = {},
+               const Setting& multiprocessors = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T1>>>({"gemm_q4_1", where}, {self().operand(W, where),
+                              self().operand(X, where)}, {{"activations", activations}, {"schedule", schedule},
+                              {"multiprocessors", multiprocessors}});
+}
+
+/// Y = X W', W of q4_k weights. W: rows x columns; X: tokens x columns; Y: tokens x rows, made; activations: exact, or
+/// q8_1, rounded to 8 bits; exact if it is not set; schedule: of tiles of more than eight tokens: stream_k; chosen if
+/// it is not set; multiprocessors: for how many stream_k divides tiles; those of the device if it is not set. As
+/// stdlib::gemm(queue, W, X, Y).
+template <class T0, class T1>
+auto gemm_q4_k(const T0& W, const T1& X, const Setting& activations = {}, const Setting& schedule = {},
+               const Setting& multiprocessors = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T1>>>({"gemm_q4_k", where}, {self().operand(W, where),
+                              self().operand(X, where)}, {{"activations", activations}, {"schedule", schedule},
+                              {"multiprocessors", multiprocessors}});
+}
+
+/// Y = X W', W of q5_0 weights. W: rows x columns; X: tokens x columns; Y: tokens x rows, made; activations: exact, or
+/// q8_1, rounded to 8 bits; exact if it is not set; schedule: of tiles of more than eight tokens: stream_k; chosen if
+/// it is not set; multiprocessors: for how many stream_k divides tiles; those of the device if it is not set. As
+/// stdlib::gemm(queue, W, X, Y).
+template <class T0, class T1>
+auto gemm_q5_0(const T0& W, const T1& X, const Setting& activations = {}, const Setting& schedule = {},
+               const Setting& multiprocessors = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T1>>>({"gemm_q5_0", where}, {self().operand(W, where),
+                              self().operand(X, where)}, {{"activations", activations}, {"schedule", schedule},
+                              {"multiprocessors", multiprocessors}});
+}
+
+/// Y = X W', W of q5_1 weights. W: rows x columns; X: tokens x columns; Y: tokens x rows, made; activations: exact, or
+/// q8_1, rounded to 8 bits; exact if it is not set; schedule: of tiles of more than eight tokens: stream_k; chosen if
+/// it is not set; multiprocessors: for how many stream_k divides tiles; those of the device if it is not set. As
+/// stdlib::gemm(queue, W, X, Y).
+template <class T0, class T1>
+auto gemm_q5_1(const T0& W, const T1& X, const Setting& activations = {}, const Setting& schedule = {},
+               const Setting& multiprocessors = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T1>>>({"gemm_q5_1", where}, {self().operand(W, where),
+                              self().operand(X, where)}, {{"activations", activations}, {"schedule", schedule},
+                              {"multiprocessors", multiprocessors}});
+}
+
+/// Y = X W', W of q5_k weights. W: rows x columns; X: tokens x columns; Y: tokens x rows, made; activations: exact, or
+/// q8_1, rounded to 8 bits; exact if it is not set; schedule: of tiles of more than eight tokens: stream_k; chosen if
+/// it is not set; multiprocessors: for how many stream_k divides tiles; those of the device if it is not set. As
+/// stdlib::gemm(queue, W, X, Y).
+template <class T0, class T1>
+auto gemm_q5_k(const T0& W, const T1& X, const Setting& activations = {}, const Setting& schedule = {},
+               const Setting& multiprocessors = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T1>>>({"gemm_q5_k", where}, {self().operand(W, where),
+                              self().operand(X, where)}, {{"activations", activations}, {"schedule", schedule},
+                              {"multiprocessors", multiprocessors}});
+}
+
+/// Y = X W', W of q6_k weights. W: rows x columns; X: tokens x columns; Y: tokens x rows, made; activations: exact, or
+/// q8_1, rounded to 8 bits; exact if it is not set; schedule: of tiles of more than eight tokens: stream_k; chosen if
+/// it is not set; multiprocessors: for how many stream_k divides tiles; those of the device if it is not set. As
+/// stdlib::gemm(queue, W, X, Y).
+template <class T0, class T1>
+auto gemm_q6_k(const T0& W, const T1& X, const Setting& activations = {}, const Setting& schedule = {},
+               const Setting& multiprocessors = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T1>>>({"gemm_q6_k", where}, {self().operand(W, where),
+                              self().operand(X, where)}, {{"activations", activations}, {"schedule", schedule},
+                              {"multiprocessors", multiprocessors}});
+}
+
+/// Y = X W', W of q8_0 weights. W: rows x columns; X: tokens x columns; Y: tokens x rows, made; activations: exact, or
+/// q8_1, rounded to 8 bits; exact if it is not set; schedule: of tiles of more than eight tokens: stream_k; chosen if
+/// it is not set; multiprocessors: for how many stream_k divides tiles; those of the device if it is not set. As
+/// stdlib::gemm(queue, W, X, Y).
+template <class T0, class T1>
+auto gemm_q8_0(const T0& W, const T1& X, const Setting& activations = {}, const Setting& schedule = {},
+               const Setting& multiprocessors = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T1>>>({"gemm_q8_0", where}, {self().operand(W, where),
+                              self().operand(X, where)}, {{"activations", activations}, {"schedule", schedule},
+                              {"multiprocessors", multiprocessors}});
+}
+
+/// y = A x, a warp per row. A: rows x columns; x: columns; y: rows, made. As stdlib::gemv(queue, A, x, y).
+template <class T0, class T1>
+auto gemv(const T0& A, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"gemv", where}, {self().operand(A, where),
+                              self().operand(x, where)}, {});
+}
+
+/// y = W x, W of IQ4_NL weights. W: ... x rows x columns; x: columns; y: ... x rows, made. As stdlib::gemv(queue, W, x,
+/// y).
+template <class T0, class T1>
+auto gemv_iq4_nl(const T0& W, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_iq4_nl", where}, {self().operand(W, where),
+                              self().operand(x, where)}, {});
+}
+
+/// y = W x, W of IQ4_NL weights, x of Q8_1 activations. W: ... x rows x columns; q: columns; y: ... x rows, made. As
+/// stdlib::gemv(queue, W, q, y).
+template <class T0, class T1>
+auto gemv_iq4_nl_q8_1(const T0& W, const T1& q, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_iq4_nl_q8_1", where}, {self().operand(W, where),
+                              self().operand(q, where)}, {});
+}
+
+/// y = W x, W of IQ4_XS weights. W: ... x rows x columns; x: columns; y: ... x rows, made. As stdlib::gemv(queue, W, x,
+/// y).
+template <class T0, class T1>
+auto gemv_iq4_xs(const T0& W, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_iq4_xs", where}, {self().operand(W, where),
+                              self().operand(x, where)}, {});
+}
+
+/// y = W x, W of IQ4_XS weights, x of Q8_1 activations. W: ... x rows x columns; q: columns; y: ... x rows, made. As
+/// stdlib::gemv(queue, W, q, y).
+template <class T0, class T1>
+auto gemv_iq4_xs_q8_1(const T0& W, const T1& q, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_iq4_xs_q8_1", where}, {self().operand(W, where),
+                              self().operand(q, where)}, {});
+}
+
+/// y = W x, W of MXFP4 weights. W: ... x rows x columns; x: columns; y: ... x rows, made. As stdlib::gemv(queue, W, x,
+/// y).
+template <class T0, class T1>
+auto gemv_mxfp4(const T0& W, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_mxfp4", where}, {self().operand(W, where),
+                              self().operand(x, where)}, {});
+}
+
+/// y = W x, W of MXFP4 weights, x of Q8_1 activations. W: ... x rows x columns; q: columns; y: ... x rows, made. As
+/// stdlib::gemv(queue, W, q, y).
+template <class T0, class T1>
+auto gemv_mxfp4_q8_1(const T0& W, const T1& q, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_mxfp4_q8_1", where}, {self().operand(W, where),
+                              self().operand(q, where)}, {});
+}
+
+/// y = W x, W of Q2_K weights. W: ... x rows x columns; x: columns; y: ... x rows, made. As stdlib::gemv(queue, W, x,
+/// y).
+template <class T0, class T1>
+auto gemv_q2_k(const T0& W, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q2_k", where}, {self().operand(W, where),
+                              self().operand(x, where)}, {});
+}
+
+/// y = W x, W of Q2_K weights, x of Q8_1 activations. W: ... x rows x columns; q: columns; y: ... x rows, made. As
+/// stdlib::gemv(queue, W, q, y).
+template <class T0, class T1>
+auto gemv_q2_k_q8_1(const T0& W, const T1& q, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q2_k_q8_1", where}, {self().operand(W, where),
+                              self().operand(q, where)}, {});
+}
+
+/// y = W x, W of Q3_K weights. W: ... x rows x columns; x: columns; y: ... x rows, made. As stdlib::gemv(queue, W, x,
+/// y).
+template <class T0, class T1>
+auto gemv_q3_k(const T0& W, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q3_k", where}, {self().operand(W, where),
+                              self().operand(x, where)}, {});
+}
+
+/// y = W x, W of Q3_K weights, x of Q8_1 activations. W: ... x rows x columns; q: columns; y: ... x rows, made. As
+/// stdlib::gemv(queue, W, q, y).
+template <class T0, class T1>
+auto gemv_q3_k_q8_1(const T0& W, const T1& q, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q3_k_q8_1", where}, {self().operand(W, where),
+                              self().operand(q, where)}, {});
+}
+
+/// y = W x, W of Q4_0 weights. W: ... x rows x columns; x: columns; y: ... x rows, made. As stdlib::gemv(queue, W, x,
+/// y).
+template <class T0, class T1>
+auto gemv_q4_0(const T0& W, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q4_0", where}, {self().operand(W, where),
+                              self().operand(x, where)}, {});
+}
+
+/// y = W x, W of Q4_0 weights, x of Q8_1 activations. W: ... x rows x columns; q: columns; y: ... x rows, made. As
+/// stdlib::gemv(queue, W, q, y).
+template <class T0, class T1>
+auto gemv_q4_0_q8_1(const T0& W, const T1& q, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q4_0_q8_1", where}, {self().operand(W, where),
+                              self().operand(q, where)}, {});
+}
+
+/// y = W x, W of Q4_1 weights. W: ... x rows x columns; x: columns; y: ... x rows, made. As stdlib::gemv(queue, W, x,
+/// y).
+template <class T0, class T1>
+auto gemv_q4_1(const T0& W, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q4_1", where}, {self().operand(W, where),
+                              self().operand(x, where)}, {});
+}
+
+/// y = W x, W of Q4_1 weights, x of Q8_1 activations. W: ... x rows x columns; q: columns; y: ... x rows, made. As
+/// stdlib::gemv(queue, W, q, y).
+template <class T0, class T1>
+auto gemv_q4_1_q8_1(const T0& W, const T1& q, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q4_1_q8_1", where}, {self().operand(W, where),
+                              self().operand(q, where)}, {});
+}
+
+/// y = W x, W of Q4_K weights. W: ... x rows x columns; x: columns; y: ... x rows, made. As stdlib::gemv(queue, W, x,
+/// y).
+template <class T0, class T1>
+auto gemv_q4_k(const T0& W, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q4_k", where}, {self().operand(W, where),
+                              self().operand(x, where)}, {});
+}
+
+/// y = W x, W of Q4_K weights, x of Q8_1 activations. W: ... x rows x columns; q: columns; y: ... x rows, made. As
+/// stdlib::gemv(queue, W, q, y).
+template <class T0, class T1>
+auto gemv_q4_k_q8_1(const T0& W, const T1& q, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q4_k_q8_1", where}, {self().operand(W, where),
+                              self().operand(q, where)}, {});
+}
+
+/// y = W x, W of Q5_0 weights. W: ... x rows x columns; x: columns; y: ... x rows, made. As stdlib::gemv(queue, W, x,
+/// y).
+template <class T0, class T1>
+auto gemv_q5_0(const T0& W, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q5_0", where}, {self().operand(W, where),
+                              self().operand(x, where)}, {});
+}
+
+/// y = W x, W of Q5_0 weights, x of Q8_1 activations. W: ... x rows x columns; q: columns; y: ... x rows, made. As
+/// stdlib::gemv(queue, W, q, y).
+template <class T0, class T1>
+auto gemv_q5_0_q8_1(const T0& W, const T1& q, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q5_0_q8_1", where}, {self().operand(W, where),
+                              self().operand(q, where)}, {});
+}
+
+/// y = W x, W of Q5_1 weights. W: ... x rows x columns; x: columns; y: ... x rows, made. As stdlib::gemv(queue, W, x,
+/// y).
+template <class T0, class T1>
+auto gemv_q5_1(const T0& W, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q5_1", where}, {self().operand(W, where),
+                              self().operand(x, where)}, {});
+}
+
+/// y = W x, W of Q5_1 weights, x of Q8_1 activations. W: ... x rows x columns; q: columns; y: ... x rows, made. As
+/// stdlib::gemv(queue, W, q, y).
+template <class T0, class T1>
+auto gemv_q5_1_q8_1(const T0& W, const T1& q, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q5_1_q8_1", where}, {self().operand(W, where),
+                              self().operand(q, where)}, {});
+}
+
+/// y = W x, W of Q5_K weights. W: ... x rows x columns; x: columns; y: ... x rows, made. As stdlib::gemv(queue, W, x,
+/// y).
+template <class T0, class T1>
+auto gemv_q5_k(const T0& W, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q5_k", where}, {self().operand(W, where),
+                              self().operand(x, where)}, {});
+}
+
+/// y = W x, W of Q5_K weights, x of Q8_1 activations. W: ... x rows x columns; q: columns; y: ... x rows, made. As
+/// stdlib::gemv(queue, W, q, y).
+template <class T0, class T1>
+auto gemv_q5_k_q8_1(const T0& W, const T1& q, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q5_k_q8_1", where}, {self().operand(W, where),
+                              self().operand(q, where)}, {});
+}
+
+/// y = W x, W of Q6_K weights. W: ... x rows x columns; x: columns; y: ... x rows, made. As stdlib::gemv(queue, W, x,
+/// y).
+template <class T0, class T1>
+auto gemv_q6_k(const T0& W, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q6_k", where}, {self().operand(W, where),
+                              self().operand(x, where)}, {});
+}
+
+/// y = W x, W of Q6_K weights, x of Q8_1 activations. W: ... x rows x columns; q: columns; y: ... x rows, made. As
+/// stdlib::gemv(queue, W, q, y).
+template <class T0, class T1>
+auto gemv_q6_k_q8_1(const T0& W, const T1& q, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q6_k_q8_1", where}, {self().operand(W, where),
+                              self().operand(q, where)}, {});
+}
+
+/// y = W x, W of Q8_0 weights. W: ... x rows x columns; x: columns; y: ... x rows, made. As stdlib::gemv(queue, W, x,
+/// y).
+template <class T0, class T1>
+auto gemv_q8_0(const T0& W, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q8_0", where}, {self().operand(W, where),
+                              self().operand(x, where)}, {});
+}
+
+/// y = W x, W of Q8_0 weights, x of Q8_1 activations. W: ... x rows x columns; q: columns; y: ... x rows, made. As
+/// stdlib::gemv(queue, W, q, y).
+template <class T0, class T1>
+auto gemv_q8_0_q8_1(const T0& W, const T1& q, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemv_q8_0_q8_1", where}, {self().operand(W, where),
+                              self().operand(q, where)}, {});
+}
+
+/// y = x A, neighbouring threads on neighbouring columns. A: rows x columns; x: rows; y: columns, made. As
+/// stdlib::gemv_transposed(queue, A, x, y).
+template <class T0, class T1>
+auto gemv_transposed(const T0& A, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"gemv_transposed", where}, {self().operand(A, where),
+                              self().operand(x, where)}, {});
+}
+
+/// copies rows to given rows of a cache. x: tokens x width; slots: tokens; cache: cache_rows x width, changed in place.
+/// As stdlib::kv_scatter(queue, x, slots, cache).
+template <class T0, class T1, class T2>
+auto kv_scatter(const T0& x, const T1& slots, T2&& cache, const Where& where = Where::current()) const {
+    return self().template make<>({"kv_scatter", where}, {self().operand(x, where), self().operand(slots, where),
+                              self().operand(std::forward<T2>(cache), where)}, {});
+}
+
+/// cache[slots[t]] = x[t], in e4m3. x: tokens x heads x head_dim; slots: tokens; cache: cache_rows x heads x head_dim,
+/// changed in place. As stdlib::kv_scatter(queue, x, slots, cache).
+template <class T0, class T1, class T2>
+auto kv_scatter_e4m3(const T0& x, const T1& slots, T2&& cache, const Where& where = Where::current()) const {
+    return self().template make<>({"kv_scatter_e4m3", where}, {self().operand(x, where), self().operand(slots, where),
+                              self().operand(std::forward<T2>(cache), where)}, {});
+}
+
+/// cache[slots[t]] = x[t], in q8_0. x: tokens x heads x head_dim; slots: tokens; cache: cache_rows x heads x head_dim,
+/// changed in place. As stdlib::kv_scatter(queue, x, slots, cache).
+template <class T0, class T1, class T2>
+auto kv_scatter_q8_0(const T0& x, const T1& slots, T2&& cache, const Where& where = Where::current()) const {
+    return self().template make<>({"kv_scatter_q8_0", where}, {self().operand(x, where), self().operand(slots, where),
+                              self().operand(std::forward<T2>(cache), where)}, {});
+}
+
+/// x: ... x columns; gamma: columns; beta: columns; y: ... x columns, made; epsilon: what is added under the root, such
+/// as 1e-5. As stdlib::layernorm(queue, x, gamma, beta, y, epsilon).
+template <class T0, class T1, class T2>
+auto layernorm(const T0& x, const T1& gamma, const T2& beta, const Setting& epsilon,
+               const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"layernorm", where}, {self().operand(x, where),
+                              self().operand(gamma, where), self().operand(beta, where)}, {{"epsilon", epsilon}});
+}
+
+/// x: ... x columns; y: ... x columns, made; epsilon: what is added under the root, such as 1e-5. As
+/// stdlib::layernorm(queue, x, y, epsilon).
+template <class T0>
+auto layernorm_plain(const T0& x, const Setting& epsilon, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"layernorm_plain", where}, {self().operand(x, where)},
+                              {{"epsilon", epsilon}});
+}
+
+/// y = x where x > 0, else slope x. x: any shape; y: any shape, made; slope: a number. As stdlib::elementwise(queue,
+/// Unary1::leaky_relu, x, y, slope).
+template <class T0>
+auto leaky_relu(const T0& x, const Setting& slope, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"leaky_relu", where}, {self().operand(x, where)},
+                              {{"slope", slope}});
+}
+
+/// x: ... x columns; y: ... x columns, made. As stdlib::log_softmax(queue, x, y).
+template <class T0>
+auto log_softmax(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"log_softmax", where}, {self().operand(x, where)}, {});
+}
+
+/// the maximum of an array. x: any shape; total: a number, made. As stdlib::max(queue, x, total, workspace).
+template <class T0>
+auto max(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<NumberOf<float>>({"max", where}, {self().operand(x, where)}, {});
+}
+
+/// y = a b. a: any shape; b: any shape; y: any shape, made. As stdlib::elementwise(queue, Binary::mul, a, b, y).
+template <class T0, class T1>
+auto mul(const T0& a, const T1& b, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"mul", where}, {self().operand(a, where),
+                              self().operand(b, where)}, {});
+}
+
+/// the sum of squares, in f32. x: any shape; total: a number, made. As stdlib::norm2(queue, x, total, workspace).
+template <class T0>
+auto norm2(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<NumberOf<float>>({"norm2", where}, {self().operand(x, where)}, {});
+}
+
+/// W = mxfp4 weights of the numbers x. x: rows x columns; W: rows x columns, made. As stdlib::quantise(queue, x, W).
+template <class T0>
+auto quantise_mxfp4(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<std::uint8_t>>({"quantise_mxfp4", where}, {self().operand(x, where)}, {});
+}
+
+/// W = q4_0 weights of the numbers x. x: rows x columns; W: rows x columns, made. As stdlib::quantise(queue, x, W).
+template <class T0>
+auto quantise_q4_0(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<std::uint8_t>>({"quantise_q4_0", where}, {self().operand(x, where)}, {});
+}
+
+/// W = q8_0 weights of the numbers x. x: rows x columns; W: rows x columns, made. As stdlib::quantise(queue, x, W).
+template <class T0>
+auto quantise_q8_0(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<std::uint8_t>>({"quantise_q8_0", where}, {self().operand(x, where)}, {});
+}
+
+/// activations to blocks of 8-bit integers. x: ... x columns; q: ... x columns, made. As stdlib::quantise_q8_1(queue,
+/// x, q).
+template <class T0>
+auto quantise_q8_1(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<std::uint32_t>>({"quantise_q8_1", where}, {self().operand(x, where)}, {});
+}
+
+/// y = x where x > 0, else 0. x: any shape; y: any shape, made. As stdlib::elementwise(queue, Unary::relu, x, y).
+template <class T0>
+auto relu(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"relu", where}, {self().operand(x, where)}, {});
+}
+
+/// y += x. x: any shape; y: any shape, changed in place. As stdlib::residual_add(queue, x, y).
+template <class T0, class T1>
+auto residual_add(const T0& x, T1&& y, const Where& where = Where::current()) const {
+    return self().template make<>({"residual_add", where}, {self().operand(x, where),
+                              self().operand(std::forward<T1>(y), where)}, {});
+}
+
+/// x: ... x columns; gamma: columns; y: ... x columns, made; epsilon: what is added under the root, such as 1e-5. As
+/// stdlib::rmsnorm(queue, x, gamma, y, epsilon).
+template <class T0, class T1>
+auto rmsnorm(const T0& x, const T1& gamma, const Setting& epsilon, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"rmsnorm", where}, {self().operand(x, where),
+                              self().operand(gamma, where)}, {{"epsilon", epsilon}});
+}
+
+/// x: tokens x heads x head_dim, changed in place; positions: tokens; form: interleaved, neighbouring elements, or
+/// neox, halves; interleaved if it is not set; rotary: how many elements of a head are turned; all of them if it is not
+/// set; base: of the angles; 10000 if it is not set; backward: 1 for the backward pass. As stdlib::rope(queue, form, x,
+/// positions, rotary, base, backward).
+template <class T0, class T1>
+auto rope(T0&& x, const T1& positions, const Setting& form = {}, const Setting& rotary = {}, const Setting& base = {},
+          const Setting& backward = {}, const Where& where = Where::current()) const {
+    return self().template make<>({"rope", where}, {self().operand(std::forward<T0>(x), where),
+                              self().operand(positions, where)}, {{"form", form}, {"rotary", rotary}, {"base", base},
+                              {"backward", backward}});
+}
+
+/// cache[slots[t]] = x[t], turned, in bf16. x: tokens x heads x head_dim; positions: tokens; slots: tokens; cache:
+/// cache_rows x heads x head_dim, changed in place; form: interleaved, neighbouring elements, or neox, halves;
+/// interleaved if it is not set; rotary: how many elements of a head are turned; all of them if it is not set; base: of
+/// the angles; 10000 if it is not set. As stdlib::rope_scatter(queue, form, x, positions, slots, cache, rotary, base).
+template <class T0, class T1, class T2, class T3>
+auto rope_scatter_bf16(const T0& x, const T1& positions, const T2& slots, T3&& cache, const Setting& form = {},
+                       const Setting& rotary = {}, const Setting& base = {},
+                       const Where& where = Where::current()) const {
+    return self().template make<>({"rope_scatter_bf16", where}, {self().operand(x, where),
+                              self().operand(positions, where), self().operand(slots, where),
+                              self().operand(std::forward<T3>(cache), where)}, {{"form", form}, {"rotary", rotary},
+                              {"base", base}});
+}
+
+/// cache[slots[t]] = x[t], turned, in e4m3. x: tokens x heads x head_dim; positions: tokens; slots: tokens; cache:
+/// cache_rows x heads x head_dim, changed in place; form: interleaved, neighbouring elements, or neox, halves;
+/// interleaved if it is not set; rotary: how many elements of a head are turned; all of them if it is not set; base: of
+/// the angles; 10000 if it is not set. As stdlib::rope_scatter(queue, form, x, positions, slots, cache, rotary, base).
+template <class T0, class T1, class T2, class T3>
+auto rope_scatter_e4m3(const T0& x, const T1& positions, const T2& slots, T3&& cache, const Setting& form = {},
+                       const Setting& rotary = {}, const Setting& base = {},
+                       const Where& where = Where::current()) const {
+    return self().template make<>({"rope_scatter_e4m3", where}, {self().operand(x, where),
+                              self().operand(positions, where), self().operand(slots, where),
+                              self().operand(std::forward<T3>(cache), where)}, {{"form", form}, {"rotary", rotary},
+                              {"base", base}});
+}
+
+/// cache[slots[t]] = x[t], turned, in f16. x: tokens x heads x head_dim; positions: tokens; slots: tokens; cache:
+/// cache_rows x heads x head_dim, changed in place; form: interleaved, neighbouring elements, or neox, halves;
+/// interleaved if it is not set; rotary: how many elements of a head are turned; all of them if it is not set; base: of
+/// the angles; 10000 if it is not set. As stdlib::rope_scatter(queue, form, x, positions, slots, cache, rotary, base).
+template <class T0, class T1, class T2, class T3>
+auto rope_scatter_f16(const T0& x, const T1& positions, const T2& slots, T3&& cache, const Setting& form = {},
+                      const Setting& rotary = {}, const Setting& base = {},
+                      const Where& where = Where::current()) const {
+    return self().template make<>({"rope_scatter_f16", where}, {self().operand(x, where),
+                              self().operand(positions, where), self().operand(slots, where),
+                              self().operand(std::forward<T3>(cache), where)}, {{"form", form}, {"rotary", rotary},
+                              {"base", base}});
+}
+
+/// cache[slots[t]] = x[t], turned, in f32. x: tokens x heads x head_dim; positions: tokens; slots: tokens; cache:
+/// cache_rows x heads x head_dim, changed in place; form: interleaved, neighbouring elements, or neox, halves;
+/// interleaved if it is not set; rotary: how many elements of a head are turned; all of them if it is not set; base: of
+/// the angles; 10000 if it is not set. As stdlib::rope_scatter(queue, form, x, positions, slots, cache, rotary, base).
+template <class T0, class T1, class T2, class T3>
+auto rope_scatter_f32(const T0& x, const T1& positions, const T2& slots, T3&& cache, const Setting& form = {},
+                      const Setting& rotary = {}, const Setting& base = {},
+                      const Where& where = Where::current()) const {
+    return self().template make<>({"rope_scatter_f32", where}, {self().operand(x, where),
+                              self().operand(positions, where), self().operand(slots, where),
+                              self().operand(std::forward<T3>(cache), where)}, {{"form", form}, {"rotary", rotary},
+                              {"base", base}});
+}
+
+/// cache[slots[t]] = x[t], turned, in q8_0. x: tokens x heads x head_dim; positions: tokens; slots: tokens; cache:
+/// cache_rows x heads x head_dim, changed in place; form: interleaved, neighbouring elements, or neox, halves;
+/// interleaved if it is not set; rotary: how many elements of a head are turned; all of them if it is not set; base: of
+/// the angles; 10000 if it is not set. As stdlib::rope_scatter(queue, form, x, positions, slots, cache, rotary, base).
+template <class T0, class T1, class T2, class T3>
+auto rope_scatter_q8_0(const T0& x, const T1& positions, const T2& slots, T3&& cache, const Setting& form = {},
+                       const Setting& rotary = {}, const Setting& base = {},
+                       const Where& where = Where::current()) const {
+    return self().template make<>({"rope_scatter_q8_0", where}, {self().operand(x, where),
+                              self().operand(positions, where), self().operand(slots, where),
+                              self().operand(std::forward<T3>(cache), where)}, {{"form", form}, {"rotary", rotary},
+                              {"base", base}});
+}
+
+/// y = a x + y. x: any shape; y: any shape, changed in place; a: a number, by which x is multiplied. As
+/// stdlib::saxpy(queue, a, x, y).
+template <class T0, class T1>
+auto saxpy(const T0& x, T1&& y, const Setting& a, const Where& where = Where::current()) const {
+    return self().template make<>({"saxpy", where}, {self().operand(x, where),
+                              self().operand(std::forward<T1>(y), where)}, {{"a", a}});
+}
+
+/// y = factor x. x: any shape; y: any shape, made; factor: a number. As stdlib::elementwise(queue, Unary1::scale, x, y,
+/// factor).
+template <class T0>
+auto scale(const T0& x, const Setting& factor, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"scale", where}, {self().operand(x, where)},
+                              {{"factor", factor}});
+}
+
+/// y = 1 / (1 + exp(-x)). x: any shape; y: any shape, made. As stdlib::elementwise(queue, Unary::sigmoid, x, y).
+template <class T0>
+auto sigmoid(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"sigmoid", where}, {self().operand(x, where)}, {});
+}
+
+/// y = x / (1 + exp(-x)), which is also called swish. x: any shape; y: any shape, made. As stdlib::elementwise(queue,
+/// Unary::silu, x, y).
+template <class T0>
+auto silu(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"silu", where}, {self().operand(x, where)}, {});
+}
+
+/// x: ... x columns; y: ... x columns, made. As stdlib::softmax(queue, x, y).
+template <class T0>
+auto softmax(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"softmax", where}, {self().operand(x, where)}, {});
+}
+
+/// the sum of an array, in f32. x: any shape; total: a number, made. As stdlib::sum(queue, x, total, workspace).
+template <class T0>
+auto sum(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<NumberOf<float>>({"sum", where}, {self().operand(x, where)}, {});
+}
+
+/// y = tanh x. x: any shape; y: any shape, made. As stdlib::elementwise(queue, Unary::tanh, x, y).
+template <class T0>
+auto tanh(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"tanh", where}, {self().operand(x, where)}, {});
+}
+
+/// transposes matrices. x: ... x rows x columns; y: ... x columns x rows, made. As stdlib::transpose(queue, x, y).
+template <class T0>
+auto transpose(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"transpose", where}, {self().operand(x, where)}, {});
+}
+
+/// y = a + b, by the name that other libraries have for it. a: any shape; b: any shape; y: any shape, made. As
+/// stdlib::elementwise(queue, Binary::vec_add, a, b, y).
+template <class T0, class T1>
+auto vec_add(const T0& a, const T1& b, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"vec_add", where}, {self().operand(a, where),
+                              self().operand(b, where)}, {});
+}
