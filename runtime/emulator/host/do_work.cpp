@@ -201,6 +201,11 @@ void HostDevice::end_grids(std::optional<StreamId> stream) {
     stream ? known_.wait(*stream) : known_.wait();
 }
 
+/// No launch follows on a stream that has ended, when its work is done. Called with the lock.
+void HostDevice::forget_grids_of_ended(StreamId stream) {
+    if (stream != default_stream && !queue_.has(stream) && !find(stream)) grids_.erase(stream);
+}
+
 bool HostDevice::waits_for_default(StreamId stream) const {
     const std::lock_guard lock(objects_mutex_);
     const auto found = streams_.find(stream);
@@ -297,7 +302,9 @@ void HostDevice::perform(Lock& lock, Piece& piece) {
         failures_.try_emplace(piece.stream, failure);
     if (const auto* const free = std::get_if<work::Free>(&piece.work)) bytes_to_free_ -= free->bytes;
     host_writers_ -= may_write;
+    const StreamId stream = piece.stream;
     queue_.remove(piece);
+    forget_grids_of_ended(stream);
     changed_.notify_all();
 }
 

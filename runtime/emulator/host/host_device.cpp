@@ -131,6 +131,18 @@ void HostDevice::unload(ModuleId module) {
     }
 }
 
+HostDevice::Entries HostDevice::entries() const {
+    Entries out;
+    {
+        const std::lock_guard lock(objects_mutex_);
+        out.objects = modules_.size() + streams_.size() + events_.size();
+    }
+    const std::lock_guard lock(work_mutex_);
+    out.work = queue_.size(), out.known = known_.size(), out.ranges = races_.size();
+    out.streams = grids_.size() + failures_.size();
+    return out;
+}
+
 template <class Id, class Object>
 std::optional<Object> HostDevice::copy_of(const std::map<Id, Object>& objects, Id id) {
     const auto found = objects.find(id);
@@ -156,8 +168,13 @@ void HostDevice::forget_failures(StreamId stream) {
 }
 
 bool HostDevice::destroy(StreamId stream) {
-    const std::lock_guard lock(objects_mutex_);
-    return streams_.erase(stream) > 0;
+    {
+        const std::lock_guard lock(objects_mutex_);
+        if (streams_.erase(stream) == 0) return false;
+    }
+    const std::lock_guard lock(work_mutex_);
+    forget_grids_of_ended(stream);
+    return true;
 }
 
 EventId HostDevice::create_event(Event event) {

@@ -105,6 +105,15 @@ public:
     bool query(StreamId stream);
     /// The program has waited for a stream, or for all, as a device does: no work after this overlaps what was before.
     void end_grids(std::optional<StreamId> stream = {});
+    /// How many entries its lists have: what the program has made, and what is known of work.
+    struct Entries {
+        std::size_t objects = 0;  // modules, streams and events
+        std::size_t work = 0;     // that is not done
+        std::size_t known = 0;    // of its order
+        std::size_t ranges = 0;   // of bytes that it has touched
+        std::size_t streams = 0;  // that launches of or failures are remembered of
+    };
+    Entries entries() const;
     /// Whether new work on a stream could begin at once.
     bool is_idle(StreamId stream) const;
     /// The program is about to enqueue something: no thread goes on with work by itself.
@@ -129,6 +138,7 @@ private:
     template <class Id, class Object>
     static std::optional<Object> copy_of(const std::map<Id, Object>& objects, Id id);
     void forget_failures(StreamId stream);
+    void forget_grids_of_ended(StreamId stream);
     bool waits_for_default(StreamId stream) const;
 
     const Piece& add(StreamId stream, Work work);

@@ -34,9 +34,11 @@ void StreamClock::join(const StreamClock& other) {
 
 KnownWork StreamOrder::add(const Piece& piece, bool waits_for_default) {
     last_ = piece.number;
+    if (streams_.size() + program_.size() > max_streams) forget_half();
     const auto of_default = streams_.find(default_stream);
     const std::uint64_t last_of_default = of_default == streams_.end() ? 0 : of_default->second.last;
     Stream& its = streams_[piece.stream];
+    if (its.first == 0) its.first = piece.number;
     its.waits_for_default = waits_for_default;
     const auto* const wait = std::get_if<work::Wait>(&piece.work);
     const auto awaited = wait ? events_.find(wait->event) : events_.end();
@@ -69,7 +71,22 @@ void StreamOrder::learn(StreamId stream, std::uint64_t number, const StreamClock
     program_.join(known);
     program_.learn(stream, number);
     ++waits_;
+    forget_streams();
+}
+
+/// Those that the program knows all of. What is before the first piece that it does not know is one number then, so that
+/// streams of the past have no entries.
+void StreamOrder::forget_streams() {
     std::erase_if(streams_, [&](const auto& each) { return program_.covers(each.first, each.second.last); });
+    std::uint64_t known = last_;
+    for (const auto& [stream, its] : streams_) known = std::min(known, its.first - 1);
+    program_.learn(known);
+}
+
+void StreamOrder::forget_half() {
+    program_.learn(program_.all() + (last_ - program_.all()) / 2);
+    ++waits_;
+    forget_streams();
 }
 
 void StreamOrder::wait() {

@@ -27,6 +27,9 @@ public:
     /// All of the device.
     void learn(std::uint64_t number);
     void join(const StreamClock& other);
+    /// Up to which piece it knows all; and how many streams it knows more of.
+    std::uint64_t all() const { return all_; }
+    std::size_t size() const { return streams_.size(); }
 
 private:
     std::uint64_t all_ = 0;
@@ -47,11 +50,19 @@ public:
     void forget(EventId event) { events_.erase(event); }
     /// What the program knows.
     const StreamClock& program() const { return program_; }
+    /// The entries of its lists.
+    std::size_t size() const { return streams_.size() + events_.size() + program_.size(); }
+
+    /// Where more streams than this have work that the program has not waited for, or has waited for between such work,
+    /// the older half of it counts as waited for: it is compared with nothing. Each piece that waits to be done may
+    /// know of as many streams.
+    static constexpr std::size_t max_streams = 512;
 
 private:
     struct Stream {
-        KnownWork known;         // its last piece
-        std::uint64_t last = 0;  // the number of that
+        KnownWork known;          // its last piece
+        std::uint64_t first = 0;  // the number of the first one that the program does not know
+        std::uint64_t last = 0;   // ... and of the last
         bool waits_for_default = true;
         std::uint64_t waits = 0;     // of the program, that the stream knows
         std::uint64_t default_ = 0;  // ... the last piece of the default stream
@@ -62,6 +73,8 @@ private:
         KnownWork known;
     };
     void learn(StreamId stream, std::uint64_t number, const StreamClock& known);
+    void forget_streams();
+    void forget_half();
 
     StreamClock program_;
     std::uint64_t waits_ = 0, last_ = 0;

@@ -6,7 +6,6 @@
 #include <ikat/stdlib.hpp>
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -14,25 +13,14 @@
 
 #include "tests/catch.hpp"
 #include "tests/message.hpp"
+#include "tests/unit/runtime/stream_programs.hpp"
 
 namespace ikat::tests {
 namespace {
 namespace stream_races {
 
-using namespace runtime;
+using namespace stream_programs;
 
-constexpr std::uint32_t size = 256;
-
-const auto twice = kernel("twice", params("y", "x", "n"), [](Out<float> y, In<float> x, u32 count) {
-    const u32 i = global_id().x;
-    return_if(i >= count);
-    y[i] = x[i] * 2.0f;
-});
-const auto increment = kernel("increment", params("x", "n"), [](InOut<float> x, u32 count) {
-    const u32 i = global_id().x;
-    return_if(i >= count);
-    x[i] += 1.0f;
-});
 const auto count_up =
     kernel("count_up", params("total"), [](InOut<std::uint32_t> total) { atomic_add(total[0u], 1u); });
 const auto rows_up = kernel("rows_up", params("x"), [](InOut<float, 2> x) { x[block_id().x, thread_id().x] += 1.0f; });
@@ -48,24 +36,6 @@ const auto through_shared = kernel("through_shared", params("y", "x"), [](Out<fl
     sync_block();
     y[global_id().x] = tile[31u - thread_id().x];
 });
-
-struct Scene {
-    Device device;
-    Stream a = device.stream(), b = device.stream(), c = device.stream();
-    Buffer<float> x = device.upload(std::vector<float>(size, 1.0f), "x"),
-                  y = device.upload(std::vector<float>(size), "y"), z = device.upload(std::vector<float>(size), "z");
-    Grid all = grid(size, 64);
-
-    /// y = 2 x on one stream, z = 2 y on another.
-    void make(const Stream& on) { on.launch(twice, all, y, x, size); }
-    void use(const Stream& on) { on.launch(twice, all, z, y, size); }
-};
-
-struct Program {
-    const char* name;
-    const char* found;  // in the message
-    std::function<void(Scene&, bool is_right)> run;
-};
 
 const Program programs[] = {
     {"an event is missing", "buffer 'y'",
@@ -354,24 +324,7 @@ const Program programs[] = {
      }},
 };
 
-/// What is found in an order of the work.
-std::string found_in(const Program& program, bool is_right, const std::string& schedule) {
-    Scene scene{Device::open({.device = "emulator", .threads = 1, .schedule = schedule})};
-    return message_of([&] {
-        program.run(scene, is_right);
-        scene.device.synchronize();
-    });
-}
-
-TEST_CASE("stream races: each mistake is found in every order, and its right twin in none") {
-    for (const Program& program : programs) {
-        INFO(program.name);
-        for (int seed = 0; seed < 8; ++seed) {
-            CHECK_THAT(found_in(program, false, std::to_string(seed)), contains(program.found));
-            CHECK(found_in(program, true, std::to_string(seed)) == "");
-        }
-    }
-}
+TEST_CASE("stream races: each mistake is found in every order, and its right twin in none") { check(programs); }
 
 TEST_CASE("stream races: the message names both pieces of work, where they are enqueued, and their streams") {
     Scene its{Device::open({.device = "emulator", .threads = 1, .schedule = "0"})};
@@ -386,7 +339,7 @@ TEST_CASE("stream races: the message names both pieces of work, where they are e
     CHECK(found[0].message ==
           "kernel 'twice' on stream 2 reads bytes 0 to 1023 of buffer 'y', which kernel 'twice' on stream 1 writes, "
           "and nothing orders the two");
-    CHECK_THAT(found[0].where.file, contains("stream_races_test.cpp"));
+    CHECK_THAT(found[0].where.file, contains("stream_programs.hpp"));
     REQUIRE(found[0].notes.size() == 1);
     CHECK(found[0].notes[0].message == "kernel 'twice' was enqueued here, on stream 1");
     CHECK(found[0].notes[0].where.line + 1 == found[0].where.line);

@@ -101,3 +101,39 @@ TEST_CASE("stream order: what is known is what paths of streams, events and wait
             }
     }
 }
+
+TEST_CASE("stream order: streams that have come and gone have no entries") {
+    StreamOrder order;
+    std::uint64_t number = 0;
+    const auto add = [&](StreamId stream, Work work = work::Fill{}) {
+        return order.add({.number = ++number, .stream = stream, .work = std::move(work)}, true);
+    };
+    for (std::uint64_t i = 1; i <= 1000; ++i) {  // each is waited for
+        add(StreamId(i));
+        order.wait(StreamId(i));
+        CHECK(order.size() == 0);
+    }
+    const StreamId last(5000);
+    const std::uint64_t begin = number + 1;
+    for (std::uint64_t i = 0; i < 100; ++i) add(last), add(StreamId(6000 + i));
+    for (std::uint64_t i = 0; i < 99; ++i) order.wait(StreamId(6000 + i));
+    CHECK_FALSE(order.program().covers(last, begin));
+    CHECK(order.program().covers(StreamId(6098), number - 2));
+    CHECK_FALSE(order.program().covers(StreamId(6099), number));
+    order.wait(last);
+    CHECK(order.program().covers(last, number - 1));
+    CHECK(order.size() == 1);  // the stream that has not been waited for
+}
+
+TEST_CASE("stream order: of a program that never waits, the newest streams are known") {
+    StreamOrder order;
+    std::uint64_t number = 0;
+    KnownWork known;
+    for (std::uint64_t i = 1; i <= 10'000; ++i) {
+        known = order.add({.number = ++number, .stream = StreamId(i), .work = work::Fill{}}, true);
+        CHECK(order.size() <= StreamOrder::max_streams + 1);
+    }
+    CHECK(known->covers(StreamId(1), 1));
+    CHECK_FALSE(known->covers(StreamId(9'999), 9'999));
+    CHECK_FALSE(known->covers(StreamId(9'800), 9'800));
+}
