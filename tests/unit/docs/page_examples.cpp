@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of docs/runtime.md, docs/streams.md, docs/graphs.md, docs/library.md, docs/cli.md and docs/testing.md,
-// compiled and run. pages_test.cpp compares the pages with this file.
+// The examples of docs/runtime.md, docs/streams.md, docs/graphs.md, docs/batches.md, docs/library.md, docs/cli.md and
+// docs/testing.md, compiled and run. pages_test.cpp compares the pages with this file.
+#include <ikat/batch.hpp>
 #include <ikat/catch.hpp>
 #include <ikat/compile.hpp>
 #include <ikat/graph.hpp>
@@ -133,6 +134,27 @@ TEST_CASE("docs/streams.md: streams and events") {
 const auto add_number = kernel("add_number", params("x", "number"), [](InOut<float> x, In<std::uint32_t> number) {
     x[global_id().x] += cast<f32>(number[0u]);
 });
+
+TEST_CASE("docs/batches.md: functions by their names, and of the program") {
+    constexpr std::uint32_t n = 16;
+    const Device device = Device::open({.device = "emulator"});
+    const auto q = device.upload(std::vector<half>(n * 64, half(0.5f))), k = device.upload(std::vector<half>(64 * n, half(0.5f))),
+               v = device.upload(std::vector<half>(n * 64, half(1.0f)));
+    const auto x = device.upload(std::vector<float>(n, 3.0f));
+    const Batch b(device);
+    const auto product = b.call<half>("gemm_tensor_core_f16", q.view(n, 64), k.view(64, n), arg("alpha", 2.0f));
+    const auto [o, log_sum] = b.call<half, float>("flash_attention_log_sum_f16", q.view(n, 64), v.view(n, 64), v.view(n, 64));
+    const auto z = b.array<float>({n}, "z");
+    b.call([](const Queue& queue, const auto& from, const auto& to) {
+        queue.copy(to, from);
+        queue.launch(saxpy, grid(to.size(), 256), 2.0f, from, to, to.size());
+    }, b.relu(x), z);
+    b.execute();
+    CHECK(product.download() == std::vector<half>(n * n, half(32.0f)));
+    CHECK(o.download() == std::vector<half>(n * 64, half(1.0f)));
+    CHECK(log_sum.size() == n);
+    CHECK(z.download() == std::vector<float>(n, 9.0f));
+}
 
 TEST_CASE("docs/graphs.md: a graph, with branches, with parameters") {
     const Device device = Device::open({.device = "emulator"});
