@@ -8,7 +8,9 @@
 
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/catch.hpp"
@@ -175,6 +177,24 @@ TEST_CASE("batch: memory comes from the pool, and goes back when nothing needs i
     CHECK(device.pool().report().used == 0);
 }
 
+TEST_CASE("batch: maps of tensors whose memory has no address yet") {
+    const Device device = test::open_device({.target = "sm_90a"});
+    if (device.properties().kind != DeviceKind::Emulator) return;
+    Floats numbers(256 * 64);
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = float(i % 7) - 2;
+    const auto a = device.upload(numbers, "a"), b = device.upload(Floats(numbers.begin(), numbers.begin() + 128 * 64));
+    auto half_a = device.buffer<half>(256 * 64), half_b = device.buffer<half>(128 * 64), c = device.buffer<half>(256 * 128);
+    stdlib::cast(device, a, half_a);
+    stdlib::cast(device, b, half_b);
+    stdlib::gemm_tensor_core(device, half_a.view(256, 64), half_b.view(128, 64), c.view(256, 128),
+                             {.b = stdlib::MatrixOrder::Columns, .path = stdlib::GemmPath::wgmma});
+    const Batch batch(device);
+    const auto product = batch.call<half>("gemm_tensor_core_f16_nt", batch.cast<half>(a.view(256, 64)),
+                                          batch.cast<half>(b.view(128, 64)), arg("path", "wgmma"));
+    batch.execute();
+    CHECK(product.download() == device.download(c));
+}
+
 TEST_CASE("batch: one that is executed again goes on with what it has") {
     const Device device = test::open_device();
     const auto x = device.upload(Floats{1, 2, 3}, "x");
@@ -297,6 +317,36 @@ TEST_CASE("batch: a buffer that ends before its batch is executed") {
     const std::string said = message_of([&] { b.execute(); });
     CHECK(said.contains("deferred work uses buffer 'x', which has been freed before the work is done"));
     CHECK(said.contains("batch_test.cpp:" + std::to_string(__LINE__ - 4)));
+}
+
+TEST_CASE("batch: what a kernel did wrong is thrown by execute(), with the line that was recorded") {
+    const Device device = test::open_device();
+    if (device.properties().kind != DeviceKind::Emulator) return;
+    const auto x = device.upload(Floats(4), "x");
+    const Batch b(device);
+    const auto y = b.relu(x);
+    b.call([](const Queue& q, auto in, auto out) { q.launch(add_one, grid(8, 32), out.slice(0, 4), in, 8); }, x, y);
+    std::string said;
+    try {
+        b.execute();
+    } catch (const KernelError& error) { said = error.what(); }
+    CHECK(said.contains("batch_test.cpp"));
+    CHECK(said.contains("'add_one'"));
+    b.execute();  // there is nothing more
+    CHECK_NOTHROW(device.synchronize());
+}
+
+TEST_CASE("batch: of a function of the program that throws, nothing is recorded") {
+    const Device device = test::open_device();
+    auto x = device.upload(Floats{1, 2}, "x");
+    const Batch b(device);
+    CHECK_THROWS_AS(b.call([&](const Queue& q) {
+                        q.fill(x, 7.0f);
+                        throw std::runtime_error("no");
+                    }),
+                    std::runtime_error);
+    b.execute();
+    CHECK(device.download(x) == Floats{1, 2});
 }
 
 TEST_CASE("batch: too little memory ends an execution, and gives back what it has taken") {

@@ -363,3 +363,26 @@ TEST_CASE("two devices have no address in common") {
                contains("an address of another device's memory"));
     CHECK(theirs.get(x, 1) == Words{1});
 }
+
+TEST_CASE("host device: what has come and gone has no entries") {
+    Host host;
+    const auto module = host.load("ret;");
+    const std::size_t objects = host.device.entries().objects;
+    for (int i = 0; i < 300; ++i) {
+        const StreamId stream = host.device.create_stream({.context = host.context});
+        const EventId event = host.device.create_event({});
+        host.device.enqueue(stream, host.launch(module));
+        host.device.enqueue(stream, work::Record{event});
+        if (i % 2 == 0) host.device.finish(stream);
+        host.device.destroy(stream);
+        host.device.destroy(event);
+    }
+    CHECK(host.device.entries().objects == objects);
+    CHECK(host.device.entries().work > 0);
+    host.device.drain();
+    CHECK(host.device.entries().work == 0);
+    CHECK(host.device.entries().streams == 0);
+    host.device.finish();
+    CHECK(host.device.entries().known == 0);
+    CHECK(host.device.entries().ranges == 0);
+}
