@@ -61,8 +61,9 @@ void check_memory(std::span<const Node> list, const Location& where) {
             if (part.memory->is_over())
                 throw Error(Diagnostic{
                     .where = work.where().known() ? work.where() : where,
-                    .message = fmt::format("deferred work uses buffer '{}', which has been freed before the work is done",
-                                           part.memory->name()),
+                    .message =
+                        fmt::format("deferred work uses buffer '{}', which has been freed before the work is done",
+                                    part.memory->name()),
                     .hint = "a buffer lives until the work that uses it has been executed"});
         });
 }

@@ -31,8 +31,8 @@ public:
     Deferred& operator=(const Deferred&) = delete;
     ~Deferred();
 
-    /// Does what has been noted; a device waits for its end, and throws the errors of its kernels. Throws Error, and does
-    /// nothing, if memory that it uses has been freed by the program.
+    /// Does what has been noted; a device waits for its end, and throws the errors of its kernels. Throws Error, and
+    /// does nothing, if memory that it uses has been freed by the program.
     void execute(const std::source_location& where = std::source_location::current()) const;
 
     /// How many nodes have been noted and not been done.

@@ -216,8 +216,8 @@ Argument map_argument(ir::Type element, const BufferPart& part, std::span<const 
         refuse("the tensor has no map: " + wrong,
                "a tensor begins at a multiple of 16 bytes, and so do its rows: pad the pitch");
     const bool has_address = part.memory->has_address();
-    auto mapped = make_reference<MappedTensor>(
-        buffer, has_address ? part.memory->device()->encode(map) : TensorMapBytes{});
+    auto mapped =
+        make_reference<MappedTensor>(buffer, has_address ? part.memory->device()->encode(map) : TensorMapBytes{});
     if (!has_address) mapped->without_address = make_reference<MapWithoutAddress>(map);
     return {.type = ir::Type::U8, .raw = mapped->bytes, .alignment = 64, .mapped = mapped};
 }

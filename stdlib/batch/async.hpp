@@ -172,7 +172,8 @@ public:
         return make<ArrayOf<Outputs>...>(function, std::move(operands), settings);
     }
 
-    /// What the members are made of: a call whose arrays and settings are lists. `Outputs` are ArrayOf<T> and NumberOf<T>.
+    /// What the members are made of: a call whose arrays and settings are lists. `Outputs` are ArrayOf<T> and
+    /// NumberOf<T>.
     template <class... Outputs>
     auto make(const CalledFunction& function, std::vector<CallOperand> operands, const CallSettings& settings) const {
         using R = typename detail::AllGot<Outputs...>::type;

@@ -6,8 +6,8 @@
 //     b.execute();
 //     std::vector<float> host = y.download();
 //
-// The catalogue knows the shapes of what a function makes, so a call makes its outputs itself. What relu made here gives
-// its memory back behind the call of scale, since the program does not hold it.
+// The catalogue knows the shapes of what a function makes, so a call makes its outputs itself. What relu made here
+// gives its memory back behind the call of scale, since the program does not hold it.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -89,9 +89,9 @@ private:
 /// slices, views and values of this batch; those of the program must live until the batch has been executed. What a
 /// function changes in place, such as y of residual_add, it changes where it is.
 ///
-/// A batch is of a device, for whose end execute() waits, or of a stream or another queue, where that enqueues the work.
-/// What does not fit is an Error with the line of the call, before anything has run. Other functions record their work
-/// if they are called with a batch as their queue. It is for one thread.
+/// A batch is of a device, for whose end execute() waits, or of a stream or another queue, where that enqueues the
+/// work. What does not fit is an Error with the line of the call, before anything has run. Other functions record their
+/// work if they are called with a batch as their queue. It is for one thread.
 class Batch : public CatalogueMembers<Batch> {
 public:
     template <class T>
@@ -127,8 +127,8 @@ public:
         (take(arguments), ...);
         return make<ArrayOf<Outputs>...>(function, std::move(operands), settings);
     }
-    /// A function of the program, f(queue, x...), is called now, and the work that it gives the queue is recorded. Values
-    /// of the batch are slices of all their elements there.
+    /// A function of the program, f(queue, x...), is called now, and the work that it gives the queue is recorded.
+    /// Values of the batch are slices of all their elements there.
     template <class F, class... A>
     requires(!std::is_convertible_v<F, CalledFunction>) void call(F&& f, A&&... arguments) const {
         const std::size_t before = work_.size();
@@ -140,7 +140,8 @@ public:
         }
     }
 
-    /// What the members are made of: a call whose arrays and settings are lists. `Outputs` are ArrayOf<T> and NumberOf<T>.
+    /// What the members are made of: a call whose arrays and settings are lists. `Outputs` are ArrayOf<T> and
+    /// NumberOf<T>.
     template <class... Outputs>
     auto make(const CalledFunction& function, std::vector<CallOperand> operands, const CallSettings& settings) const {
         constexpr std::array<ir::Type, sizeof...(Outputs)> types{ir::type_of<typename Outputs::Element>...};

@@ -44,8 +44,7 @@ MutableTensorView view_for(const Array& array, const TensorView& given) {
 }  // namespace
 
 void CatalogueCall::fail(std::string message, std::string hint) const {
-    throw Error(Diagnostic{
-        .where = Location::of(where_), .message = std::move(message), .hint = std::move(hint)});
+    throw Error(Diagnostic{.where = Location::of(where_), .message = std::move(message), .hint = std::move(hint)});
 }
 
 CatalogueCall::CatalogueCall(const CalledFunction& called, std::vector<CallOperand> operands,
@@ -191,9 +190,9 @@ void CatalogueCall::run(const Queue& queue, std::span<const runtime::BufferPart>
     }
     try {
         function_->run(queue, arrays, settings());
-    } catch (const runtime::KernelError&) {
-        throw;
-    } catch (const Error& error) { throw error.located(Location::of(where_)); }
+    } catch (const runtime::KernelError&) { throw; } catch (const Error& error) {
+        throw error.located(Location::of(where_));
+    }
 }
 
 }  // namespace ikat::stdlib

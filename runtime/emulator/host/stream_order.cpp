@@ -74,8 +74,8 @@ void StreamOrder::learn(StreamId stream, std::uint64_t number, const StreamClock
     forget_streams();
 }
 
-/// Those that the program knows all of. What is before the first piece that it does not know is one number then, so that
-/// streams of the past have no entries.
+/// Those that the program knows all of. What is before the first piece that it does not know is one number then, so
+/// that streams of the past have no entries.
 void StreamOrder::forget_streams() {
     std::erase_if(streams_, [&](const auto& each) { return program_.covers(each.first, each.second.last); });
     std::uint64_t known = last_;

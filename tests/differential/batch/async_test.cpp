@@ -90,8 +90,9 @@ TEST_CASE("futures: mistakes in a call are errors of its line, and nothing is en
     const std::string said = message_of([&] { device.async().gemm(x.view(3, 4), x.view(3, 4)); });
     CHECK(said.contains("async_test.cpp:" + std::to_string(__LINE__ - 1)));
     CHECK(said.contains("its k is 3, and that of 'A' is 4"));
-    CHECK(message_of([&] { device.async().bias_activation(x.view(3, 4), x.slice(0, 4), "relo"); })
-              .contains("'activation' is 'relo'"));
+    CHECK(message_of([&] {
+              device.async().bias_activation(x.view(3, 4), x.slice(0, 4), "relo");
+          }).contains("'activation' is 'relo'"));
     CHECK(device.pool().report().used == 0);
 }
 

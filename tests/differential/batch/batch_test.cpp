@@ -115,8 +115,9 @@ TEST_CASE("batch: what a function changes in place") {
     b.execute();
     CHECK(device.download(y) == Floats{11, 22});
     CHECK(z.download() == Floats{16, 32});
-    CHECK(message_of([&] { b.residual_add(x, std::as_const(y)); })
-              .contains("'y' of 'residual_add' is const, and the function changes it"));
+    CHECK(message_of([&] {
+              b.residual_add(x, std::as_const(y));
+          }).contains("'y' of 'residual_add' is const, and the function changes it"));
 }
 
 TEST_CASE("batch: functions of the program") {
@@ -125,11 +126,13 @@ TEST_CASE("batch: functions of the program") {
     const Batch b(device);
     const auto y = b.relu(x);
     const auto z = b.array<float>({300}, "z");
-    b.call([](const Queue& q, auto in, auto out) {
-        auto between = q.buffer<float>(in.size(), "between");
-        q.launch(add_one, grid(in.size(), 128), between, in, in.size());
-        q.launch(add_one, grid(in.size(), 128), out, between, in.size());
-    }, y, z);
+    b.call(
+        [](const Queue& q, auto in, auto out) {
+            auto between = q.buffer<float>(in.size(), "between");
+            q.launch(add_one, grid(in.size(), 128), between, in, in.size());
+            q.launch(add_one, grid(in.size(), 128), out, between, in.size());
+        },
+        y, z);
     const auto total = b.sum(z);
     b.execute();
     CHECK(z.download()[299] == 299);
@@ -183,7 +186,8 @@ TEST_CASE("batch: maps of tensors whose memory has no address yet") {
     Floats numbers(256 * 64);
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = float(i % 7) - 2;
     const auto a = device.upload(numbers, "a"), b = device.upload(Floats(numbers.begin(), numbers.begin() + 128 * 64));
-    auto half_a = device.buffer<half>(256 * 64), half_b = device.buffer<half>(128 * 64), c = device.buffer<half>(256 * 128);
+    auto half_a = device.buffer<half>(256 * 64), half_b = device.buffer<half>(128 * 64),
+         c = device.buffer<half>(256 * 128);
     stdlib::cast(device, a, half_a);
     stdlib::cast(device, b, half_b);
     stdlib::gemm_tensor_core(device, half_a.view(256, 64), half_b.view(128, 64), c.view(256, 128),
@@ -341,9 +345,9 @@ TEST_CASE("batch: of a function of the program that throws, nothing is recorded"
     auto x = device.upload(Floats{1, 2}, "x");
     const Batch b(device);
     CHECK_THROWS_AS(b.call([&](const Queue& q) {
-                        q.fill(x, 7.0f);
-                        throw std::runtime_error("no");
-                    }),
+        q.fill(x, 7.0f);
+        throw std::runtime_error("no");
+    }),
                     std::runtime_error);
     b.execute();
     CHECK(device.download(x) == Floats{1, 2});

@@ -28,9 +28,9 @@ using Shape = std::vector<std::uint64_t>;
 /// Small extents that every function takes, by name; 3 for others.
 std::uint64_t extent_of(const std::string& name) {
     static const std::map<std::string, std::uint64_t> known{
-        {"columns", 256}, {"head_dim", 64}, {"m", 16}, {"n", 16}, {"k", 64},     {"rows", 16},  {"heads", 2},
-        {"kv_heads", 2},  {"width", 64},    {"dim", 64}, {"room", 16}, {"page_rows", 16}, {"pages", 8}, {"cache_rows", 8},
-        {"max_pages", 1}, {"keys", 16}, {"bias_keys", 16}, {"offsets", 4}};
+        {"columns", 256}, {"head_dim", 64},  {"m", 16},        {"n", 16},    {"k", 64},         {"rows", 16},
+        {"heads", 2},     {"kv_heads", 2},   {"width", 64},    {"dim", 64},  {"room", 16},      {"page_rows", 16},
+        {"pages", 8},     {"cache_rows", 8}, {"max_pages", 1}, {"keys", 16}, {"bias_keys", 16}, {"offsets", 4}};
     const auto found = known.find(name);
     return found == known.end() ? 3 : found->second;
 }
@@ -42,14 +42,21 @@ ir::Type type_of(const NamedFunction::Array& array, ir::Type real) {
 /// The bytes of an array: numbers from -1 to 1, or 0, 1, 2 ... in words.
 Bytes contents(ir::Type type, std::uint64_t count, std::uint32_t seed) {
     Bytes out(count * ir::info(type).bytes);
-    const auto put = [&]<class T>(std::uint64_t i, T element) { std::memcpy(&out[i * sizeof(T)], &element, sizeof(T)); };
+    const auto put = [&]<class T>(std::uint64_t i, T element) {
+        std::memcpy(&out[i * sizeof(T)], &element, sizeof(T));
+    };
     for (std::uint64_t i = 0; i < count; ++i) {
         const float number = float((i * 7 + seed * 3) % 17) / 8 - 1;
-        if (type == ir::Type::F32) put(i, number);
-        else if (type == ir::Type::F16) put(i, half(number));
-        else if (type == ir::Type::BF16) put(i, bfloat16(number));
-        else if (type == ir::Type::U32) put(i, std::uint32_t(i));
-        else out[i] = std::uint8_t((i * 5 + seed) % 40);
+        if (type == ir::Type::F32)
+            put(i, number);
+        else if (type == ir::Type::F16)
+            put(i, half(number));
+        else if (type == ir::Type::BF16)
+            put(i, bfloat16(number));
+        else if (type == ir::Type::U32)
+            put(i, std::uint32_t(i));
+        else
+            out[i] = std::uint8_t((i * 5 + seed) % 40);
     }
     return out;
 }
@@ -92,7 +99,8 @@ std::vector<Bytes> directly(const runtime::Device& device, const NamedFunction& 
                             const stdlib::FunctionSettings& settings) {
     auto buffers = uploaded(device, arrays);
     std::vector<MutableTensorView> views;
-    for (std::size_t i = 0; i < buffers.size(); ++i) views.push_back(view_of(function.arrays[i], arrays, i, buffers[i]));
+    for (std::size_t i = 0; i < buffers.size(); ++i)
+        views.push_back(view_of(function.arrays[i], arrays, i, buffers[i]));
     function.run(device, views, settings);
     std::vector<Bytes> out;
     for (std::size_t i = 0; i < buffers.size(); ++i)
@@ -127,8 +135,10 @@ std::vector<Bytes> by_batch(const runtime::Device& device, const NamedFunction& 
     std::vector<Bytes> out(function.arrays.size());
     const NamedFunction::Array* made = nullptr;
     for (std::size_t i = 0; i < buffers.size(); ++i)
-        if (function.arrays[i].access == Access::Out) made = &function.arrays[i];
-        else given.push_back(view_of(function.arrays[i], arrays, i, buffers[i]));
+        if (function.arrays[i].access == Access::Out)
+            made = &function.arrays[i];
+        else
+            given.push_back(view_of(function.arrays[i], arrays, i, buffers[i]));
     const Batch batch(device);
     const auto with_output = [&]<class T>(T) {
         const auto value = called<T>(batch, function, given, settings);
@@ -136,17 +146,26 @@ std::vector<Bytes> by_batch(const runtime::Device& device, const NamedFunction& 
         return bytes_of<T>(value);
     };
     Bytes of_made;
-    if (!made) called<>(batch, function, given, settings), batch.execute();
-    else if (const ir::Type type = arrays.types[std::size_t(made - function.arrays.data())]; type == ir::Type::F16) of_made = with_output(half());
-    else if (type == ir::Type::BF16) of_made = with_output(bfloat16());
-    else if (type == ir::Type::U32) of_made = with_output(std::uint32_t());
-    else if (type == ir::Type::I32) of_made = with_output(std::int32_t());
-    else if (type == ir::Type::U8) of_made = with_output(std::uint8_t());
-    else of_made = with_output(float());
+    if (!made)
+        called<>(batch, function, given, settings), batch.execute();
+    else if (const ir::Type type = arrays.types[std::size_t(made - function.arrays.data())]; type == ir::Type::F16)
+        of_made = with_output(half());
+    else if (type == ir::Type::BF16)
+        of_made = with_output(bfloat16());
+    else if (type == ir::Type::U32)
+        of_made = with_output(std::uint32_t());
+    else if (type == ir::Type::I32)
+        of_made = with_output(std::int32_t());
+    else if (type == ir::Type::U8)
+        of_made = with_output(std::uint8_t());
+    else
+        of_made = with_output(float());
     out.clear();
     for (std::size_t i = 0; i < buffers.size(); ++i)
-        if (&function.arrays[i] == made) out.push_back(of_made);
-        else if (function.arrays[i].is_written()) out.push_back(buffers[i].download());
+        if (&function.arrays[i] == made)
+            out.push_back(of_made);
+        else if (function.arrays[i].is_written())
+            out.push_back(buffers[i].download());
     return out;
 }
 

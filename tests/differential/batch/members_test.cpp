@@ -44,8 +44,7 @@ std::vector<stdlib::NamedFunction> own_functions() {
     stdlib::NamedFunction out{.name = "shift", .family = &shift_family};
     out.formula = "y = x + by";
     out.call = "shift(queue, x, y, rows)";
-    out.arrays = {stdlib::input("x", "n"), stdlib::output("y", "n"),
-                  stdlib::output("rows", {}, ir::Type::U32)};
+    out.arrays = {stdlib::input("x", "n"), stdlib::output("y", "n"), stdlib::output("rows", {}, ir::Type::U32)};
     out.run = run_shift;
     return {out};
 }

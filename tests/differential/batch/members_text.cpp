@@ -55,8 +55,10 @@ std::string broken(const std::string& text, const std::string& first, const std:
     std::istringstream words(text);
     for (std::string each; words >> each;) {
         const bool is_begun = line != first && line != next;
-        if (line.size() + is_begun + each.size() > columns) out += line + '\n', line = next + each;
-        else line += (is_begun ? " " : "") + each;
+        if (line.size() + is_begun + each.size() > columns)
+            out += line + '\n', line = next + each;
+        else
+            line += (is_begun ? " " : "") + each;
     }
     return out + line + '\n';
 }
@@ -66,9 +68,9 @@ std::string comment(const NamedFunction& function) {
     for (const Array& array : function.arrays)
         arrays += fmt::format("{}{}: {}{}", arrays.empty() ? "" : "; ", array.name,
                               array.shape.is_any() ? "a number" : array.shape.text(),
-                              is_made(array)                      ? ", made"
+                              is_made(array)                  ? ", made"
                               : array.access == Access::InOut ? ", changed in place"
-                                                                  : "");
+                                                              : "");
     for (const NamedFunction::Setting& setting : function.family->settings)
         settings += fmt::format("; {}: {}", setting.name, setting.meaning);
     const bool has_formula = !function.formula.empty() && !function.formula.contains('\n');
@@ -84,8 +86,10 @@ std::string listed(const std::string& open, const std::vector<std::string>& part
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const std::string part = parts[i] + (i + 1 < parts.size() ? "," : close);
         const bool is_begun = line != open && line != next;
-        if (line.size() + is_begun + part.size() > columns) out += line + '\n', line = next + part;
-        else line += (is_begun ? " " : "") + part;
+        if (line.size() + is_begun + part.size() > columns)
+            out += line + '\n', line = next + part;
+        else
+            line += (is_begun ? " " : "") + part;
     }
     return out + line + '\n';
 }
@@ -135,8 +139,7 @@ std::string member(const NamedFunction& function) {
     }
     return fmt::format("\n{}template <{}>\n{}", comment(function), fmt::join(types, ", "),
                        listed(fmt::format("auto {}(", function.name), parameters, ") const {")) +
-           listed(fmt::format("    return self().template make<{}>(", outputs(function, common)),
-                  arguments, ");") +
+           listed(fmt::format("    return self().template make<{}>(", outputs(function, common)), arguments, ");") +
            "}\n";
 }
 

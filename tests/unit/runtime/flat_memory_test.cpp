@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that run for long: the memory of the process does not grow with the launches, streams, events, graphs, batches
-// and futures that have come and gone.
-#include <ikat/batch.hpp>
-#include <ikat/graph.hpp>
+// Programs that run for long: the memory of the process does not grow with the launches, streams, events, graphs,
+// batches and futures that have come and gone.
 #include <malloc.h>
 #include <unistd.h>
+#include <ikat/batch.hpp>
+#include <ikat/graph.hpp>
 
 #include <algorithm>
 #include <fstream>
@@ -126,8 +126,8 @@ std::uint32_t count_of(const Program& program) {
     return std::uint64_t(program.times) * percent / 100;
 }
 
-/// The memory at the end may be larger than after the first tenth by 2 MiB, and a byte for each step: what the allocator
-/// keeps in fragments, and what a list with room for more takes when it grows for the last time.
+/// The memory at the end may be larger than after the first tenth by 2 MiB, and a byte for each step: what the
+/// allocator keeps in fragments, and what a list with room for more takes when it grows for the last time.
 constexpr std::size_t tolerated = 2 << 20;
 
 TEST_CASE("flat memory: what has come and gone takes none") {
@@ -140,7 +140,8 @@ TEST_CASE("flat memory: what has come and gone takes none") {
             program.step(scene, i);
         }
         const std::size_t late = resident();
-        INFO(program.name << ": " << count << " steps, " << early << " bytes after a tenth of them, " << late << " at the end");
+        INFO(program.name << ": " << count << " steps, " << early << " bytes after a tenth of them, " << late
+                          << " at the end");
         CHECK(late <= early + tolerated + count);
         CHECK_NOTHROW(scene.device.synchronize());
     }

@@ -186,9 +186,8 @@ const Program programs[] = {
     {"cuda-samples, conjugateGradientCudaGraphs: the graph of the next step begins on another stream", "buffer 'y'",
      [](Scene& its, bool is_right) {
          const auto graph_of = [&](const Buffer<float>& from, Buffer<float>& to) {
-             return Graph::record(its.device, [&](const Queue& q) {
-                        q.launch(twice, its.all, to, from, size);
-                    }).instantiate();
+             return Graph::record(its.device, [&](const Queue& q) { q.launch(twice, its.all, to, from, size); })
+                 .instantiate();
          };
          const GraphExec first = graph_of(its.x, its.y), step = graph_of(its.y, its.z);
          first.launch(its.a);

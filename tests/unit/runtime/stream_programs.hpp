@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with a mistake, each beside the same without it: the first is found in every order of the work, the second in
-// none accused.
+// Programs with a mistake, each beside the same without it: the first is found in every order of the work, the second
+// in none accused.
 #pragma once
 #include <ikat/ikat.hpp>
 
