@@ -79,7 +79,7 @@ void StreamOrder::learn(StreamId stream, std::uint64_t number, const StreamClock
 void StreamOrder::forget_streams() {
     std::erase_if(streams_, [&](const auto& each) { return program_.covers(each.first, each.second.last); });
     std::uint64_t known = last_;
-    for (const auto& [stream, its] : streams_) known = std::min(known, its.first - 1);
+    for (const auto& [stream, its] : streams_) known = std::min(known, std::max(its.first - 1, program_.all()));
     program_.learn(known);
 }
 
