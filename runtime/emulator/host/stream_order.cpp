@@ -33,8 +33,8 @@ void StreamClock::join(const StreamClock& other) {
 }
 
 KnownWork StreamOrder::add(const Piece& piece, bool waits_for_default) {
-    last_ = piece.number;
     if (streams_.size() + program_.size() > max_streams) forget_half();
+    last_ = piece.number;
     const auto of_default = streams_.find(default_stream);
     const std::uint64_t last_of_default = of_default == streams_.end() ? 0 : of_default->second.last;
     Stream& its = streams_[piece.stream];
