@@ -104,6 +104,7 @@ if(pkg_config)
   run(${LAUNCHER} ${COMPILER} ${debug} -c ${SOURCE}/examples/row_sum.cpp -o ${scratch}/row_sum.o ${flags})
   cmake_path(GET folder PARENT_PATH libraries)
   run(${COMPILER} ${debug} ${scratch}/row_sum.o -o ${scratch}/row_sum ${flags} -Wl,-rpath,${libraries})
+  run(${LAUNCHER} ${COMPILER} ${debug} -fsyntax-only ${SOURCE}/examples/batch.cpp ${flags})  # which includes a list
   run(${scratch}/row_sum)
   expect("1000\n1000\n1000\n1000\n1000\n")
 endif()
