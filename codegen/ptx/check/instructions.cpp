@@ -65,7 +65,8 @@ bool Checker::is_extern(std::span<const Name> linkage) const {
 
 /// In a complete module every function needs a body; an .extern one only if it is used.
 void Checker::body_of(Position where, Name name) {
-    static constexpr std::string_view of_the_system[] = {"vprintf", "__assertfail", "malloc", "free"};
+    static constexpr std::string_view of_the_system[] = {"vprintf", "__assertfail", "malloc", "free",
+                                                         "cudaGraphSetConditional"};
     if (!options_.is_complete || std::ranges::find(of_the_system, module_.text(name)) != std::end(of_the_system))
         return;
     const Function* const function = module_.find_function(module_.text(name));

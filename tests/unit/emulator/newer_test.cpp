@@ -274,6 +274,20 @@ TEST_CASE("the heap is bounded, and its misuse is found") {
                contains("an address that malloc did not return"));
 }
 
+TEST_CASE("the condition of a graph is set as a word is stored") {
+    const auto set = [](const std::string& handle, const std::string& value) {
+        return kernel(
+            "mov.u32 %r1, %tid.x; ld.param.u64 %d1, [p0];\n{ .param .b64 h; .param .b32 v; st.param.b64 [h], " +
+                handle + "; st.param.b32 [v], " + value + "; call.uni cudaGraphSetConditional, (h, v); }\nret;",
+            ".extern .func cudaGraphSetConditional(.param .b64 h, .param .b32 v);\n");
+    };
+    Machine machine;
+    const auto at = machine.buffer<std::uint32_t>("condition", {1, 2});
+    machine.run(set("%d1", "7"), {}, at, std::uint64_t{}, std::uint64_t{}, 0);
+    CHECK(machine.get<std::uint32_t>(at, 2) == std::vector<std::uint32_t>{7, 2});
+    CHECK_THAT(machine.failure(set("16", "1"), {}, at, std::uint64_t{}, std::uint64_t{}, 0), contains("null"));
+}
+
 TEST_CASE("asynchronous instructions are rejected by name") {
     const auto refusal = [](const std::string& instruction) {
         Machine machine;
