@@ -151,6 +151,7 @@ public:
     Reference<DeviceGraph> instantiate(std::vector<GraphNode> nodes) override;
     /// Throws Error for what cannot be launched.
     emulator::Work work_of_node(const GraphNode& node);
+    emulator::WorkGraph graph_of(const std::vector<GraphNode>& nodes);
     void launch(const std::shared_ptr<const emulator::WorkGraph>& graph, StreamHandle stream, const Location& where) {
         enqueue(stream, work::Graph{graph, where});
     }
@@ -258,7 +259,7 @@ public:
     void launch(StreamHandle stream, const Location& where) override {
         if (!changes_.empty()) {
             emulator::WorkGraph changed = *graph_;
-            for (auto& [node, work] : changes_) changed.change(node, std::move(work));
+            for (auto& [node, work] : changes_) emulator::replace(changed, node, std::move(work));
             graph_ = std::make_shared<const emulator::WorkGraph>(std::move(changed));
             changes_.clear();
         }
@@ -291,16 +292,26 @@ emulator::Work EmulatorDevice::work_of_node(const GraphNode& node) {
         emulator::Work operator()(const GraphNode::Renew& memory) const {
             return work::Renew{memory.address, memory.bytes};
         }
+        emulator::Work operator()(const GraphNode::Conditional& its) const {
+            using Kind = work::Conditional::Kind;
+            return work::Conditional{.kind = its.is_loop ? Kind::While : Kind::If,
+                                     .condition = its.condition,
+                                     .bodies = {std::make_shared<const emulator::WorkGraph>(device.graph_of(its.body))},
+                                     .where = its.where};
+        }
     };
     return std::visit(Translation{*this}, node.work);
 }
 
-Reference<DeviceGraph> EmulatorDevice::instantiate(std::vector<GraphNode> nodes) {
+emulator::WorkGraph EmulatorDevice::graph_of(const std::vector<GraphNode>& nodes) {
     std::vector<emulator::WorkGraph::Node> all;
-    for (GraphNode& node : nodes)
-        all.push_back(
-            {.work = std::make_shared<const emulator::Work>(work_of_node(node)), .after = std::move(node.after)});
-    return make_reference<EmulatorGraph>(Reference<EmulatorDevice>(this), emulator::make_graph(std::move(all)));
+    for (const GraphNode& node : nodes)
+        all.push_back({.work = std::make_shared<const emulator::Work>(work_of_node(node)), .after = node.after});
+    return emulator::make_graph(std::move(all));
+}
+
+Reference<DeviceGraph> EmulatorDevice::instantiate(std::vector<GraphNode> nodes) {
+    return make_reference<EmulatorGraph>(Reference<EmulatorDevice>(this), graph_of(nodes));
 }
 
 std::uint64_t host_memory_bytes() {

@@ -54,7 +54,10 @@ public:
         check(driver_->cuCtxGetStreamPriorityRange(&least, &properties_.greatest_priority),
               "cuCtxGetStreamPriorityRange");
     }
-    ~Device() override { driver_->cuDevicePrimaryCtxRelease_v2(id_); }
+    ~Device() override {
+        if (entered()) setter_.reset();
+        driver_->cuDevicePrimaryCtxRelease_v2(id_);
+    }
 
     const DeviceProperties& properties() const override { return properties_; }
 
@@ -140,7 +143,7 @@ public:
             check_parameters(entry, launch.raw());
             return {entry.function, entry.layout ? entry.layout->offsets : std::vector<std::uint64_t>()};
         };
-        return make_graph(Reference<Backend>(this), driver_, context_, calls_, find, std::move(nodes));
+        return make_graph({Reference<Backend>(this), driver_, context_, calls_, find, *setter_}, std::move(nodes));
     }
 
     EventHandle create_event() override {
@@ -204,6 +207,7 @@ private:
     mutable std::mutex mutex_;
     std::string last_launch_;  // for messages: the possible cause of a later failure
     const Reference<HostCalls> calls_ = make_reference<HostCalls>();
+    std::unique_ptr<ConditionSetter> setter_ = std::make_unique<ConditionSetter>(driver_);
 };
 
 /// Without memory in the order of a stream, which drivers have since CUDA 11.2, it is there at once, and is freed when

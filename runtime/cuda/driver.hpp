@@ -130,6 +130,30 @@ struct HostNode {
     void (*function)(void*) = nullptr;
     void* data = nullptr;
 };
+struct ConditionalNode {
+    enum class Type : unsigned { If = 0, While = 1 };
+    std::uint64_t handle;
+    Type type;
+    unsigned size;
+    CudaGraph* bodies;  // the driver's array of as many
+    Context context;
+};
+/// The parameters of a node of any type, for cuGraphAddNode.
+struct NodeParameters {
+    enum class Type : unsigned { Conditional = 13 };
+    Type type{};
+    int pad[3]{};
+    union {
+        long long words[29]{};
+        ConditionalNode conditional;
+    };
+    long long end = 0;
+};
+/// Of an edge: that its end may begin before the kernel at its start has ended.
+struct EdgeData {
+    static constexpr unsigned char programmatic_port = 1, programmatic = 1;
+    unsigned char from_port = 0, to_port = 0, type = 0, pad[5]{};
+};
 
 /// The driver's functions, one pointer each. Made by load_driver.
 struct Driver {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <utility>
 
 #include "runtime/cuda/layouts.hpp"
@@ -18,26 +19,17 @@ struct Chain {
 
 class Graph final : public DeviceGraph {
 public:
-    Graph(Reference<Backend> backend, std::shared_ptr<const Driver> driver, Context context, Reference<HostCalls> calls,
-          FindFunction find, std::vector<GraphNode> nodes)
-        : backend_(std::move(backend)),
-          driver_(std::move(driver)),
-          context_(context),
-          calls_(std::move(calls)),
-          find_(std::move(find)),
-          nodes_(std::move(nodes)) {}
+    Graph(GraphDevice device, std::vector<GraphNode> nodes)
+        : device_(std::move(device)), driver_(device_.driver), context_(device_.context), nodes_(std::move(nodes)) {
+        number(nodes_);
+    }
     ~Graph() override {
         if (driver_->cuCtxSetCurrent(context_) == Result::Success) clear();
     }
 
     void make() {
         check(driver_->cuGraphCreate(&graph_, 0), "cuGraphCreate");
-        for (const GraphNode& node : nodes_) {
-            std::vector<Node> after;
-            for (const std::uint32_t before : node.after) after.push_back(chains_[before].nodes.back());
-            Place place{*this, chains_.emplace_back(), std::move(after)};
-            std::visit(place, node.work);
-        }
+        add(nodes_, graph_);
         check(driver_->cuGraphInstantiateWithFlags(&exec_, graph_, 0), "cuGraphInstantiateWithFlags");
     }
 
@@ -54,15 +46,24 @@ public:
             const auto* const copy = std::get_if<RawCopy>(&of.work);
             return copy && copy->rows > 1;
         };
-        is_stale_ = is_stale_ || is_box(nodes_[node]) || is_box(work);
-        nodes_[node].work = std::move(work.work);
+        GraphNode& its = *numbered_[node];
+        is_stale_ = is_stale_ || is_box(its) || is_box(work);
+        its.work = std::move(work.work);
         if (is_stale_) return;  // all is made anew
         enter();
-        Place place{*this, chains_[node], {}, true};
-        std::visit(place, nodes_[node].work);
+        Place place{.graph = *this, .chain = chains_[node], .updates = true};
+        std::visit(place, its.work);
     }
 
 private:
+    void number(std::vector<GraphNode>& nodes) {
+        for (GraphNode& node : nodes) {
+            numbered_.push_back(&node);
+            if (auto* const conditional = std::get_if<GraphNode::Conditional>(&node.work)) number(conditional->body);
+        }
+    }
+    /// Adds nodes to a graph of the driver: the last of each.
+    std::vector<Node> add(const std::vector<GraphNode>& nodes, CudaGraph to);
     void clear() {
         // The driver may still be about to call a function of the program.
         if (std::ranges::any_of(chains_, [](const Chain& each) { return bool(each.call); }))
@@ -78,7 +79,9 @@ private:
     struct Place {
         Graph& graph;
         Chain& chain;
-        std::vector<Node> after;
+        CudaGraph to = nullptr;
+        std::vector<Node> after{};
+        bool follows_kernel = false;  // and nothing else
         bool updates = false;
         std::size_t at = 0;  // of the chain
 
@@ -88,13 +91,12 @@ private:
         void operator()(const RawCopy& copy);
         void operator()(const GraphNode::Fill& fill);
         void operator()(const GraphNode::Call& call);
+        void operator()(const GraphNode::Conditional& conditional);
 
     private:
         void empty() {
             if (updates) return;
-            put([&](Node* node) {
-                return graph.driver_->cuGraphAddEmptyNode(node, graph.graph_, after.data(), after.size());
-            });
+            put([&](Node* node) { return graph.driver_->cuGraphAddEmptyNode(node, to, after.data(), after.size()); });
         }
         /// Adds a node after those before it.
         template <class Add>
@@ -107,25 +109,40 @@ private:
         Node next() { return chain.nodes.at(at++); }
         /// What the driver does not give anew, by its version, is made anew.
         void take(Result result) { graph.is_stale_ = graph.is_stale_ || result != Result::Success; }
+        /// Puts the kernel at the end of an edge that lets it begin early.
+        void put_early(const KernelNode& node);
+        void set_condition(Function setter, std::uint64_t handle, std::uint64_t number);
         void plane(const RawCopy& copy, std::uint64_t number);
         void set(const MemsetNode& memset);
     };
 
-    const Reference<Backend> backend_;
+    const GraphDevice device_;
     const std::shared_ptr<const Driver> driver_;
     const Context context_;
-    const Reference<HostCalls> calls_;
-    const FindFunction find_;
     std::vector<GraphNode> nodes_;
+    std::vector<GraphNode*> numbered_;  // with those of bodies
     CudaGraph graph_ = nullptr;
     GraphExec exec_ = nullptr;
-    std::vector<Chain> chains_;  // of each node
-    bool is_stale_ = false;      // the driver's graph is not that of the nodes
+    std::deque<Chain> chains_;  // of each node, by its number
+    bool is_stale_ = false;     // the driver's graph is not that of the nodes
 };
+
+std::vector<Node> Graph::add(const std::vector<GraphNode>& nodes, CudaGraph to) {
+    std::vector<Node> last;
+    for (const GraphNode& node : nodes) {
+        Place place{.graph = *this, .chain = chains_.emplace_back(), .to = to};
+        for (const std::uint32_t before : node.after) place.after.push_back(last[before]);
+        place.follows_kernel =
+            node.after.size() == 1 && std::holds_alternative<GraphNode::Launch>(nodes[node.after.front()].work);
+        std::visit(place, node.work);
+        last.push_back(place.chain.nodes.back());
+    }
+    return last;
+}
 
 /// The driver copies the parameters at the call.
 void Graph::Place::operator()(const GraphNode::Launch& launch) {
-    const LaunchedFunction function = graph.find_(launch);
+    const LaunchedFunction function = graph.device_.find(launch);
     const auto& [blocks, threads, shared] = launch.grid;
     LaunchParameters parameters(launch.parameters, function.offsets);
     const KernelNode node{.function = function.function,
@@ -137,9 +154,50 @@ void Graph::Place::operator()(const GraphNode::Launch& launch) {
     if (updates)
         return graph.check(graph.driver_->cuGraphExecKernelNodeSetParams_v2(graph.exec_, next(), &node),
                            "cuGraphExecKernelNodeSetParams");
+    if (launch.begins_early && follows_kernel && graph.driver_->cuGraphAddDependencies_v2) return put_early(node);
+    put([&](Node* out) { return graph.driver_->cuGraphAddKernelNode_v2(out, to, after.data(), after.size(), &node); });
+}
+
+void Graph::Place::put_early(const KernelNode& node) {
+    const Node kernel = std::exchange(after, {}).front();
+    put([&](Node* out) { return graph.driver_->cuGraphAddKernelNode_v2(out, to, nullptr, 0, &node); });
+    const EdgeData edge{.from_port = EdgeData::programmatic_port, .type = EdgeData::programmatic};
+    graph.check(graph.driver_->cuGraphAddDependencies_v2(to, &kernel, &chain.nodes.back(), &edge, 1),
+                "cuGraphAddDependencies");
+}
+
+void Graph::Place::set_condition(Function setter, std::uint64_t handle, std::uint64_t number) {
+    void* parameters[] = {&handle, &number};
+    const KernelNode node{.function = setter, .grid = {1, 1, 1}, .block = {1, 1, 1}, .parameters = parameters};
+    put([&](Node* out) { return graph.driver_->cuGraphAddKernelNode_v2(out, to, after.data(), after.size(), &node); });
+}
+
+/// What our kernels have set becomes the driver's value before the node, and at the end of each round of its body.
+void Graph::Place::operator()(const GraphNode::Conditional& its) {
+    using Type = ConditionalNode::Type;
+    if (updates) return;  // it stays
+    const auto is_call = [](const GraphNode& node) { return std::holds_alternative<GraphNode::Call>(node.work); };
+    if (std::ranges::any_of(its.body, is_call))
+        throw Error(Diagnostic{.where = its.where,
+                               .message = "a body of a graph calls a function of the program, which a GPU cannot do",
+                               .hint = "call it before or after the body"});
+    const Function setter = graph.device_.setter.function();
+    std::uint64_t handle = 0;
+    graph.check(graph.driver_->cuGraphConditionalHandleCreate(&handle, to, graph.context_, 0, 0),
+                "cuGraphConditionalHandleCreate");
+    set_condition(setter, handle, its.condition);
+    NodeParameters parameters;
+    parameters.type = NodeParameters::Type::Conditional;
+    parameters.conditional = {handle, its.is_loop ? Type::While : Type::If, 1, nullptr, graph.context_};
     put([&](Node* out) {
-        return graph.driver_->cuGraphAddKernelNode_v2(out, graph.graph_, after.data(), after.size(), &node);
+        return graph.driver_->cuGraphAddNode_v2(out, to, after.data(), nullptr, after.size(), &parameters);
     });
+    const CudaGraph body = parameters.conditional.bodies[0];
+    std::vector<Node> ends = graph.add(its.body, body);
+    if (!its.is_loop) return;
+    Chain end;
+    Place{.graph = graph, .chain = end, .to = body, .after = std::move(ends)}.set_condition(setter, handle,
+                                                                                            its.condition);
 }
 
 /// A plane after the other: a plane's pitch need not be a number of rows.
@@ -159,7 +217,7 @@ void Graph::Place::plane(const RawCopy& copy, std::uint64_t number) {
     const BoxCopy box{.from = end(copy.from), .to = end(copy.to), .width = copy.bytes, .height = copy.rows};
     if (updates) return take(graph.driver_->cuGraphExecMemcpyNodeSetParams(graph.exec_, next(), &box, graph.context_));
     put([&](Node* out) {
-        return graph.driver_->cuGraphAddMemcpyNode(out, graph.graph_, after.data(), after.size(), &box, graph.context_);
+        return graph.driver_->cuGraphAddMemcpyNode(out, to, after.data(), after.size(), &box, graph.context_);
     });
 }
 
@@ -167,8 +225,7 @@ void Graph::Place::set(const MemsetNode& memset) {
     if (updates)
         return take(graph.driver_->cuGraphExecMemsetNodeSetParams(graph.exec_, next(), &memset, graph.context_));
     put([&](Node* out) {
-        return graph.driver_->cuGraphAddMemsetNode(out, graph.graph_, after.data(), after.size(), &memset,
-                                                   graph.context_);
+        return graph.driver_->cuGraphAddMemsetNode(out, to, after.data(), after.size(), &memset, graph.context_);
     });
 }
 
@@ -194,29 +251,26 @@ void Graph::Place::operator()(const GraphNode::Fill& fill) {
 }
 
 void Graph::Place::operator()(const GraphNode::Call& call) {
-    auto kept = std::make_unique<HostCalls::Call>(HostCalls::Call{call.function, graph.calls_});
+    auto kept = std::make_unique<HostCalls::Call>(HostCalls::Call{call.function, graph.device_.calls});
     const HostNode node{HostCalls::run_kept, kept.get()};
     if (updates) {
         graph.driver_->cuCtxSynchronize();  // the one before may be about to be called
         graph.check(graph.driver_->cuGraphExecHostNodeSetParams(graph.exec_, next(), &node),
                     "cuGraphExecHostNodeSetParams");
     } else {
-        put([&](Node* out) {
-            return graph.driver_->cuGraphAddHostNode(out, graph.graph_, after.data(), after.size(), &node);
-        });
+        put([&](Node* out) { return graph.driver_->cuGraphAddHostNode(out, to, after.data(), after.size(), &node); });
     }
     chain.call = std::move(kept);
 }
 
 }  // namespace
 
-Reference<DeviceGraph> make_graph(Reference<Backend> backend, std::shared_ptr<const Driver> driver, Context context,
-                                  Reference<HostCalls> calls, FindFunction find, std::vector<GraphNode> nodes) {
-    if (!driver->cuGraphAddKernelNode_v2 || !driver->cuGraphExecKernelNodeSetParams_v2 ||
-        !driver->cuGraphInstantiateWithFlags)
+Reference<DeviceGraph> make_graph(GraphDevice device, std::vector<GraphNode> nodes) {
+    const Driver& driver = *device.driver;
+    if (!driver.cuGraphAddKernelNode_v2 || !driver.cuGraphExecKernelNodeSetParams_v2 ||
+        !driver.cuGraphInstantiateWithFlags)
         throw Error("the CUDA driver cannot make this graph", "it is older than CUDA 12: update the driver");
-    auto graph = make_reference<Graph>(std::move(backend), std::move(driver), context, std::move(calls),
-                                       std::move(find), std::move(nodes));
+    auto graph = make_reference<Graph>(std::move(device), std::move(nodes));
     graph->make();
     return graph;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/cuda/condition_setter.hpp"
 #include "runtime/cuda/driver.hpp"
 #include "runtime/cuda/host_calls.hpp"
 #include "runtime/graph/device_graph.hpp"
@@ -18,9 +19,17 @@ struct LaunchedFunction {
 };
 using FindFunction = std::function<LaunchedFunction(const GraphNode::Launch&)>;
 
-/// Throws Error if the driver is older than CUDA 12. `find` is called as long as the graph exists; `backend` keeps what
-/// it needs.
-Reference<DeviceGraph> make_graph(Reference<Backend> backend, std::shared_ptr<const Driver> driver, Context context,
-                                  Reference<HostCalls> calls, FindFunction find, std::vector<GraphNode> nodes);
+/// What graphs of a device need of it. `find` is called as long as the graph exists; `backend` keeps what it needs.
+struct GraphDevice {
+    Reference<Backend> backend;
+    std::shared_ptr<const Driver> driver;
+    Context context;
+    Reference<HostCalls> calls;
+    FindFunction find;
+    ConditionSetter& setter;
+};
+
+/// Throws Error if the driver is older than CUDA 12, or than what the nodes need.
+Reference<DeviceGraph> make_graph(GraphDevice device, std::vector<GraphNode> nodes);
 
 }  // namespace ikat::runtime::cuda

@@ -36,7 +36,14 @@ struct GraphNode {
     struct Renew {
         std::uint64_t address = 0, bytes = 0;
     };
-    std::variant<Empty, Launch, RawCopy, Fill, Call, Renew> work{};
+    /// A body that is done if the 32 bits at an address are not 0, or as long as they are not.
+    struct Conditional {
+        bool is_loop = false;
+        std::uint64_t condition = 0;
+        std::vector<GraphNode> body{};
+        Location where{};
+    };
+    std::variant<Empty, Launch, RawCopy, Fill, Call, Renew, Conditional> work{};
     std::vector<std::uint32_t> after{};  // nodes before it in the list
 };
 
@@ -45,7 +52,8 @@ class DeviceGraph : public Counted {
 public:
     /// As one piece of work of the stream.
     virtual void launch(StreamHandle stream, const Location& where) = 0;
-    /// Gives a node other memory, numbers or sizes for later launches; a kernel and its grid stay.
+    /// Gives a node other memory, numbers or sizes for later launches; a kernel and its grid stay. Nodes are counted
+    /// with those of bodies, each before its own.
     virtual void update(std::uint32_t node, GraphNode work) = 0;
 };
 

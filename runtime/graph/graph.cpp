@@ -56,10 +56,10 @@ Graph::Graph(const Device& device, Reference<const GraphFunction> function, cons
     launches_ = make_reference<GraphLaunches>();
 }
 
-std::size_t Graph::nodes() const { return contents_->entries.size(); }
+std::size_t Graph::nodes() const { return contents_->all().size(); }
 std::size_t Graph::edges() const {
     std::size_t edges = 0;
-    for (const GraphContents::Entry& entry : contents_->entries) edges += entry.after.size();
+    for (const GraphContents::Entry* const entry : contents_->all()) edges += entry->after.size();
     return edges;
 }
 
@@ -75,6 +75,7 @@ struct GraphExecState final : Counted {
           launches(std::move(launches)) {}
 
     void instantiate();
+    std::vector<GraphNode> nodes_of(const GraphContents& of, std::uint32_t& next);
     void update(const std::source_location& where);
     void launch(const Queue& queue);
 
@@ -89,13 +90,26 @@ struct GraphExecState final : Counted {
 };
 
 void GraphExecState::instantiate() {
-    std::vector<GraphNode> nodes;
-    kernels.resize(contents->entries.size());
-    for (const GraphContents::Entry& entry : contents->entries) {
-        GraphNode& node = nodes.emplace_back(lowered(entry.work, *contents->device, kernels[nodes.size()]));
+    std::uint32_t next = 0;
+    kernels.resize(contents->all().size());
+    graph = device.backend().instantiate(nodes_of(*contents, next));
+}
+
+/// The nodes of the graph or of a body, which are counted from `next` on.
+std::vector<GraphNode> GraphExecState::nodes_of(const GraphContents& of, std::uint32_t& next) {
+    std::vector<GraphNode> out;
+    for (const GraphContents::Entry& entry : of.entries) {
+        std::shared_ptr<const LoadedKernel>& kernel = kernels[next++];
+        GraphNode node;
+        if (const GraphContents* const body = entry.body())
+            node.work = GraphNode::Conditional{entry.control->is_loop, entry.control->condition.address(),
+                                               nodes_of(*body, next), entry.work.where()};
+        else
+            node = lowered(entry.work, *contents->device, kernel);
         node.after = entry.after;
+        out.push_back(std::move(node));
     }
-    graph = device.backend().instantiate(std::move(nodes));
+    return out;
 }
 
 GraphExec Graph::instantiate(const std::source_location& where) const {
@@ -136,9 +150,9 @@ std::array<std::uint64_t, 3> shape_of(const Node& work) {
     return {};
 }
 
-/// Compares two recordings of one function.
+/// Compares two recordings of one function, which have as many nodes.
 struct Comparison {
-    const GraphContents &before, &now;
+    std::vector<const GraphContents::Entry*> before, now;
     Location where;
 
     void check(std::size_t i) const;
@@ -151,18 +165,24 @@ private:
                                .message = fmt::format("the graph cannot be updated: node {}: {}", i, what),
                                .hint = "numbers that choose kernels, grids or memory cannot change: record a graph of "
                                        "its own for these",
-                               .notes = {{now.entries[i].work.where(), "it was recorded here"}}});
+                               .notes = {{now[i]->work.where(), "it was recorded here"}}});
     }
 };
 
 void Comparison::check(std::size_t i) const {
-    const GraphContents::Entry &a = before.entries[i], &b = now.entries[i];
+    const GraphContents::Entry &a = *before[i], &b = *now[i];
     const std::string was = words(a.work), is = words(b.work);
     const bool is_launch = std::holds_alternative<node::Launch>(b.work.work);
     if (a.work.work.index() != b.work.work.index() || (is_launch && was != is))
         refuse(i, fmt::format("{} instead of {}", is, was));
     if (shape_of(a.work) != shape_of(b.work)) refuse(i, fmt::format("{} instead of {}, in other pieces", is, was));
     if (a.after != b.after) refuse(i, fmt::format("{} comes after other nodes", is));
+    if (a.control && b.control) {
+        const std::size_t old = a.body()->entries.size(), count = b.body()->entries.size();
+        if (old != count) refuse(i, fmt::format("the body has {} nodes instead of {}", count, old));
+        if (a.control->is_loop != b.control->is_loop || !is_same(a.control->condition, b.control->condition))
+            refuse(i, "a body that another condition decides about, or in another way");
+    }
     const auto *const first = std::get_if<node::Launch>(&a.work.work),
                       *second = std::get_if<node::Launch>(&b.work.work);
     if (!first) return;
@@ -179,7 +199,8 @@ void Comparison::check(std::size_t i) const {
 }
 
 bool Comparison::is_same_work(std::size_t i) const {
-    const Node &a = before.entries[i].work, &b = now.entries[i].work;
+    const Node &a = before[i]->work, &b = now[i]->work;
+    if (now[i]->control) return true;
     if (const auto* const first = std::get_if<node::Launch>(&a.work)) {
         const auto& second = std::get<node::Launch>(b.work);
         return first->parameters == second.parameters &&
@@ -212,18 +233,18 @@ void GraphExecState::update(const std::source_location& where) {
     GraphParameters tried = std::exchange(asked, parameters);
     Reference<const GraphContents> now =
         record(device, *function, tried, nullptr, nullptr, where, Reference<const GraphContents>(contents));
-    const Comparison comparison{*contents, *now, Location::of(where)};
-    if (now->entries.size() != contents->entries.size())
+    const Comparison comparison{contents->all(), now->all(), Location::of(where)};
+    if (comparison.now.size() != comparison.before.size())
         throw Error(Diagnostic{.where = comparison.where,
                                .message = fmt::format("the graph cannot be updated: it has {} nodes instead of {}",
-                                                      now->entries.size(), contents->entries.size()),
+                                                      comparison.now.size(), comparison.before.size()),
                                .hint = "numbers that choose kernels, grids or memory cannot change: record a graph of "
                                        "its own for these"});
     std::vector<std::pair<std::uint32_t, GraphNode>> changes;
-    for (std::uint32_t i = 0; i < now->entries.size(); ++i) {
+    for (std::uint32_t i = 0; i < comparison.now.size(); ++i) {
         comparison.check(i);
         if (!comparison.is_same_work(i))
-            changes.emplace_back(i, lowered(now->entries[i].work, *now->device, kernels[i]));
+            changes.emplace_back(i, lowered(comparison.now[i]->work, *now->device, kernels[i]));
     }
     for (auto& [node, work] : changes) graph->update(node, std::move(work));
     contents = std::move(now);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "codegen/kernel/kernel_info.hpp"
@@ -47,17 +49,39 @@ Location Node::where() const {
         work);
 }
 
-/// What its branches share.
+namespace {
+
+void list(const GraphContents& graph, std::vector<const GraphContents::Entry*>& out) {
+    for (const GraphContents::Entry& entry : graph.entries) {
+        out.push_back(&entry);
+        if (const GraphContents* const body = entry.body()) list(*body, out);
+    }
+}
+
+}  // namespace
+
+std::vector<const GraphContents::Entry*> GraphContents::all() const {
+    std::vector<const Entry*> out;
+    list(*this, out);
+    return out;
+}
+
+/// What its branches share. A body has a state of its own, and the memory of the recording.
 class Recording::State final : public Counted {
 public:
-    State(Reference<DeviceState> device, const Location& at, Reference<const GraphContents> again)
-        : where(at), again_(std::move(again)) {
+    State(Reference<DeviceState> device, const Location& at, Reference<const GraphContents> again, State* outer = {})
+        : where(at), outer_(outer), again_(std::move(again)) {
         contents->device = std::move(device);
     }
 
     void take(const Node& work, Nodes& last);
     /// Whether the event has been recorded in it.
     bool has(const EventObject& event) const { return points_.contains(&event); }
+    /// Throws Error if a branch is not joined to the first one.
+    void check_joined(const Nodes& first) const;
+    BufferPart add_condition(std::uint32_t number, const Location& at, Nodes& last);
+    void add_body(const GraphContents::Control& control, const Location& at, const StreamState* stream, Nodes& last,
+                  const std::function<void(const Reference<Sink>&)>& function);
 
     struct Branch;
     const Location where;  // of the recording in the program
@@ -78,15 +102,27 @@ private:
         last = {std::uint32_t(contents->entries.size() - 1)};
     }
     void add(const GraphContents& graph, Nodes& last);
+    void refuse_wait_for(const node::Wait& wait) const;
     void allocate(MemoryBlock& memory);
+    /// Memory of the recording that is next.
+    Reference<MemoryBlock> next_memory(std::size_t bytes, std::string_view name);
     void hold(const Node& work) const;
+    State& outermost() { return outer_ ? outer_->outermost() : *this; }
+    const State& outermost() const { return outer_ ? outer_->outermost() : *this; }
 
     struct Point {
         Reference<const EventObject> event;
         Nodes nodes;
     };
+    struct End {
+        Node work;
+        Nodes* last;
+    };
+    State* const outer_;                          // of a body, which is recorded while that waits
+    std::vector<End> ends_;                       // of buffers, in a body, for which they have to wait
     std::map<const EventObject*, Point> points_;  // their last recordings
-    std::set<const MemoryBlock*> over_;           // memory that it has freed
+    // Of the outermost one:
+    std::set<const MemoryBlock*> over_;  // memory that has been freed
     const Reference<const GraphContents> again_;
 };
 
@@ -108,23 +144,96 @@ void Recording::State::take(const Node& work, Nodes& last) {
         refuse(work.where().known() ? work.where() : where, "a queue of a recording is given work after it has ended",
                "the queue must not outlive the function that was recorded");
     }
+    if (current && current != this) {
+        if (is_one_of<node::Free>(work)) return ends_.push_back({work, &last});
+        refuse(work.where().known() ? work.where() : where,
+               "a queue is given work while a body of its graph is recorded", "give it to the queue of the body");
+    }
     if (const auto* const record = std::get_if<node::Record>(&work.work)) {
         record->event->is_of_graph = true;
         points_[record->event.get()] = {record->event, last};
     } else if (const auto* const wait = std::get_if<node::Wait>(&work.work)) {
         const auto found = points_.find(wait->event.get());
-        if (found == points_.end())
-            refuse(wait->where.known() ? wait->where : where,
-                   "what is recorded waits for an event that was not recorded in it",
-                   "let the stream that launches the graph wait for it, before the launch");
+        if (found == points_.end()) refuse_wait_for(*wait);
         join(last, found->second.nodes);
     } else if (const auto* const graph = std::get_if<node::Graph>(&work.work)) {
         add(*graph->contents, last);
     } else {
         if (const auto* const allocation = std::get_if<node::Allocate>(&work.work)) allocate(*allocation->memory);
         hold(work);
-        if (const auto* const end = std::get_if<node::Free>(&work.work)) over_.insert(end->memory.get());
+        if (const auto* const end = std::get_if<node::Free>(&work.work)) outermost().over_.insert(end->memory.get());
         add(work, last);
+    }
+}
+
+void Recording::State::refuse_wait_for(const node::Wait& wait) const {
+    const Location& at = wait.where.known() ? wait.where : where;
+    for (const State* outer = outer_; outer; outer = outer->outer_)
+        if (outer->has(*wait.event))
+            refuse(at, "a body of a graph waits for an event from outside of it",
+                   "let the queue wait for it before the body");
+    refuse(at, "what is recorded waits for an event that was not recorded in it",
+           "let the stream that launches the graph wait for it, before the launch");
+}
+
+void Recording::State::check_joined(const Nodes& first) const {
+    const std::vector<GraphContents::Entry>& entries = contents->entries;
+    std::vector<bool> is_joined(entries.size());
+    for (const std::uint32_t last : first) is_joined[last] = true;
+    for (std::size_t i = entries.size(); i-- > 0;) {
+        // A buffer may end where nobody waits: what uses it is before that.
+        if (!is_joined[i] && is_one_of<node::Free>(entries[i].work)) continue;
+        if (!is_joined[i])
+            refuse(entries[i].work.where().known() ? entries[i].work.where() : where,
+                   "work of a stream that the recording does not wait for",
+                   outer_ ? "let the queue of the body wait for it before that ends: body.wait(stream.record())"
+                          : "let the queue wait for it before the recording ends: queue.wait(stream.record())");
+        for (const std::uint32_t before : entries[i].after) is_joined[before] = true;
+    }
+}
+
+BufferPart Recording::State::add_condition(std::uint32_t number, const Location& at, Nodes& last) {
+    Reference<MemoryBlock> memory = next_memory(sizeof number, "condition");
+    memory->keep();
+    const BufferPart part{memory, 0, sizeof number};
+    outermost().contents->memory.push_back(std::move(memory));
+    const auto bytes = std::as_bytes(std::span(&number, 1));
+    take({node::Fill{part, {bytes.begin(), bytes.end()}, at}}, last);
+    return part;
+}
+
+void Recording::State::add_body(const GraphContents::Control& control, const Location& at, const StreamState* stream,
+                                Nodes& last, const std::function<void(const Reference<Sink>&)>& function) {
+    if (current != this)
+        refuse(at, "a queue is given a body while another body of its graph is recorded",
+               "give it to the queue of the other body");
+    const bool is_own = std::ranges::any_of(outermost().contents->memory, [&](const auto& memory) {
+        return memory.get() == control.condition.memory.get();
+    });
+    if (!is_own)
+        refuse(at, "a body of a graph has a condition of another graph, or of an earlier recording",
+               "make it in the function that is recorded: graph_condition(queue, 1)");
+    const auto body = make_reference<State>(contents->device, at, Reference<const GraphContents>(), this);
+    const auto first = make_reference<Branch>(body);
+    if (stream) body->streams.emplace(stream, first);
+    {
+        struct Inside {
+            State &body, &outer;
+            ~Inside() {
+                current = &outer;
+                body.close();
+            }
+        };
+        current = body.get();
+        const Inside inside{*body, *this};
+        function(first);
+        body->check_joined(first->last);
+    }
+    contents->entries.push_back({{node::Graph{{}, body->contents, at}}, last, control});
+    last = {std::uint32_t(contents->entries.size() - 1)};
+    for (const End& end : std::exchange(ends_, {})) {
+        join(*end.last, last);
+        take(end.work, *end.last);
     }
 }
 
@@ -133,37 +242,38 @@ void Recording::State::add(const GraphContents& graph, Nodes& last) {
     const auto first = std::uint32_t(contents->entries.size());
     std::set<std::uint32_t> ends;
     for (const GraphContents::Entry& entry : graph.entries) {
-        GraphContents::Entry added{entry.work, entry.after.empty() ? last : entry.after};
+        GraphContents::Entry added{entry.work, entry.after.empty() ? last : entry.after, entry.control};
         if (!entry.after.empty())
             for (std::uint32_t& before : added.after) ends.erase(before += first);
         ends.insert(std::uint32_t(contents->entries.size()));
         contents->entries.push_back(std::move(added));
     }
-    contents->memory.insert(contents->memory.end(), graph.memory.begin(), graph.memory.end());
+    std::vector<Reference<MemoryBlock>>& all = outermost().contents->memory;
+    all.insert(all.end(), graph.memory.begin(), graph.memory.end());
     if (!ends.empty()) last.assign(ends.begin(), ends.end());
+}
+
+Reference<MemoryBlock> Recording::State::next_memory(std::size_t bytes, std::string_view name) {
+    const State& its = outermost();
+    const std::size_t number = its.contents->memory.size();
+    if (!its.again_) return make_reference<MemoryBlock>(contents->device->pool, bytes, name);
+    const std::vector<Reference<MemoryBlock>>& before = its.again_->memory;
+    if (number >= before.size() || before[number]->bytes() != bytes)
+        refuse(where, fmt::format("the graph allocates other memory than before: {} bytes of '{}'", bytes, name),
+               "a number that decides about memory cannot change: record another graph");
+    return before[number];
 }
 
 /// The memory is the graph's for as long as it exists, at one address.
 void Recording::State::allocate(MemoryBlock& memory) {
-    const std::size_t number = contents->memory.size();
-    Reference<MemoryBlock> its;
-    if (again_) {
-        if (number >= again_->memory.size() || again_->memory[number]->bytes() != memory.bytes())
-            refuse(where,
-                   fmt::format("the graph allocates other memory than before: {} bytes of '{}'", memory.bytes(),
-                               memory.name()),
-                   "a number that decides about memory cannot change: record another graph");
-        its = again_->memory[number];
-    } else {
-        its = make_reference<MemoryBlock>(contents->device->pool, memory.bytes(), memory.name());
-    }
+    Reference<MemoryBlock> its = next_memory(memory.bytes(), memory.name());
     memory.share(its);
-    contents->memory.push_back(std::move(its));
+    outermost().contents->memory.push_back(std::move(its));
 }
 
 void Recording::State::hold(const Node& work) const {
     each_part(work, [&](const BufferPart& part) {
-        if (over_.contains(part.memory.get()))
+        if (outermost().over_.contains(part.memory.get()))
             refuse(work.where().known() ? work.where() : where,
                    fmt::format("what is recorded uses buffer '{}', which has been freed in the recording",
                                part.memory->name()),
@@ -195,18 +305,7 @@ void Recording::attach(const StreamState& stream) {
 Reference<const GraphContents> Recording::finish() {
     current = nullptr;
     state_->close();
-    const std::vector<GraphContents::Entry>& entries = state_->contents->entries;
-    std::vector<bool> is_joined(entries.size());
-    for (const std::uint32_t last : static_cast<const State::Branch&>(*sink_).last) is_joined[last] = true;
-    for (std::size_t i = entries.size(); i-- > 0;) {
-        // A buffer may end where nobody waits: what uses it is before that.
-        if (!is_joined[i] && is_one_of<node::Free>(entries[i].work)) continue;
-        if (!is_joined[i])
-            refuse(entries[i].work.where().known() ? entries[i].work.where() : state_->where,
-                   "work of a stream that the recording does not wait for",
-                   "let the queue wait for it before the recording ends: queue.wait(stream.record())");
-        for (const std::uint32_t before : entries[i].after) is_joined[before] = true;
-    }
+    state_->check_joined(static_cast<const State::Branch&>(*sink_).last);
     return state_->contents;
 }
 
@@ -223,6 +322,30 @@ Sink* Recording::branch_of(StreamState& stream, const Node& work) {
     refuse(work.where().known() ? work.where() : current->where,
            "a stream that is no part of a recording is given work while a graph is recorded",
            "it becomes one by waiting for an event of the recording: stream.wait(queue.record())");
+}
+
+/// What the branch comes after next, and the stream that it is given by; throws Error if it is none.
+static std::pair<Recording::State::Branch*, const StreamState*> branch_at(Sink& sink, const Location& where) {
+    const auto* const stream = dynamic_cast<const StreamState*>(&sink);
+    auto* branch = dynamic_cast<Recording::State::Branch*>(&sink);
+    if (stream && current)
+        if (const auto found = current->streams.find(stream); found != current->streams.end())
+            branch = found->second.get();
+    if (!branch || !branch->state->is_open)
+        refuse(where, "a condition or a body of a graph, where no graph is recorded",
+               "call it with the queue of a recording: Graph::record(device, [&](const Queue& q) { … })");
+    return {branch, stream};
+}
+
+BufferPart Recording::add_condition(Sink& sink, std::uint32_t number, const Location& where) {
+    State::Branch& branch = *branch_at(sink, where).first;
+    return branch.state->add_condition(number, where, branch.last);
+}
+
+void Recording::add_body(Sink& sink, const GraphContents::Control& control, const Location& where,
+                         const std::function<void(const Reference<Sink>&)>& function) {
+    const auto [branch, stream] = branch_at(sink, where);
+    branch->state->add_body(control, where, stream, branch->last, function);
 }
 
 void Recording::refuse_other(const Node& work) {

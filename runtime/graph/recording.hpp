@@ -9,6 +9,8 @@
 // wait for nothing.
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,13 +21,26 @@ namespace ikat::runtime {
 
 /// What has been recorded. It holds all kernels and memory that it uses.
 struct GraphContents final : Counted {
+    /// What decides whether a body is done, or done again.
+    struct Control {
+        bool is_loop = false;
+        BufferPart condition{};
+    };
     struct Entry {
         Node work;
         std::vector<std::uint32_t> after;  // entries before it in the list
+        std::optional<Control> control{};  // of a body, whose work is a node::Graph of it
+
+        const GraphContents* body() const {
+            return control ? std::get<node::Graph>(work.work).contents.get() : nullptr;
+        }
     };
     Reference<DeviceState> device{};
     std::vector<Entry> entries;
-    std::vector<Reference<MemoryBlock>> memory;  // that it allocates, in order
+    std::vector<Reference<MemoryBlock>> memory;  // that it and its bodies allocate, in order
+
+    /// All entries, each before those of its body: the numbers of its nodes.
+    std::vector<const Entry*> all() const;
 };
 
 /// What a node is called: "kernel 'scale'", "a copy".
@@ -51,6 +66,11 @@ public:
     /// The branch that a stream is, or becomes by this work; null if this thread records nothing. Throws Error for work
     /// of other streams while it does.
     static Sink* branch_of(StreamState& stream, const Node& work);
+    /// Memory of the recording for a condition, that a branch sets to a number. Throws Error if the sink is no branch.
+    static BufferPart add_condition(Sink& sink, std::uint32_t number, const Location& where);
+    /// Records what a function gives the sink that it is called with, as a body.
+    static void add_body(Sink& sink, const GraphContents::Control& control, const Location& where,
+                         const std::function<void(const Reference<Sink>&)>& function);
     /// Throws Error for work of a device while this thread records.
     static void refuse_other(const Node& work);
     /// ... and for what waits: "a download".

@@ -61,6 +61,9 @@ std::vector<TouchedBytes> HostDevice::touched_by(const Work& work, TouchedMemory
         if (renew->bytes == 0) return out;
         out.push_back({.buffer = renew->address});
         out.back().written.add(renew->address, renew->address + renew->bytes);
+    } else if (const auto* const conditional = std::get_if<work::Conditional>(&work)) {
+        ByteRanges from = box(work::on_device(conditional->condition), sizeof(std::uint32_t), 1, {}, 1);
+        out.back().read = std::move(from);
     } else {
         for (std::size_t i = 0; i < touches; ++i) {
             TouchedBytes* its = nullptr;
@@ -92,6 +95,8 @@ Deed deed_of(const Work& work) {
         out.what = "a fill", out.where = fill->where;
     else if (std::holds_alternative<work::Renew>(work))
         out.what = "memory of a graph that begins or ends";
+    else if (const auto* const conditional = std::get_if<work::Conditional>(&work))
+        out.what = "a conditional node", out.where = conditional->where;
     else if (std::holds_alternative<work::Allocate>(work))
         out.what = "an allocation", out.allocates = true;
     else
@@ -139,6 +144,8 @@ std::optional<Diagnostic> HostDevice::finding(const StreamRaces::Race& race, std
 
 bool may_write_host(const Work& work) {
     if (const auto* const graph = std::get_if<work::Graph>(&work)) return graph->graph->writes_host;
+    if (const auto* const conditional = std::get_if<work::Conditional>(&work))
+        return std::ranges::any_of(conditional->bodies, &WorkGraph::writes_host);
     const auto* const copy = std::get_if<work::Copy>(&work);
     return std::holds_alternative<work::HostCall>(work) || (copy && copy->to.host);
 }

@@ -353,6 +353,8 @@ HostDevice::Done HostDevice::do_work(const Work& work, GridsInFlight* grids, boo
             [&]<class W>(const W& its) {
                 if constexpr (std::is_same_v<W, work::Launch>)
                     done.statistics = perform(its, *grids, is_compared ? &memory : nullptr);
+                else if constexpr (std::is_same_v<W, work::Conditional>)
+                    done.condition = perform(its);
                 else if constexpr (!std::is_same_v<W, work::Graph>)
                     perform(its);
             },

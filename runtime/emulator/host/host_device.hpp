@@ -153,6 +153,7 @@ private:
         std::exception_ptr failure{};
         std::vector<TouchedBytes> touched{};  // if it is compared
         Statistics statistics{};              // of a launch
+        std::uint32_t condition = 0;          // that a conditional node has read
     };
     void perform(Lock& lock, Piece& piece);
     /// These are called with the lock, and return without.
@@ -195,6 +196,8 @@ private:
     void perform(const work::Wait&) {}
     void perform(const work::HostCall& call) { call.function(); }
     void perform(const work::Renew& memory);
+    /// Its condition. Throws KernelFailure if nothing has set that.
+    std::uint32_t perform(const work::Conditional& node);
     void copy_row(work::Place to, work::Place from, std::size_t bytes);
 
     /// Tells the trace, if there is one, what the program does until the end of the object.

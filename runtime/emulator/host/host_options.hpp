@@ -29,6 +29,7 @@ struct HostOptions : Options {
     bool by_number = true;
     // How long the program does nothing with a device before a thread goes on with its work.
     std::chrono::milliseconds idle{20};
+    std::uint64_t graph_rounds = 100000;  // of the loops of a launch of a graph; more count as endless
     // Each launch runs in this many orders; what it does in the first one counts.
     unsigned schedules = 1;
     std::function<void(const Coverage&)> covered{};     // called for each launch

@@ -46,6 +46,10 @@ std::string name_of(const Work& work) {
         std::string operator()(const work::Wait&) const { return "wait for an event"; }
         std::string operator()(const work::HostCall&) const { return "call of the program"; }
         std::string operator()(const work::Renew&) const { return "memory of a graph"; }
+        std::string operator()(const work::Conditional& its) const {
+            using Kind = work::Conditional::Kind;
+            return its.kind == Kind::If ? "if" : its.kind == Kind::While ? "while" : "switch";
+        }
         std::string operator()(const work::Graph& graph) const {
             return fmt::format("graph of {} nodes", graph.graph->nodes.size());
         }
@@ -59,6 +63,7 @@ Location where_of(const Work& work) {
     if (const auto* const copy = std::get_if<work::Copy>(&work)) return copy->where;
     if (const auto* const fill = std::get_if<work::Fill>(&work)) return fill->where;
     if (const auto* const graph = std::get_if<work::Graph>(&work)) return graph->where;
+    if (const auto* const conditional = std::get_if<work::Conditional>(&work)) return conditional->where;
     return {};
 }
 

@@ -109,11 +109,23 @@ struct Renew {
     std::uint64_t address = 0, bytes = 0;
 };
 
+/// A node of a graph that does one of its bodies, or none, as the 32 bits at an address say.
+struct Conditional {
+    enum class Kind : std::uint8_t { If, While, Switch } kind{};
+    std::uint64_t condition = 0;                             // its address
+    std::vector<std::shared_ptr<const WorkGraph>> bodies{};  // If: for all numbers but 0; and for 0, if there is one
+    Location where{};
+
+    /// The body that is done for a number; nullptr: none.
+    const WorkGraph* chosen(std::uint32_t number) const;
+};
+
 /// All nodes of a graph (work_graph.hpp), one at a time.
 struct Graph {
     std::shared_ptr<const WorkGraph> graph;
-    Location where{};                                       // of the launch in the program
-    std::vector<std::optional<std::uint64_t>> checksums{};  // of what nodes copy from the host; empty: not known
+    Location where{};  // of the launch in the program
+    std::vector<std::optional<std::uint64_t>>
+        checksums{};  // of what nodes copy from the host, by their numbers; empty: not known
 };
 
 /// Calls the program, on a thread that does nothing else: the program's own threads may wait for what is called.
@@ -124,6 +136,6 @@ struct HostCall {
 }  // namespace work
 
 using Work = std::variant<work::Launch, work::SetVariable, work::Copy, work::Fill, work::Allocate, work::Free,
-                          work::Record, work::Wait, work::HostCall, work::Renew, work::Graph>;
+                          work::Record, work::Wait, work::HostCall, work::Renew, work::Graph, work::Conditional>;
 
 }  // namespace ikat::emulator

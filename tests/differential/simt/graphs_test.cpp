@@ -27,6 +27,20 @@ const auto add_number = kernel("add_number", params("x", "number"), [](InOut<flo
 const auto add =
     kernel("add", params("x", "y"), [](InOut<float> x, In<float> y) { x[global_id().x] += y[global_id().x]; });
 
+/// One less; the condition is whether anything is left.
+const auto count_down = kernel("count_down", params("left", "more"), [](InOut<std::uint32_t> left, Condition more) {
+    const u32 now = left[0u] - 1u;
+    left[0u] = now;
+    set_condition(more, now > 0u);
+});
+const auto add_after =
+    kernel("add_after", params("x", "y", "number"), [](InOut<float> x, In<float> y, In<std::uint32_t> number) {
+        const f32 more = cast<f32>(number[0u]);  // which no kernel before writes
+        launch_next();
+        grid_wait();
+        x[global_id().x] += y[global_id().x] + more;
+    });
+
 struct Scene {
     Device device = open_device();
     Stream stream = device.stream(), side = device.stream();
@@ -143,6 +157,65 @@ TEST_CASE("graphs on a device: a copy of other rows is given anew, of other plan
     exec.set("planes", 3u);
     CHECK_THROWS_WITH(exec.launch(its.device), Catch::Contains("in other pieces"));
     exec.launch(its.device);
+}
+
+TEST_CASE("graphs on a device: bodies are done as kernels say, and given anew") {
+    Scene its;
+    Buffer<std::uint32_t> left = its.device.upload(std::vector<std::uint32_t>(1), "left");
+    Buffer<float> other = its.device.upload(Floats(size), "other");
+    const GraphExec exec =
+        Graph::record(its.device, [&](const Queue& q, GraphParameters& parameters) {
+            const GraphCondition more = graph_condition(q, 1), never = graph_condition(q, 0);
+            q.fill(left, parameters.number("rounds", 3u));
+            graph_while(q, more, [&](const Queue& body) {
+                Buffer<float> between = body.buffer<float>(size, "between");
+                body.launch(scale, its.all, between, its.x, 2.0f);
+                its.side.wait(body.record());
+                its.side.launch(add_number, its.all, parameters.buffer("y", its.y),
+                                parameters.device_number("number", 1u));
+                body.copy(its.x.view(2, 4, size / 8), between.view(2, 4, size / 8));
+                body.wait(its.side.record());
+                const GraphCondition yes = graph_condition(body, 1);
+                graph_if(body, yes, [&](const Queue& deep) { deep.launch(add, its.all, its.z, its.x); });
+                body.launch(count_down, Grid{{1}, {1}}, left, more);
+            });
+            graph_if(q, never, [&](const Queue& body) { body.fill(its.x, 0.0f); });
+        }).instantiate();
+    exec.launch(its.stream);
+    its.stream.synchronize();
+    CHECK(its.x.download() == Floats(size, 8.0f));
+    CHECK(its.z.download() == Floats(size, 2.0f + 4.0f + 8.0f));
+    CHECK(its.y.download() == Floats(size, 3.0f));
+    exec.set("rounds", 2u);
+    exec.set("number", 5u);
+    exec.set("y", other);
+    exec.launch(its.stream);
+    exec.launch(its.stream);
+    its.stream.synchronize();
+    CHECK(its.x.download() == Floats(size, 128.0f));
+    CHECK(its.y.download() == Floats(size, 3.0f));
+    CHECK(other.download() == Floats(size, 20.0f));
+}
+
+TEST_CASE("graphs on a device: kernels that overlap give the numbers of one after the other") {
+    Scene its;
+    Buffer<std::uint32_t> number = its.device.upload(std::vector<std::uint32_t>{3}, "number");
+    const GraphExec exec = Graph::record(its.device, [&](const Queue& q) {
+                               for (int i = 0; i < 4; ++i) {
+                                   q.launch(add_after, its.all, its.y, its.x, number);
+                                   q.launch(add_after, its.all, its.x, its.y, number);
+                               }
+                               q.launch(scale, its.all, its.z, its.y, 1.0f);
+                           }).instantiate();
+    exec.launch(its.stream);
+    its.stream.synchronize();
+    float x = 1, y = 0;
+    for (int i = 0; i < 4; ++i) {
+        y += x + 3;
+        x += y + 3;
+    }
+    CHECK(its.z.download() == Floats(size, y));
+    CHECK(its.x.download() == Floats(size, x));
 }
 
 }  // namespace

@@ -91,6 +91,12 @@ SAME(BoxCopy::MemoryType::Device, CU_MEMORYTYPE_DEVICE);
 
 SAME(LaunchAttribute::Id::ProgrammaticStreamSerialization, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 
+SAME(NodeParameters::Type::Conditional, CU_GRAPH_NODE_TYPE_CONDITIONAL);
+SAME(ConditionalNode::Type::If, CU_GRAPH_COND_TYPE_IF);
+SAME(ConditionalNode::Type::While, CU_GRAPH_COND_TYPE_WHILE);
+SAME(EdgeData::programmatic, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
+SAME(EdgeData::programmatic_port, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
+
 SAME(JitOption::ErrorLogBuffer, CU_JIT_ERROR_LOG_BUFFER);
 SAME(JitOption::ErrorLogBufferSizeBytes, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
 
@@ -133,6 +139,20 @@ PLACE(attribute_count, numAttrs);
 static_assert(sizeof(cuda::LaunchConfig) == sizeof(CUlaunchConfig));
 static_assert(offsetof(cuda::LaunchAttribute, number) == offsetof(CUlaunchAttribute, value));
 static_assert(sizeof(cuda::LaunchAttribute) == sizeof(CUlaunchAttribute));
+
+#define PLACE(ours, theirs) \
+    static_assert(offsetof(cuda::NodeParameters, ours) == offsetof(CUgraphNodeParams, theirs), #theirs)
+PLACE(type, type);
+PLACE(conditional.handle, conditional.handle);
+PLACE(conditional.type, conditional.type);
+PLACE(conditional.size, conditional.size);
+PLACE(conditional.bodies, conditional.phGraph_out);
+PLACE(conditional.context, conditional.ctx);
+PLACE(end, reserved2);
+#undef PLACE
+static_assert(sizeof(cuda::NodeParameters) == sizeof(CUgraphNodeParams));
+static_assert(sizeof(cuda::EdgeData) == sizeof(CUgraphEdgeData));
+static_assert(offsetof(cuda::EdgeData, type) == offsetof(CUgraphEdgeData, type));
 
 static_assert(offsetof(cuda::BoxCopy, from.context) == offsetof(CUDA_MEMCPY3D_PEER, srcContext));
 static_assert(offsetof(cuda::BoxCopy, to.context) == offsetof(CUDA_MEMCPY3D_PEER, dstContext));

@@ -23,6 +23,7 @@ struct State {
     std::set<DevicePointer> allocated;
     std::uintptr_t handles = 0x1000;
     std::string function;
+    std::uintptr_t graphs = 0, nodes = 0;
 };
 
 State& state() {
@@ -77,6 +78,7 @@ void fake_reset() {
     state().faults.clear();
     state().jit_log.clear();
     state().devices = 1;
+    state().graphs = state().nodes = 0;
 }
 void fake_fail(const char* symbol, unsigned result) { state().faults[symbol] = result; }
 void fake_jit_log(const char* text) { state().jit_log = text; }
@@ -299,6 +301,61 @@ Result cuEventQuery(Event) { return call("cuEventQuery"); }
 Result cuEventElapsedTime(float* milliseconds, Event, Event) {
     *milliseconds = 1.5f;
     return call("cuEventElapsedTime");
+}
+
+// Graphs and nodes are numbered from 1 on: "kernel 3 in graph 1 after 1 2".
+namespace {
+Result add_node(const char* what, Node* out, CudaGraph graph, const Node* after, std::size_t count) {
+    *out = reinterpret_cast<Node>(++state().nodes);
+    std::string text = std::to_string(number(*out)) + " in graph " + std::to_string(number(graph));
+    for (std::size_t i = 0; i < count; ++i) text += (i ? " " : " after ") + std::to_string(number(after[i]));
+    return call(what, {}, text);
+}
+void make_graph(CudaGraph* out) { *out = reinterpret_cast<CudaGraph>(++state().graphs); }
+}  // namespace
+Result cuGraphCreate(CudaGraph* graph, unsigned) {
+    make_graph(graph);
+    return Result::Success;
+}
+Result cuGraphDestroy(CudaGraph) { return Result::Success; }
+Result cuGraphExecDestroy(GraphExec) { return Result::Success; }
+Result cuGraphInstantiateWithFlags(GraphExec* out, CudaGraph graph, unsigned long long) {
+    make(out);
+    return call("instantiate", {number(graph)});
+}
+Result cuGraphLaunch(GraphExec, Stream) { return call("cuGraphLaunch"); }
+Result cuGraphAddEmptyNode(Node* out, CudaGraph graph, const Node* after, std::size_t count) {
+    return add_node("empty", out, graph, after, count);
+}
+Result cuGraphAddKernelNode_v2(Node* out, CudaGraph graph, const Node* after, std::size_t count, const KernelNode*) {
+    return add_node("kernel", out, graph, after, count);
+}
+Result cuGraphAddHostNode(Node* out, CudaGraph graph, const Node* after, std::size_t count, const HostNode*) {
+    return add_node("host", out, graph, after, count);
+}
+Result cuGraphExecKernelNodeSetParams_v2(GraphExec, Node node, const KernelNode*) {
+    return call("set kernel", {number(node)});
+}
+Result cuGraphAddDependencies_v2(CudaGraph graph, const Node* from, const Node* to, const EdgeData* data,
+                                 std::size_t count) {
+    Result out = Result::Success;
+    for (std::size_t i = 0; i < count; ++i)
+        out = call("edge", {number(graph), number(from[i]), number(to[i]), data[i].from_port, data[i].type});
+    return out;
+}
+Result cuGraphConditionalHandleCreate(std::uint64_t* out, CudaGraph graph, Context, unsigned value, unsigned flags) {
+    *out = 0x77;
+    return call("handle", {number(graph), value, flags});
+}
+Result cuGraphAddNode_v2(Node* out, CudaGraph graph, const Node* after, const EdgeData*, std::size_t count,
+                         NodeParameters* parameters) {
+    static CudaGraph body;
+    make_graph(&body);
+    ConditionalNode& its = parameters->conditional;
+    its.bodies = &body;
+    if (parameters->type != NodeParameters::Type::Conditional || its.handle != 0x77 || its.size != 1 || !its.context)
+        return Result::InvalidValue;
+    return add_node(its.type == ConditionalNode::Type::If ? "if" : "while", out, graph, after, count);
 }
 
 }  // extern "C"

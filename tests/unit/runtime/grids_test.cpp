@@ -4,10 +4,11 @@
 #include <ikat/async.hpp>
 #include <ikat/cluster.hpp>
 #include <ikat/compile.hpp>
-#include <ikat/ikat.hpp>
+#include <ikat/graph.hpp>
 #include <ikat/testing.hpp>
 
 #include "tests/catch.hpp"
+#include "tests/message.hpp"
 
 using namespace ikat;
 using tests::contains;
@@ -298,4 +299,62 @@ TEST_CASE("grids: kernels from text are launched likewise") {
                    its.stream.launch(second, "reads_early", its.grid, its.part, its.w, its.y);
                }),
                contains("which kernel 'parts' writes, before griddepcontrol.wait, by"));
+}
+
+TEST_CASE("grids: kernels of a graph overlap where one comes after the other alone, in any order of its branches") {
+    enum Between { Nothing, Fill, Join };
+    const auto found_in_graph = [](const auto& second, Between between, bool has_branches, const char* schedule) {
+        const Device device =
+            Device::open({.device = "emulator", .target = "sm_90a", .threads = 1, .schedule = schedule});
+        Chain its{device};
+        const Stream side = device.stream();
+        const GraphExec exec = Graph::record(device, [&](const Queue& q) {
+                                   if (has_branches) {
+                                       side.wait(q.record());
+                                       for (int i = 0; i < 3; ++i) side.launch(never_waits, its.grid, its.w, its.z, 1u);
+                                   }
+                                   q.launch(parts, its.grid, its.x, its.part);
+                                   if (between == Fill) q.fill(its.y, 1.0f);
+                                   if (has_branches && between == Join) q.wait(side.record());
+                                   q.launch(second, its.grid, its.part, its.w, its.y);
+                                   if (has_branches) q.wait(side.record());
+                               }).instantiate();
+        exec.launch(its.stream);
+        return tests::message_of([&] { its.stream.synchronize(); });
+    };
+    for (const char* schedule : {"0", "1", "2", "3", "4"})
+        for (const bool has_branches : {false, true}) {
+            CHECK(found_in_graph(waits, Nothing, has_branches, schedule) == "");
+            CHECK_THAT(found_in_graph(reads_early, Nothing, has_branches, schedule),
+                       contains("which kernel 'parts' writes, before grid_wait()"));
+            CHECK(found_in_graph(reads_early, Fill, has_branches, schedule) == "");
+        }
+    CHECK(found_in_graph(reads_early, Join, true, "0") == "");  // it waits for another branch, too
+}
+
+TEST_CASE("grids: in a body the first kernel waits for what was before, and for the round before") {
+    const Device device = Device::open({.device = "emulator", .target = "sm_90a", .threads = 1});
+    Chain its{device};
+    Buffer<std::uint32_t> left = device.upload(std::vector<std::uint32_t>{2}, "left");
+    const auto less = kernel("less", params("left", "more"), [](InOut<std::uint32_t> left, Condition more) {
+        left[0u] -= 1u;
+        set_condition(more, left[0u]);
+    });
+    const auto run = [&](bool is_in_body) {
+        const GraphExec exec = Graph::record(device, [&](const Queue& q) {
+                                   const GraphCondition more = graph_condition(q, 1);
+                                   q.fill(left, 2u);
+                                   q.launch(parts, its.grid, its.x, its.part);
+                                   graph_while(q, more, [&](const Queue& body) {
+                                       body.launch(reads_early, its.grid, its.part, its.w, its.y);
+                                       body.launch(less, ikat::grid(1, 1), left, more);
+                                       body.launch(parts, its.grid, its.x, its.part);
+                                       if (is_in_body) body.launch(reads_early, its.grid, its.part, its.w, its.y);
+                                   });
+                               }).instantiate();
+        exec.launch(its.stream);
+        return tests::message_of([&] { its.stream.synchronize(); });
+    };
+    CHECK(run(false) == "");
+    CHECK_THAT(run(true), contains("which kernel 'parts' writes, before grid_wait()"));
 }

@@ -51,6 +51,7 @@ Check check_of(FaultCode code) {
         case FaultCode::UndefinedPrint:
         case FaultCode::UndefinedCall:
         case FaultCode::UndefinedStore:
+        case FaultCode::UndefinedCondition:
         case FaultCode::UndefinedShuffle: return Check::Undefined;
         case FaultCode::UndefinedDownload: return Check::Downloads;
         case FaultCode::SharedRace: return Check::SharedRaces;

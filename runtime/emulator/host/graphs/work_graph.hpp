@@ -23,9 +23,14 @@ struct WorkGraph {
         std::uint32_t lane = 0;
         KnownWork known{};
         std::shared_ptr<const Deed> deed{};  // what it is called
+        std::uint32_t number = 0;  // among those of the graph and, after their nodes, of its bodies
+
+        /// With what it is called.
+        void set_work(std::shared_ptr<const Work> to);
     };
     std::vector<Node> nodes;
     std::uint32_t lanes = 0;
+    std::uint32_t total = 0;     // nodes, those of bodies among them
     bool writes_host = false;    // a node may write memory of the host
     bool calls_program = false;  // a node is a function of the program
 
@@ -33,15 +38,14 @@ struct WorkGraph {
     static StreamId stream_of(std::uint32_t lane) { return StreamId(lane + 1); }
     static std::uint64_t number_of(std::uint32_t node) { return node + 1; }
 
-    /// Gives a node other work of the same kind.
-    void change(std::uint32_t node, std::shared_ptr<const Work> work);
-
     /// An order that the graph allows: the numbers of all nodes.
     std::vector<std::uint32_t> in_order(WorkOrder& order) const;
 };
 
 /// Of nodes with work, and with what they come after; the rest is filled in.
 WorkGraph make_graph(std::vector<WorkGraph::Node> nodes);
+/// Gives a node by its number, perhaps of a body, other work, which has the same bodies.
+void replace(WorkGraph& graph, std::uint32_t number, std::shared_ptr<const Work> work);
 
 /// The same for memory that copies from the host read: one for each node, or nothing if a node writes there.
 std::vector<std::optional<std::uint64_t>> checksums_of(const WorkGraph& graph);
