@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs as cuda.core makes them: by capture with a fork, and node by node with memory of the graph and a function of
-the host."""
+"""Graphs as cuda.core makes them: by capture with a fork, node by node with memory of the graph and a function of the
+host, and with conditions."""
 import sys
 
 try:
@@ -18,6 +18,17 @@ PTX = b""".version 8.0
   .reg .b64 %d; .reg .b32 %r<2>;
   ld.param.u64 %d, [p]; ld.param.u32 %r1, [n]; ld.global.u32 %r0, [%d];
   mad.lo.u32 %r0, %r0, 10, %r1; st.global.u32 [%d], %r0; ret;
+}"""
+COUNT_DOWN = b""".version 8.4
+.target sm_90
+.address_size 64
+.extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value);
+.visible .entry count_down(.param .u64 h, .param .u64 p) {
+  .reg .b64 %h; .reg .b64 %d; .reg .b32 %r;
+  ld.param.u64 %h, [h]; ld.param.u64 %d, [p]; ld.global.u32 %r, [%d]; sub.u32 %r, %r, 1; st.global.u32 [%d], %r;
+  { .param .b64 a; .param .b32 b; st.param.b64 [a], %h; st.param.b32 [b], %r;
+    call.uni cudaGraphSetConditional, (a, b); }
+  ret;
 }"""
 ONE = LaunchConfig(grid=1, block=1)
 
@@ -73,10 +84,44 @@ def defined(device, stream, append):
     assert value(buffer, device, stream) == 45
 
 
+def with_conditions(device, stream, append, count_down):
+    buffer, left = device.allocate(4, stream=stream), device.allocate(4, stream=stream)
+    stream.sync()
+    definition = GraphDefinition()
+    more, never = definition.create_condition(1), definition.create_condition(0)
+    node = definition.memset(int(buffer.handle), np.uint32(0), 1).memset(int(left.handle), np.uint32(3), 1)
+    loop = node.while_loop(more)
+    loop.body.launch(ONE, append, buffer, np.uint32(1)).launch(ONE, count_down, more, left)
+    other = loop.if_else(never)
+    other.then.launch(ONE, append, buffer, np.uint32(2))
+    other.else_.launch(ONE, append, buffer, np.uint32(3))
+    graph = definition.instantiate()
+    for _ in range(2):
+        graph.launch(stream)
+        stream.sync()
+        assert value(buffer, device, stream) == 1113
+
+    left.fill(np.uint32(2), stream=stream)
+    buffer.fill(np.uint32(0), stream=stream)
+    stream.sync()
+    builder = device.create_graph_builder().begin_building()
+    more = builder.create_condition(default_value=1)
+    body = builder.while_loop(more).begin_building()
+    launch(body, ONE, append, buffer, np.uint32(4))
+    launch(body, ONE, count_down, more, left)
+    body.end_building()
+    launch(builder, ONE, append, buffer, np.uint32(5))
+    graph = builder.end_building().complete()
+    graph.launch(stream)
+    stream.sync()
+    assert value(buffer, device, stream) == 445
+
+
 device = Device()
 device.set_current()
 stream = device.create_stream()
 append = ObjectCode.from_ptx(PTX).get_kernel("append")
 captured(device, stream, append)
 defined(device, stream, append)
+with_conditions(device, stream, append, ObjectCode.from_ptx(COUNT_DOWN).get_kernel("count_down"))
 print("graphs of cuda.core are right")

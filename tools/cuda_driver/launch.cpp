@@ -37,6 +37,7 @@ CUresult result_of(const Error& finding) {
         case FaultCode::Deadlock:
         case FaultCode::EndlessLoop:
         case FaultCode::EndlessWait:
+        case FaultCode::GraphBudget:
         case FaultCode::StepBudget: return CUDA_ERROR_LAUNCH_TIMEOUT;
         default: return CUDA_ERROR_LAUNCH_FAILED;
     }

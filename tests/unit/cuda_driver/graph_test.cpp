@@ -292,7 +292,7 @@ TEST_CASE("graphs: generic nodes, and those that are refused") {
     CHECK(words.value() == 6);
     CUgraphNodeParams conditional{};
     conditional.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
-    CHECK(add(conditional) == CUDA_ERROR_NOT_SUPPORTED);
+    CHECK(add(conditional) == CUDA_ERROR_INVALID_VALUE);  // it names no handle
     CHECK(call("cuGraphNodeSetParams", node, &conditional) == CUDA_ERROR_INVALID_VALUE);
     CUgraphNodeParams moved{};
     moved.type = CU_GRAPH_NODE_TYPE_GRAPH;

@@ -46,8 +46,8 @@ TEST_CASE("an unknown function is a null pointer, and nothing is said of it") {
 }
 
 TEST_CASE("a known function that is not done says so once") {
-    const Found found = look_up("cuGraphConditionalHandleCreate", 13000);
-    REQUIRE(found.code == stand_in_symbol("cuGraphConditionalHandleCreate"));
+    const Found found = look_up("cuGraphAddBatchMemOpNode", 13000);
+    REQUIRE(found.code == stand_in_symbol("cuGraphAddBatchMemOpNode"));
     const auto create = reinterpret_cast<CUresult (*)(void**, unsigned)>(found.code);
     CUresult result = CUDA_SUCCESS;
     void* graph = nullptr;
@@ -57,7 +57,7 @@ TEST_CASE("a known function that is not done says so once") {
     });
     CHECK(result == CUDA_ERROR_NOT_SUPPORTED);
     CHECK(text ==
-          "ikat's CUDA driver: cuGraphConditionalHandleCreate: this function is not emulated; it returns "
+          "ikat's CUDA driver: cuGraphAddBatchMemOpNode: this function is not emulated; it returns "
           "CUDA_ERROR_NOT_SUPPORTED\n");
 }
 

@@ -40,6 +40,8 @@ enum CUgraphInstantiateResult : unsigned {
     CUDA_GRAPH_INSTANTIATE_ERROR = 1,
     CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE = 2,
     CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED = 3,
+    CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED = 4,
+    CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED = 5,
 };
 
 inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1,
@@ -132,6 +134,21 @@ struct CUDA_MEM_FREE_NODE_PARAMS {
     CUdeviceptr dptr;
 };
 
+using CUgraphConditionalHandle = std::uint64_t;
+inline constexpr unsigned CU_GRAPH_COND_ASSIGN_DEFAULT = 1;
+enum CUgraphConditionalNodeType : unsigned {
+    CU_GRAPH_COND_TYPE_IF = 0,
+    CU_GRAPH_COND_TYPE_WHILE = 1,
+    CU_GRAPH_COND_TYPE_SWITCH = 2,
+};
+struct CUDA_CONDITIONAL_NODE_PARAMS {
+    CUgraphConditionalHandle handle;
+    CUgraphConditionalNodeType type;
+    unsigned size;
+    CUgraph* phGraph_out;
+    CUcontext ctx;
+};
+
 struct CUgraphNodeParams {
     CUgraphNodeType type;
     int reserved0[3];
@@ -145,6 +162,7 @@ struct CUgraphNodeParams {
         CUDA_EVENT_NODE_PARAMS event;  // of a recording and of a wait
         CUDA_MEM_ALLOC_NODE_PARAMS alloc;
         CUDA_MEM_FREE_NODE_PARAMS free;
+        CUDA_CONDITIONAL_NODE_PARAMS conditional;
     };
     long long reserved2;
 };

@@ -16,6 +16,7 @@ enum Flags : unsigned {
     FillParams = 1 << 4,
     Handles = 1 << 10,
     MemoryParams = 3 << 11,
+    ConditionalParams = 1 << 15,
 };
 
 std::string label_of(const NodeWork& work, unsigned flags) {
@@ -49,9 +50,17 @@ std::string label_of(const NodeWork& work, unsigned flags) {
         std::string operator()(const FreeNode& node) const {
             return details ? fmt::format("MEM_FREE\\n{:#x}", node.address) : "MEM_FREE";
         }
+        std::string operator()(const ConditionalNode& node) const {
+            static constexpr const char* types[] = {"IF", "WHILE", "SWITCH"};
+            if (!details) return "CONDITIONAL";
+            return fmt::format("CONDITIONAL\\n{} of {}, {:#x}", types[node.type], node.bodies.size(),
+                               node.condition->handle);
+        }
         bool details;
     };
-    const unsigned wanted[] = {KernelParams, CopyParams, FillParams, 0, 0, 0, 0, 0, MemoryParams, MemoryParams};
+    const unsigned wanted[] = {KernelParams, CopyParams,   FillParams,       0, 0, 0, 0, 0,
+                               MemoryParams, MemoryParams, ConditionalParams};
+    static_assert(std::size(wanted) == std::variant_size_v<NodeWork>);
     return std::visit(Say{has(wanted[work.index()])}, work);
 }
 
@@ -65,7 +74,7 @@ void draw(std::ostream& out, const Graph& graph, unsigned flags, unsigned& next)
         std::string label = fmt::format("{}\\n{}", its, label_of(node->work, flags));
         if (flags & (Handles | Verbose)) label += fmt::format("\\n{:#x}", node->handle);
         out << fmt::format("\"graph_{}_node_{}\" [shape=\"record\" label=\"{}\"];\n", number, its, label);
-        if (const auto* const child = std::get_if<ChildNode>(&node->work)) draw(out, *child->graph, flags, next);
+        for (const Graph* const each : graphs_in(node->work)) draw(out, *each, flags, next);
     }
     for (const auto& node : graph.nodes)
         for (const GraphNode::Edge& edge : node->after)

@@ -15,9 +15,9 @@ GraphExec::GraphExec(Driver& driver, Graph& from, Context& home, std::uint64_t a
       source(from.handle),
       context(home.id),
       flags(asked),
-      has_memory(from.has_memory()),
+      is_only_one(from.has_memory() || from.has_conditions()),
       graph(from.clone()) {
-    if (has_memory) ++from.executables;
+    if (is_only_one) ++from.executables;
 }
 
 GraphExec::~GraphExec() {
@@ -38,12 +38,18 @@ struct InstantiateFault {
 };
 
 void check_graph(Driver& its, const Graph& graph, InstantiateFault& fault) {
+    for (const auto& condition : graph.conditions)
+        if (!graphs().nodes.contains(condition->node)) {
+            fault.result = CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
+            refuse(CUDA_ERROR_INVALID_VALUE, "the graph has a conditional handle that no node uses",
+                   "add its node before the graph is instantiated");
+        }
     if (!graph.nodes.empty() && graph.in_order().empty()) {
         fault = {graph.nodes.front()->name(), CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE};
         refuse(CUDA_ERROR_INVALID_VALUE, "nodes of the graph wait for each other in a circle");
     }
     for (const auto& node : graph.nodes) {
-        if (const auto* const child = std::get_if<ChildNode>(&node->work)) check_graph(its, *child->graph, fault);
+        for (const Graph* const each : graphs_in(node->work)) check_graph(its, *each, fault);
         if (const auto* const kernel = std::get_if<KernelNode>(&node->work)) {
             fault.node = node->name();
             check_usable(its.context(kernel->context));
@@ -65,7 +71,9 @@ CUresult instantiate(const char* name, CUgraphExec* out, CUgraph handle, std::ui
         if (graph.captures > 0)
             refuse(CUDA_ERROR_INVALID_VALUE, "a stream is being captured into the graph", "end the capture first");
         if (graph.executables > 0)
-            refuse(CUDA_ERROR_INVALID_VALUE, "a graph with nodes that allocate or free memory has one executable graph",
+            refuse(CUDA_ERROR_INVALID_VALUE,
+                   graph.has_memory() ? "a graph with nodes that allocate or free memory has one executable graph"
+                                      : "a graph with conditional nodes has one executable graph",
                    "destroy the first");
         check_graph(its, graph, fault);
         auto exec = std::make_unique<GraphExec>(its, graph, context, flags);
@@ -85,8 +93,9 @@ CUresult instantiate_logged(CUgraphExec* out, CUgraph graph, CUgraphNode* node, 
 
 bool has_host_nodes(const Graph& graph) {
     for (const auto& node : graph.nodes) {
-        const auto* const child = std::get_if<ChildNode>(&node->work);
-        if (std::holds_alternative<HostNode>(node->work) || (child && has_host_nodes(*child->graph))) return true;
+        if (std::holds_alternative<HostNode>(node->work)) return true;
+        for (const Graph* const each : graphs_in(node->work))
+            if (has_host_nodes(*each)) return true;
     }
     return false;
 }
@@ -98,9 +107,9 @@ CUresult launch_graph(const char* name, CUgraphExec handle, CUstream stream) {
         [&](Driver& its, Context& context) {
             GraphExec& exec = exec_at(handle);
             if (Capture* const capture = capture_of(its, context, stream)) {
-                if (exec.has_memory)
+                if (exec.is_only_one)
                     refuse(CUDA_ERROR_NOT_SUPPORTED,
-                           "a graph with nodes that allocate or free memory cannot be captured");
+                           "a graph with conditional nodes, or that allocates or frees memory, cannot be captured");
                 capture->add(id_of(stream), ChildNode{exec.graph->clone()});
                 return;
             }
@@ -155,7 +164,7 @@ API(cuGraphExecDestroy, CUgraphExec handle) {
     return initialised("cuGraphExecDestroy", [&](Driver& its) {
         const GraphExec& exec = exec_at(handle);
         const auto source = graphs().by_handle.find(exec.source);
-        if (exec.has_memory && source != graphs().by_handle.end()) --source->second->executables;
+        if (exec.is_only_one && source != graphs().by_handle.end()) --source->second->executables;
         auto own = graphs().executables.extract(exec.handle);
         if (!exec.is_done()) graphs().ending.push_back(std::move(own.mapped()));
         collect_failures(its);

@@ -46,11 +46,11 @@ GraphNode& node_in(GraphExec& exec, CUgraphNode handle) {
 }
 
 CUgraphNodeType type_of(const NodeWork& work) {
-    constexpr CUgraphNodeType types[] = {CU_GRAPH_NODE_TYPE_KERNEL,     CU_GRAPH_NODE_TYPE_MEMCPY,
-                                         CU_GRAPH_NODE_TYPE_MEMSET,     CU_GRAPH_NODE_TYPE_HOST,
-                                         CU_GRAPH_NODE_TYPE_GRAPH,      CU_GRAPH_NODE_TYPE_EMPTY,
-                                         CU_GRAPH_NODE_TYPE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_EVENT_RECORD,
-                                         CU_GRAPH_NODE_TYPE_MEM_ALLOC,  CU_GRAPH_NODE_TYPE_MEM_FREE};
+    constexpr CUgraphNodeType types[] = {
+        CU_GRAPH_NODE_TYPE_KERNEL,     CU_GRAPH_NODE_TYPE_MEMCPY,       CU_GRAPH_NODE_TYPE_MEMSET,
+        CU_GRAPH_NODE_TYPE_HOST,       CU_GRAPH_NODE_TYPE_GRAPH,        CU_GRAPH_NODE_TYPE_EMPTY,
+        CU_GRAPH_NODE_TYPE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+        CU_GRAPH_NODE_TYPE_MEM_FREE,   CU_GRAPH_NODE_TYPE_CONDITIONAL};
     static_assert(std::size(types) == std::variant_size_v<NodeWork>);
     return types[work.index()];
 }
@@ -60,6 +60,13 @@ NodeWork copy_of(const NodeWork& work) {
         []<class Node>(const Node& node) -> NodeWork {
             if constexpr (std::is_same_v<Node, ChildNode>) {
                 return ChildNode{node.graph->clone()};
+            } else if constexpr (std::is_same_v<Node, ConditionalNode>) {
+                ConditionalNode copy{node.condition, node.type};
+                for (const auto& body : node.bodies) {
+                    copy.bodies.push_back(body->clone());
+                    copy.names.push_back(reinterpret_cast<CUgraph>(copy.bodies.back()->handle));
+                }
+                return copy;
             } else if constexpr (std::is_same_v<Node, KernelNode>) {
                 KernelNode copy = node;
                 copy.pointers.clear();  // they are into the other's parameters
@@ -71,6 +78,14 @@ NodeWork copy_of(const NodeWork& work) {
         work);
 }
 
+std::vector<Graph*> graphs_in(const NodeWork& work) {
+    std::vector<Graph*> out;
+    if (const auto* const child = std::get_if<ChildNode>(&work)) out.push_back(child->graph.get());
+    if (const auto* const conditional = std::get_if<ConditionalNode>(&work))
+        for (const auto& body : conditional->bodies) out.push_back(body.get());
+    return out;
+}
+
 Graph::Graph(Driver& driver) : its(driver), handle(driver.new_handle()) { graphs().by_handle.emplace(handle, this); }
 
 Graph::~Graph() {
@@ -80,10 +95,11 @@ Graph::~Graph() {
 }
 
 GraphNode& Graph::add(NodeWork work, std::vector<GraphNode::Edge> after) {
+    check_may_have(*this, work);
     GraphNode& node = *nodes.emplace_back(std::make_unique<GraphNode>(
         GraphNode{.handle = its.new_handle(), .graph = this, .work = std::move(work), .after = std::move(after)}));
     graphs().nodes.emplace(node.handle, &node);
-    if (auto* const child = std::get_if<ChildNode>(&node.work)) child->graph->parent = &node;
+    for (Graph* const each : graphs_in(node.work)) each->parent = &node;
     return node;
 }
 
@@ -97,10 +113,14 @@ std::vector<GraphNode::Edge> Graph::dependents(const GraphNode& node) const {
 
 bool Graph::has_memory() const {
     return std::ranges::any_of(nodes, [](const auto& node) {
-        const auto* const child = std::get_if<ChildNode>(&node->work);
         return std::holds_alternative<AllocNode>(node->work) || std::holds_alternative<FreeNode>(node->work) ||
-               (child && child->graph->has_memory());
+               std::ranges::any_of(graphs_in(node->work), &Graph::has_memory);
     });
+}
+
+bool Graph::has_conditions() const {
+    return std::ranges::any_of(nodes,
+                               [](const auto& node) { return std::holds_alternative<ConditionalNode>(node->work); });
 }
 
 std::unique_ptr<Graph> Graph::clone() const {
@@ -124,8 +144,8 @@ std::unique_ptr<Graph> Graph::clone() const {
 GraphNode* Graph::copy_of(std::uintptr_t original) {
     for (const auto& node : nodes) {
         if (node->original == original) return node.get();
-        if (auto* const child = std::get_if<ChildNode>(&node->work))
-            if (GraphNode* const found = child->graph->copy_of(original)) return found;
+        for (Graph* const each : graphs_in(node->work))
+            if (GraphNode* const found = each->copy_of(original)) return found;
     }
     return nullptr;
 }
@@ -170,6 +190,7 @@ API(cuGraphClone, CUgraph* out, CUgraph handle) {
         const Graph& graph = graph_at(handle);
         if (graph.has_memory())
             refuse(CUDA_ERROR_NOT_SUPPORTED, "a graph with nodes that allocate or free memory cannot be cloned");
+        if (graph.has_conditions()) refuse(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes cannot be cloned");
         auto copy = graph.clone();
         *out = reinterpret_cast<CUgraph>(copy->handle);
         graphs().own.emplace(copy->handle, std::move(copy));

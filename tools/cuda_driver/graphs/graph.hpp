@@ -9,6 +9,7 @@
 #include <set>
 #include <variant>
 
+#include "runtime/emulator/host/graphs/work_graph.hpp"
 #include "tools/cuda_driver/graphs/abi.hpp"
 #include "tools/cuda_driver/state.hpp"
 
@@ -28,6 +29,20 @@ struct GraphMemory {
     std::uintptr_t owner = 0;     // the graph whose node allocates it
     std::uintptr_t freed_in = 0;  // a graph that has a node which frees it
     bool is_live = false;         // as of what has been enqueued
+};
+
+/// The condition of a node: a word of the device, whose address is its handle.
+struct GraphCondition {
+    GraphCondition(Driver& its, emulator::ContextId context, std::uintptr_t graph);
+    ~GraphCondition();
+    GraphCondition(const GraphCondition&) = delete;
+    GraphCondition& operator=(const GraphCondition&) = delete;
+
+    const CUgraphConditionalHandle handle;
+    const emulator::ContextId context;
+    const std::uintptr_t graph;       // it is of a node of this graph, or of one within
+    std::uintptr_t node = 0;          // that has it
+    std::optional<unsigned> first{};  // at each launch
 };
 
 struct KernelNode {
@@ -69,12 +84,20 @@ struct FreeNode {
     std::uint64_t address = 0;
     std::shared_ptr<GraphMemory> memory;
 };
+struct ConditionalNode {
+    std::shared_ptr<GraphCondition> condition;
+    CUgraphConditionalNodeType type{};
+    std::vector<std::unique_ptr<Graph>> bodies{};
+    std::vector<CUgraph> names{};  // of the bodies, for the program
+};
 /// In the order of CUgraphNodeType where that goes on.
 using NodeWork = std::variant<KernelNode, CopyNode, FillNode, HostNode, ChildNode, EmptyNode, WaitNode, RecordNode,
-                              AllocNode, FreeNode>;
+                              AllocNode, FreeNode, ConditionalNode>;
 CUgraphNodeType type_of(const NodeWork& work);
-/// A copy of it, of a child's graph, too.
+/// A copy of it, of a child's graph and of bodies, too.
 NodeWork copy_of(const NodeWork& work);
+/// The graphs within: a child, or bodies.
+std::vector<Graph*> graphs_in(const NodeWork& work);
 
 struct GraphNode {
     struct Edge {
@@ -102,6 +125,7 @@ struct Graph {
     /// Those that come after it.
     std::vector<GraphNode::Edge> dependents(const GraphNode& node) const;
     bool has_memory() const;
+    bool has_conditions() const;
     std::unique_ptr<Graph> clone() const;
     /// The copy of a node, here or in a child; nullptr if there is none.
     GraphNode* copy_of(std::uintptr_t original);
@@ -110,11 +134,12 @@ struct Graph {
 
     Driver& its;
     std::uintptr_t handle = 0;
-    std::vector<std::unique_ptr<GraphNode>> nodes{};  // as they were added
-    GraphNode* parent = nullptr;                      // whose child it is
+    std::vector<std::unique_ptr<GraphNode>> nodes{};            // as they were added
+    GraphNode* parent = nullptr;                                // whose child or body it is
+    std::vector<std::shared_ptr<GraphCondition>> conditions{};  // that were made for it
     std::map<std::uintptr_t, unsigned> user_objects{};
     unsigned captures = 0;     // that go on
-    unsigned executables = 0;  // of a graph with memory
+    unsigned executables = 0;  // of a graph that may have one
 };
 
 /// An executable graph: a copy, and where its nodes are done.
@@ -128,7 +153,7 @@ struct GraphExec {
     std::uintptr_t handle = 0, source = 0;  // source: the graph's handle
     emulator::ContextId context{};
     std::uint64_t flags = 0;
-    bool has_memory = false;
+    bool is_only_one = false;  // it has memory or conditions
     std::unique_ptr<Graph> graph;
     std::vector<emulator::StreamId> lanes{};
     std::map<std::uint64_t, emulator::EventId> events{};  // that order its lanes, by what they are of
@@ -156,6 +181,7 @@ struct Graphs {
     std::map<std::uintptr_t, GraphNode*> nodes{};
     std::map<std::uintptr_t, std::unique_ptr<GraphExec>> executables{};
     std::map<std::uint64_t, std::weak_ptr<GraphMemory>> memory{};  // by address
+    std::map<CUgraphConditionalHandle, std::weak_ptr<GraphCondition>> conditions{};
     std::vector<LaunchedGraph> launched{};
     std::vector<std::unique_ptr<GraphExec>> ending{};  // destroyed by the program, and not done yet
     std::map<std::uintptr_t, UserObject> user_objects{};
@@ -203,6 +229,17 @@ HostNode host_node(const CUDA_HOST_NODE_PARAMS& params);
 ChildNode child_node(Driver& its, CUgraph graph, bool moves);
 AllocNode alloc_node(Driver& its, const Graph& graph, CUDA_MEM_ALLOC_NODE_PARAMS& params);
 FreeNode free_node(const Graph& graph, CUdeviceptr address);
+/// With empty bodies.
+ConditionalNode conditional_node(Driver& its, Graph& graph, CUDA_CONDITIONAL_NODE_PARAMS& params);
+/// Refuses what a body, or a child in one, cannot have.
+void check_may_have(const Graph& graph, const NodeWork& work);
+/// Gives the conditions of a graph their first values, or none.
+void enqueue_conditions(Driver& its, const Graph& graph, emulator::StreamId stream);
+/// A conditional node with all that its bodies do; adds the texts of their kernels.
+emulator::work::Conditional conditional_work(Driver& its, const ConditionalNode& node,
+                                             std::vector<std::shared_ptr<KeptPtx>>& texts);
+/// The nodes of a body.
+emulator::WorkGraph body_work(Driver& its, const Graph& body, std::vector<std::shared_ptr<KeptPtx>>& texts);
 /// The parameters of a kernel's node, which owns what they point to.
 CUDA_KERNEL_NODE_PARAMS params_of(KernelNode& node);
 /// What a generic call says.

@@ -51,11 +51,15 @@ bool begins_early(const GraphNode& node) {
     return node.after.size() == 1 && node.after.front().data.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
 }
 
-std::optional<emulator::Work> work_of(Driver& its, const GraphNode& node) {
+using Texts = std::vector<std::shared_ptr<KeptPtx>>;
+
+/// What a node does; adds the texts of its kernels.
+std::optional<emulator::Work> work_of(Driver& its, const GraphNode& node, Texts& texts) {
     struct Make {
         std::optional<emulator::Work> operator()(const KernelNode& kernel) const {
             emulator::Launch launch = kernel.launch.launch();
             launch.begins_early = begins_early(node);
+            texts.push_back(kernel.ptx);
             return work::Launch(kernel.launch.module, kernel.context, launch);
         }
         std::optional<emulator::Work> operator()(const CopyNode& copy) const { return copy_work(its, copy.params); }
@@ -75,10 +79,21 @@ std::optional<emulator::Work> work_of(Driver& its, const GraphNode& node) {
         }
         std::optional<emulator::Work> operator()(const ChildNode&) const { return {}; }
         std::optional<emulator::Work> operator()(const EmptyNode&) const { return {}; }
+        std::optional<emulator::Work> operator()(const ConditionalNode& conditional) const {
+            return conditional_work(its, conditional, texts);
+        }
         Driver& its;
         const GraphNode& node;
+        Texts& texts;
     };
-    return node.is_enabled ? std::visit(Make{its, node}, node.work) : std::nullopt;
+    return node.is_enabled ? std::visit(Make{its, node, texts}, node.work) : std::nullopt;
+}
+
+/// A conditional node, as a graph of its own.
+emulator::Work of_stream(emulator::Work its) {
+    if (!std::holds_alternative<work::Conditional>(its)) return its;
+    std::vector<emulator::WorkGraph::Node> node{{.work = std::make_shared<const emulator::Work>(std::move(its))}};
+    return work::Graph{std::make_shared<const emulator::WorkGraph>(emulator::make_graph(std::move(node)))};
 }
 
 /// Counts what a launch allocates and frees, in an order that its edges allow.
@@ -150,26 +165,40 @@ void end_lanes(Driver& its, GraphExec& exec, std::size_t count, emulator::Stream
 
 }  // namespace
 
+emulator::WorkGraph body_work(Driver& its, const Graph& body, Texts& texts) {
+    Plan plan;
+    plan.add(body, {});
+    std::vector<emulator::WorkGraph::Node> nodes;
+    for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+        std::optional<emulator::Work> its_work;
+        if (plan.nodes[i]) its_work = work_of(its, *plan.nodes[i], texts);
+        nodes.push_back({.work = std::make_shared<const emulator::Work>(std::move(its_work).value_or(work::Renew{})),
+                         .after = plan.after[i]});
+    }
+    return emulator::make_graph(std::move(nodes));
+}
+
 void enqueue(Driver& its, GraphExec& exec, CUstream handle) {
     check_usable(its.context(exec.context));
     const emulator::StreamId stream = id_of(handle);
     Plan plan;
     plan.add(*exec.graph, {});
     std::vector<std::optional<emulator::Work>> all;
-    for (const GraphNode* const node : plan.nodes) all.push_back(node ? work_of(its, *node) : std::nullopt);
+    LaunchedGraph launched{.context = exec.context};
+    for (const GraphNode* const node : plan.nodes)
+        all.push_back(node ? work_of(its, *node, launched.texts) : std::nullopt);
     note_memory(its, exec, plan, stream);
     const emulator::Lanes lanes = emulator::lanes_of(plan.after);
-    LaunchedGraph launched{.context = exec.context};
+    if (exec.graph->has_conditions() && exec.events.contains(of_end))
+        its.device.enqueue(stream, work::Wait{exec.events.at(of_end)});
+    enqueue_conditions(its, *exec.graph, stream);
     begin_lanes(its, exec, lanes.ends.size(), stream);
     for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
         const emulator::StreamId lane = exec.lanes[lanes.nodes[i].lane];
         for (const std::uint32_t before : lanes.nodes[i].waits_for)
             its.device.enqueue(lane, work::Wait{event_of(its, exec, before)});
-        if (all[i]) its.device.enqueue(lane, *std::move(all[i]));
+        if (all[i]) its.device.enqueue(lane, of_stream(*std::move(all[i])));
         if (lanes.nodes[i].is_waited_for) its.device.enqueue(lane, work::Record{event_of(its, exec, i)});
-        if (plan.nodes[i])
-            if (const auto* const kernel = std::get_if<KernelNode>(&plan.nodes[i]->work))
-                launched.texts.push_back(kernel->ptx);
     }
     end_lanes(its, exec, lanes.ends.size(), stream);
     launched.lanes.assign(exec.lanes.begin(), exec.lanes.begin() + std::ptrdiff_t(lanes.ends.size()));

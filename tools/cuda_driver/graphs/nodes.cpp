@@ -16,6 +16,8 @@ CUresult add_to(const char* name, CUgraphNode* out, CUgraph handle, const CUgrap
         Graph& graph = graph_at(handle);
         std::vector<GraphNode::Edge> edges = edges_from(graph, dependencies, data, count);
         GraphNode& node = graph.add(NodeWork(make(its, graph)), {});
+        if (auto* const conditional = std::get_if<ConditionalNode>(&node.work))
+            conditional->condition->node = node.handle;
         try {
             for (const GraphNode::Edge& edge : edges) add_edge(node, edge);
         } catch (const Refusal&) {
@@ -253,7 +255,7 @@ API(cuGraphNodeSetParams, CUgraphNode handle, CUgraphNodeParams* params) {
         const CUgraphNodeType type = type_of(node.work);
         if (type != params->type) refuse(CUDA_ERROR_INVALID_VALUE, "the node is of another type");
         if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE ||
-            type == CU_GRAPH_NODE_TYPE_GRAPH)
+            type == CU_GRAPH_NODE_TYPE_GRAPH || type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
             refuse(CUDA_ERROR_NOT_SUPPORTED, "a node of this type keeps what it has");
         if (auto* const kernel = std::get_if<KernelNode>(&node.work))
             *kernel = kernel_node(its, params->kernel, kernel->attributes);

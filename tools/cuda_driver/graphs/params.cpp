@@ -79,6 +79,9 @@ HostNode host_node(const CUDA_HOST_NODE_PARAMS& params) {
 
 ChildNode child_node(Driver&, CUgraph handle, bool moves) {
     const Graph& graph = graph_at(handle);
+    if (graph.has_conditions())
+        refuse(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes cannot be a child",
+               "add its nodes to this graph");
     if (!moves) {
         if (graph.has_memory())
             refuse(CUDA_ERROR_NOT_SUPPORTED, "a graph with nodes that allocate or free memory cannot be cloned",
@@ -117,9 +120,8 @@ NodeWork node_work(Driver& its, Graph& graph, CUgraphNodeParams& params) {
         case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return alloc_node(its, graph, params.alloc);
         case CU_GRAPH_NODE_TYPE_MEM_FREE: return free_node(graph, params.free.dptr);
         case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-            refuse(CUDA_ERROR_NOT_SUPPORTED,
-                   "conditional nodes are not emulated: device code sets their conditions by "
-                   "functions that have no PTX");
+            if (!params.conditional.ctx) params.conditional.ctx = current_handle();
+            return conditional_node(its, graph, params.conditional);
         case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
         case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:

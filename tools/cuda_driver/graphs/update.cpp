@@ -32,13 +32,20 @@ CUgraphExecUpdateResult change(const FillNode& before, const FillNode& now) {
     return is_same && has_its_shape ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
 }
 
-/// Whether a node of an executable graph may do something else from now on. Children are looked at by themselves.
+CUgraphExecUpdateResult change(const ConditionalNode& before, const ConditionalNode& now) {
+    const bool is_same = before.type == now.type && before.bodies.size() == now.bodies.size() &&
+                         before.condition->context == now.condition->context;
+    return is_same ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+}
+
+/// Whether a node of an executable graph may do something else from now on. Children and bodies are looked at by
+/// themselves.
 CUgraphExecUpdateResult change(const NodeWork& before, const NodeWork& now) {
     if (before.index() != now.index()) return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
     return std::visit(
         [&]<class Node>(const Node& node) {
             if constexpr (std::is_same_v<Node, KernelNode> || std::is_same_v<Node, CopyNode> ||
-                          std::is_same_v<Node, FillNode>)
+                          std::is_same_v<Node, FillNode> || std::is_same_v<Node, ConditionalNode>)
                 return change(node, std::get<Node>(now));
             else if constexpr (std::is_same_v<Node, AllocNode> || std::is_same_v<Node, FreeNode>)
                 return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
@@ -57,8 +64,12 @@ public:
 
     /// Makes the changes.
     void apply() {
-        for (const auto& [to, from] : pairs_)
-            if (!std::holds_alternative<ChildNode>(to->work)) to->work = copy_of(from->work);
+        for (const auto& [to, from] : pairs_) {
+            if (auto* const conditional = std::get_if<ConditionalNode>(&to->work))
+                conditional->condition = std::get<ConditionalNode>(from->work).condition;
+            else if (!std::holds_alternative<ChildNode>(to->work))
+                to->work = copy_of(from->work);
+        }
     }
 
 private:
@@ -110,8 +121,9 @@ private:
         pairs_.emplace_back(&to, &from);
         if (const CUgraphExecUpdateResult result = change(to.work, from.work); result != CU_GRAPH_EXEC_UPDATE_SUCCESS)
             return differs(result, &from);
-        if (auto* const child = std::get_if<ChildNode>(&to.work))
-            return pair(*child->graph, *std::get<ChildNode>(from.work).graph);
+        const std::vector<Graph*> inner = graphs_in(to.work), other = graphs_in(from.work);
+        for (std::size_t i = 0; i < inner.size(); ++i)
+            if (!pair(*inner[i], *other[i])) return false;
         return true;
     }
 
