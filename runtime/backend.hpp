@@ -45,6 +45,7 @@ struct Grid {
 /// What a device is and can do. Memory in bytes.
 struct DeviceProperties {
     std::string name;
+    std::string selector{};  // what OpenOptions::device takes: "cuda:0", "emulator:1"
     DeviceKind kind = DeviceKind::Emulator;
     std::uint32_t compute_major = 0, compute_minor = 0;  // compute capability
     std::string target;                                  // what kernels are compiled for: "sm_90"
@@ -142,7 +143,8 @@ public:
     virtual std::byte* allocate_host(std::size_t bytes, std::string_view name) = 0;
     virtual void release_host(std::byte* memory) noexcept = 0;
 
-    /// Memory of another device is read when that device has done its work.
+    /// Memory of another device is read in the order of the stream; on the default one, when that device has done its
+    /// work. Between devices of different kinds it always waits for that.
     virtual void copy(const RawCopy& copy, StreamHandle stream) = 0;
     /// `from` must not change until the stream is synchronized.
     void write(std::uint64_t to, std::span<const std::byte> from, StreamHandle stream);
@@ -186,9 +188,17 @@ public:
     virtual void record(EventHandle event, StreamHandle stream) = 0;
     virtual void wait(EventHandle event, StreamHandle stream) = 0;
     virtual void synchronize(EventHandle event) = 0;
+    /// The same as wait() for an event of another device. What knows nothing of its events waits for it at once.
+    virtual void wait_for_peer(Backend& of, EventHandle event, StreamHandle stream);
     /// Whether all before the last point recorded is done.
     virtual bool query(EventHandle event) = 0;
     virtual double milliseconds(EventHandle start, EventHandle stop) = 0;
+
+    /// Whether kernels can be given access to memory of another device, and whether they have it. Throws Error for what
+    /// cannot be changed.
+    virtual bool can_access_peer(const Backend&) const { return false; }
+    virtual bool has_peer_access(const Backend&) const { return false; }
+    virtual void set_peer_access(Backend& other, bool is_enabled);
 
     /// The program is in a call that will enqueue something, after it has compiled a kernel, say: meanwhile it counts
     /// as busy with the device.

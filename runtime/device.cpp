@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 #include "codegen/kernel/section.hpp"
@@ -19,9 +20,9 @@ namespace ikat::runtime {
 
 namespace {
 
-Reference<Backend> make_emulator(const OpenOptions& options) {
+Reference<Backend> make_emulator(const OpenOptions& options, int ordinal) {
     std::string target = options.target.empty() ? CompileOptions{}.target : std::string(options.target);
-    emulator::HostOptions emulator = emulator_options(options);
+    emulator::HostOptions emulator = emulator_options(options, ordinal);
     if (options.is_plan) return open_plan(emulator_properties(emulator, std::move(target)));
     return open_emulator(std::move(emulator), std::move(target));
 }
@@ -34,21 +35,59 @@ std::shared_ptr<const cuda::Driver> find_driver() {
     } catch (const Error&) { return nullptr; }
 }
 
-/// "cuda", "emulator", or empty if neither the program nor the environment chooses. Throws Error for others.
-std::string_view chosen_kind(std::string_view given) {
+/// What the program or the environment chooses: "cuda", "emulator", or empty; and a number, as in "cuda:1".
+struct Choice {
+    std::string_view kind;
+    std::optional<int> ordinal{};
+};
+
+/// Throws Error for other names.
+Choice chosen(std::string_view given) {
     const std::string_view name = given.empty() ? environment("IKAT_DEVICE") : given;
-    if (!name.empty() && name != "emulator" && name != "cuda")
+    const std::size_t colon = name.find(':');
+    Choice out{name.substr(0, colon)};
+    bool is_good = out.kind.empty() ? colon == name.npos : out.kind == "emulator" || out.kind == "cuda";
+    if (colon != name.npos) {
+        const std::string_view digits = name.substr(colon + 1);
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out.ordinal.emplace());
+        is_good = is_good && error == std::errc{} && end == digits.data() + digits.size() && !digits.starts_with('-');
+    }
+    if (!is_good)
         throw Error(fmt::format("there is no device '{}'{}", name, given.empty() ? " (from IKAT_DEVICE)" : ""),
-                    "a device is cuda or emulator");
-    return name;
+                    "a device is cuda or emulator, or one of several: cuda:1");
+    return out;
+}
+
+/// A number of the environment is for programs that give none.
+int ordinal_of(const OpenOptions& options, const Choice& choice) {
+    if (!choice.ordinal || (options.device.empty() && options.ordinal != 0)) return options.ordinal;
+    if (options.ordinal != 0 && options.ordinal != *choice.ordinal)
+        throw Error(fmt::format("device '{}' is opened with ordinal {}", options.device, options.ordinal),
+                    "give the number once");
+    return *choice.ordinal;
 }
 
 Reference<Backend> open_backend(const OpenOptions& options) {
-    const std::string_view name = chosen_kind(options.device);
-    if (name == "emulator") return make_emulator(options);
-    if (name == "cuda") return cuda::open_device(cuda::load_driver(cuda::driver_path()), options.ordinal);
-    if (auto driver = find_driver()) return cuda::open_device(std::move(driver), options.ordinal);
-    return make_emulator(options);
+    const Choice choice = chosen(options.device);
+    const int ordinal = ordinal_of(options, choice);
+    if (choice.kind == "emulator") return make_emulator(options, ordinal);
+    if (choice.kind == "cuda") return cuda::open_device(cuda::load_driver(cuda::driver_path()), ordinal);
+    if (auto driver = find_driver()) return cuda::open_device(std::move(driver), ordinal);
+    return make_emulator(options, ordinal);
+}
+
+/// Both must be there.
+std::pair<Backend&, Backend&> peers(const Device& device, const Device& other) {
+    return {device.backend(), other.backend()};
+}
+
+void change_peer_access(const Device& device, const Device& other, bool is_enabled, const std::source_location& where) {
+    Recording::refuse_wait("a change of peer access", Location::of(where));
+    const auto [its, to] = peers(device, other);
+    try {
+        if (&its == &to) throw Error("a device is no peer of itself", "its kernels reach its own memory anyway");
+        its.set_peer_access(to, is_enabled);
+    } catch (const Error& error) { throw error.located(Location::of(where)); }
 }
 
 }  // namespace
@@ -65,11 +104,11 @@ Device Device::open(const OpenOptions& options, const Location& where) {
 }
 
 std::uint32_t Device::count(std::string_view device) {
-    const std::string_view name = chosen_kind(device);
-    if (name == "emulator") return 1;
+    const std::string_view kind = chosen(device).kind;
+    if (kind == "emulator") return emulated_devices();
     const std::shared_ptr<const cuda::Driver> driver = find_driver();
     if (driver) return std::uint32_t(cuda::device_count(*driver));
-    return name == "cuda" ? 0 : 1;
+    return kind == "cuda" ? 0 : emulated_devices();
 }
 
 bool cuda_likely_available() {
@@ -109,6 +148,21 @@ Stream Device::stream(int priority) const {
 void Device::synchronize(const std::source_location& where) const {
     Recording::refuse_wait("a wait for the device", Location::of(where));
     state().pool->synchronize(default_stream);
+}
+
+bool Device::can_access_peer(const Device& other) const {
+    const auto [its, to] = peers(*this, other);
+    return &its != &to && its.can_access_peer(to);
+}
+void Device::enable_peer_access(const Device& other, const std::source_location& where) const {
+    change_peer_access(*this, other, true, where);
+}
+void Device::disable_peer_access(const Device& other, const std::source_location& where) const {
+    change_peer_access(*this, other, false, where);
+}
+bool Device::has_peer_access(const Device& other) const {
+    const auto [its, to] = peers(*this, other);
+    return &its != &to && its.has_peer_access(to);
 }
 
 Pool Device::pool() const { return Pool(state().pool); }
@@ -172,7 +226,13 @@ std::vector<DeviceReport> list_devices() {
     } catch (const Error& error) { out.push_back({"cuda", {}, error.diagnostics().front().message}); }
     for (int i = 0; i < count; ++i)
         report(fmt::format("cuda:{}", i), [&] { return cuda::device_properties(*driver, i); });
-    report("emulator", [] { return emulator_properties(emulator_options({}), CompileOptions{}.target); });
+    int emulated = 1;  // if it cannot be told, the device says why
+    try {
+        emulated = int(emulated_devices());
+    } catch (const Error&) {}
+    for (int i = 0; i < emulated; ++i)
+        report(emulated == 1 ? "emulator" : fmt::format("emulator:{}", i),
+               [&] { return emulator_properties(emulator_options({}, i), CompileOptions{}.target); });
     return out;
 }
 

@@ -44,8 +44,9 @@ struct DeviceState;
 
 /// How a device is opened; what is left out is chosen, or comes from the environment (docs/cli.md).
 struct OpenOptions {
-    std::string_view device{};  // "cuda", "emulator"; empty: IKAT_DEVICE, else CUDA if there is one, else emulator
-    int ordinal = 0;            // which CUDA device, from 0
+    // "cuda", "emulator", or with a number as "cuda:1"; empty: IKAT_DEVICE, else CUDA if there is one, else emulator.
+    std::string_view device{};
+    int ordinal = 0;            // which device of its kind, from 0; emulated ones are as many as IKAT_DEVICES says
     std::string_view target{};  // compile for this target instead of the device's own
     // Of the emulator only what it is: for launches that a Recorder keeps from running, of arrays of any size.
     bool is_plan = false;
@@ -86,8 +87,9 @@ public:
     static Device open(const OpenOptions& options = {},
                        const Location& where = Location::of(std::source_location::current()));
 
-    /// How many devices of a kind there are: "cuda", of which there is none without a driver, or "emulator"; empty: of
-    /// the kind that open() takes. Makes no context. Throws Error for another name.
+    /// How many devices of a kind there are: "cuda", of which there is none without a driver, or "emulator", of which
+    /// there are as many as IKAT_DEVICES says, else one; empty: of the kind that open() takes. Makes no context. Throws
+    /// Error for another name.
     static std::uint32_t count(std::string_view device = {});
     static bool is_available(std::string_view device = {}) { return count(device) > 0; }
 
@@ -141,6 +143,19 @@ public:
     A async() const {
         return A(*this);
     }
+
+    /// Whether kernels of this device can be given access to memory of the other one: of two GPUs their driver says it,
+    /// of two emulated devices they can.
+    bool can_access_peer(const Device& other) const;
+    /// From here on kernels of this device, also of work that is waiting, read and write memory of the other one as
+    /// their own. Nothing changes if they do already. Throws Error if they cannot, or if it is the same device.
+    void enable_peer_access(const Device& other,
+                            const std::source_location& where = std::source_location::current()) const;
+    /// Ends that, for work that begins later. Nothing changes if they have no access.
+    void disable_peer_access(const Device& other,
+                             const std::source_location& where = std::source_location::current()) const;
+    bool has_peer_access(const Device& other) const;
+
     /// Waits for all work of the device; throws its errors.
     void synchronize(const std::source_location& where = std::source_location::current()) const;
 
@@ -203,7 +218,7 @@ bool cuda_likely_available();
 
 /// One line of `ikat devices`: a device that can be opened, or why it cannot.
 struct DeviceReport {
-    std::string selector;         // "cuda:0", "emulator"
+    std::string selector;         // "cuda:0"; "emulator", or "emulator:0" if there are several
     DeviceProperties properties;  // when problem is empty
     std::string problem;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/backend.hpp"
 
+#include <fmt/format.h>
+
 #include <vector>
 
 namespace ikat::runtime {
@@ -16,6 +18,15 @@ void Backend::read(std::uint64_t from, std::span<std::byte> to, StreamHandle str
 
 void Backend::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, StreamHandle stream) {
     copy({.to = {.address = to}, .from = {.address = from}, .bytes = bytes}, stream);
+}
+
+void Backend::wait_for_peer(Backend& of, EventHandle event, StreamHandle) { of.synchronize(event); }
+
+void Backend::set_peer_access(Backend& other, bool is_enabled) {
+    if (is_enabled)
+        throw Error(
+            fmt::format("kernels of {} cannot reach memory of {}", properties().selector, other.properties().selector),
+            "can_access_peer() tells: copy what they need");
 }
 
 void Backend::copy_through_host(const RawCopy& asked, StreamHandle stream) {

@@ -98,8 +98,15 @@ public:
 
     using Backend::copy;
     void copy(const RawCopy& asked, StreamHandle stream) override {
-        if (asked.source && asked.source != this) return copy_through_host(asked, stream);
-        enqueue(stream, work_of(asked));
+        work::Copy work = work_of(asked);
+        if (asked.source && asked.source != this) {
+            auto* const peer = dynamic_cast<EmulatorDevice*>(asked.source);
+            if (!peer) return copy_through_host(asked, stream);
+            if (stream == default_stream) peer->synchronize(default_stream);
+            host_.link(peer->host_);
+            work.from_elsewhere = peer->host_.memory().space().share();
+        }
+        enqueue(stream, std::move(work));
     }
     void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream,
               const Location& where) override {
@@ -160,6 +167,22 @@ public:
     void destroy_event(EventHandle event) noexcept override { host_.destroy(id_of(event)); }
     void record(EventHandle event, StreamHandle stream) override { enqueue(stream, work::Record{id_of(event)}); }
     void wait(EventHandle event, StreamHandle stream) override { enqueue(stream, work::Wait{id_of(event)}); }
+    void wait_for_peer(Backend& of, EventHandle event, StreamHandle stream) override {
+        auto* const peer = dynamic_cast<EmulatorDevice*>(&of);
+        if (!peer) return Backend::wait_for_peer(of, event, stream);
+        host_.link(peer->host_);
+        enqueue(stream, work::Wait{id_of(event), peer->host_.done(id_of(event))});
+    }
+    bool can_access_peer(const Backend& other) const override { return dynamic_cast<const EmulatorDevice*>(&other); }
+    bool has_peer_access(const Backend& other) const override {
+        const auto* const peer = dynamic_cast<const EmulatorDevice*>(&other);
+        return peer && host_.has_peer_access(peer->host_);
+    }
+    void set_peer_access(Backend& other, bool is_enabled) override {
+        auto* const peer = dynamic_cast<EmulatorDevice*>(&other);
+        if (!peer) return Backend::set_peer_access(other, is_enabled);
+        host_.set_peer_access(peer->host_, is_enabled);
+    }
     void synchronize(EventHandle event) override {
         as_kernel_error([&] { host_.finish(id_of(event)); });
     }
@@ -320,11 +343,12 @@ std::uint64_t host_memory_bytes() {
 
 }  // namespace
 
-DeviceProperties emulator_properties(const emulator::Options& options, std::string target) {
+DeviceProperties emulator_properties(const emulator::HostOptions& options, std::string target) {
     const ptx::Target& limits = ptx::target(target);
     return {
         .name = fmt::format("ikat emulator ({}, {} thread{})", emulator::instruction_set(), options.threads,
                             options.threads == 1 ? "" : "s"),
+        .selector = options.name,
         .kind = DeviceKind::Emulator,
         .compute_major = limits.number / 10,
         .compute_minor = limits.number % 10,

@@ -13,6 +13,6 @@ namespace ikat::runtime {
 Reference<Backend> open_emulator(emulator::HostOptions options, std::string target);
 
 /// The properties of such a device.
-DeviceProperties emulator_properties(const emulator::Options& options, std::string target);
+DeviceProperties emulator_properties(const emulator::HostOptions& options, std::string target);
 
 }  // namespace ikat::runtime

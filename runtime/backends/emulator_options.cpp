@@ -73,8 +73,20 @@ std::optional<emulator::Schedule> schedule_of(std::string_view asked) {
 
 }  // namespace
 
-emulator::HostOptions emulator_options(const OpenOptions& options) {
+std::uint32_t emulated_devices() {
+    const unsigned count = number_from_environment("IKAT_DEVICES", 1, "the number of emulated devices");
+    if (count > 16) throw Error(fmt::format("IKAT_DEVICES is '{}'", count), "there are at most 16 emulated devices");
+    return count;
+}
+
+emulator::HostOptions emulator_options(const OpenOptions& options, int ordinal) {
+    const int count = int(emulated_devices());
+    if (ordinal < 0 || ordinal >= count)
+        throw Error(fmt::format("there is no emulated device {}", ordinal),
+                    count == 1 ? "there is one, device 0: IKAT_DEVICES=2 makes them two"
+                               : fmt::format("there are {}, numbered from 0: IKAT_DEVICES says how many", count));
     emulator::HostOptions out;
+    out.name = fmt::format("emulator:{}", ordinal);
     out.threads = options.threads
                       ? options.threads
                       : number_from_environment("IKAT_THREADS", std::max(1u, std::thread::hardware_concurrency()),

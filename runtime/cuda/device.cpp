@@ -15,6 +15,7 @@
 #include "runtime/cuda/graph.hpp"
 #include "runtime/cuda/host_calls.hpp"
 #include "runtime/cuda/layouts.hpp"
+#include "runtime/cuda/peers.hpp"
 #include "runtime/emulator/agents/bulk/tensor_map.hpp"
 
 namespace ikat::runtime::cuda {
@@ -160,6 +161,9 @@ public:
         enter();
         check(driver_->cuStreamWaitEvent(to_stream(stream), to_event(event), 0), "cuStreamWaitEvent");
     }
+    void wait_for_peer(Backend& of, EventHandle event, StreamHandle stream) override {
+        of.properties().kind == DeviceKind::Cuda ? wait(event, stream) : of.synchronize(event);
+    }
     void destroy_event(EventHandle event) noexcept override {
         if (entered()) driver_->cuEventDestroy_v2(to_event(event));
     }
@@ -178,6 +182,20 @@ public:
         float milliseconds = 0;
         check(driver_->cuEventElapsedTime(&milliseconds, to_event(start), to_event(stop)), "cuEventElapsedTime");
         return milliseconds;
+    }
+
+    bool can_access_peer(const Backend& other) const override {
+        const auto* const peer = dynamic_cast<const Device*>(&other);
+        return peer && peers_.can_reach(peer->peers_);
+    }
+    bool has_peer_access(const Backend& other) const override {
+        const auto* const peer = dynamic_cast<const Device*>(&other);
+        return peer && peers_.reaches(peer->peers_);
+    }
+    void set_peer_access(Backend& other, bool is_enabled) override {
+        if (is_enabled && !can_access_peer(other)) return Backend::set_peer_access(other, true);
+        enter();
+        if (const auto* const peer = dynamic_cast<const Device*>(&other)) peers_.set(peer->peers_, is_enabled);
     }
 
 private:
@@ -206,6 +224,7 @@ private:
     Context context_ = nullptr;
     mutable std::mutex mutex_;
     std::string last_launch_;  // for messages: the possible cause of a later failure
+    Peers peers_{*driver_, id_, context_};
     const Reference<HostCalls> calls_ = make_reference<HostCalls>();
     std::unique_ptr<ConditionSetter> setter_ = std::make_unique<ConditionSetter>(driver_);
 };

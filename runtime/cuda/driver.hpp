@@ -33,6 +33,8 @@ enum class Result : unsigned {
     UnsupportedPtxVersion = 222,
     NotFound = 500,
     NotReady = 600,
+    PeerAccessAlreadyEnabled = 704,
+    PeerAccessNotEnabled = 705,
     IllegalAddress = 700,
     LaunchTimeout = 702,
     Assert = 710,

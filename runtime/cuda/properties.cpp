@@ -56,6 +56,7 @@ DeviceProperties device_properties(const Driver& driver, int ordinal) {
     const auto get = [&](DeviceAttribute which) { return attribute(driver, id, which); };
     DeviceProperties out{
         .name = name,
+        .selector = fmt::format("cuda:{}", ordinal),
         .kind = DeviceKind::Cuda,
         .compute_major = get(DeviceAttribute::ComputeCapabilityMajor),
         .compute_minor = get(DeviceAttribute::ComputeCapabilityMinor),

@@ -101,11 +101,12 @@ void Performer<Target>::operator()(const node::Launch& launch) const {
                 launch.where,
                 fmt::format("launch of '{}': the buffer of '{}' has been freed", info->name, info->parameters[i].name),
                 freed_hint);
-        if (part->memory->device() != device.backend.get())
+        const Backend* const home = part->memory->device();
+        if (home != device.backend.get() && !device.backend->has_peer_access(*home))
             refuse(launch.where,
-                   fmt::format("launch of '{}': the buffer of '{}' is on another device", info->name,
-                               info->parameters[i].name),
-                   "a kernel runs where its buffers are: upload the data to this device");
+                   fmt::format("launch of '{}': the buffer of '{}' is on another device, {}", info->name,
+                               info->parameters[i].name, home->properties().selector),
+                   not_here_hint);
     }
     const auto [module, compiled] = loaded(launch);
     Grid grid = launch.grid;
@@ -115,9 +116,9 @@ void Performer<Target>::operator()(const node::Launch& launch) const {
         return target.launch(
             module, {.entry = launch.entry, .grid = grid, .parameters = launch.parameters, .where = launch.where});
     for (const Argument& argument : launch.arguments)  // a nameless buffer has the parameter's name
-        if (argument.is_buffer() && argument.part.memory->name().empty())
-            device.backend->rename(argument.part.memory->address(),
-                                   info->parameters[std::size_t(&argument - launch.arguments.data())].name);
+        if (const auto& memory = argument.part.memory; memory && memory->name().empty())
+            memory->device()->rename(memory->address(),
+                                     info->parameters[std::size_t(&argument - launch.arguments.data())].name);
     const std::vector<std::byte> parameters = pack(launch.arguments);
     std::vector<emulator::LaunchView> views;
     if (device.backend->properties().kind == DeviceKind::Emulator) views = views_of(*info, launch.arguments);
@@ -176,16 +177,14 @@ void Performer<OnStream>::operator()(const node::Record& record) const {
     record.event->is_of_graph = false;
 }
 
-/// Devices of different kinds know nothing of each other's events: the host waits.
 template <>
 void Performer<OnStream>::operator()(const node::Wait& wait) const {
     wait.event->check_is_of_stream(wait.where);
     Backend& its = *wait.event->device;
-    const bool same = &its == device.backend.get();
-    if (same || (its.properties().kind == DeviceKind::Cuda && device.backend->properties().kind == DeviceKind::Cuda))
+    if (&its == device.backend.get())
         device.backend->wait(wait.event->handle, target.stream);
     else
-        its.synchronize(wait.event->handle);
+        device.backend->wait_for_peer(its, wait.event->handle, target.stream);
 }
 
 template <>

@@ -190,9 +190,11 @@ void Check::memory(const Backend& device) {
         const BufferPart* const its = arguments[i].memory();
         if (!its) continue;
         operands.emplace_back(kernel.parameters[i].name, *its, kernel.writes(i) ? Role::Written : Role::Read);
-        if (its->memory->device() != &device)
-            report(fmt::format("the buffer of '{}' is on another device", kernel.parameters[i].name),
-                   "a kernel runs where its buffers are: upload the data to this device");
+        const Backend& home = *its->memory->device();
+        if (&home != &device && !device.has_peer_access(home))
+            report(fmt::format("the buffer of '{}' is on another device, {}", kernel.parameters[i].name,
+                               home.properties().selector),
+                   not_here_hint);
     }
     const auto described = [&](const OperandRole& operand) {
         const auto is_its = [&](const ir::Parameter& each) { return each.name.data() == operand.name.data(); };

@@ -86,6 +86,10 @@ Grid grid(std::uint64_t elements, std::uint32_t threads_per_block);
 /// Throws Error unless the arguments match the kernel's parameters in number and types.
 void check_arguments(const KernelInfo& kernel, std::span<const Argument> arguments, const Location& where);
 
+/// The hint for a buffer of another device, to which kernels have no access.
+inline constexpr const char* not_here_hint =
+    "a kernel runs where its buffers are: upload the data to this device, copy it, or use enable_peer_access()";
+
 /// Throws Error with all mistakes in a launch: number and types of the arguments, the kernel's contracts
 /// and launch bounds, the device's limits, an `in` buffer that overlaps one that is written.
 void check_launch(const KernelInfo& kernel, const LaunchPoint& point, std::span<const Argument> arguments,

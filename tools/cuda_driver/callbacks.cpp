@@ -7,7 +7,9 @@ namespace ikat::cuda_driver {
 API(cuStreamAddCallback, CUstream stream, CUstreamCallback callback, void* data, unsigned flags) {
     return on_stream("cuStreamAddCallback", stream, [&](Driver& its, Context&) {
         require(callback && flags == 0);
-        its.device.enqueue(id_of(stream), emulator::work::HostCall{[=] { callback(stream, CUDA_SUCCESS, data); }});
+        its.device_of(id_of(stream)).enqueue(id_of(stream), emulator::work::HostCall{[=] {
+                                                 callback(stream, CUDA_SUCCESS, data);
+                                             }});
     });
 }
 API(cuLaunchHostFunc, CUstream stream, CUhostFn callback, void* data) {
@@ -18,7 +20,7 @@ API(cuLaunchHostFunc, CUstream stream, CUhostFn callback, void* data) {
             if (Capture* const capture = capture_of(its, context, stream))
                 capture->add(id_of(stream), node);
             else
-                its.device.enqueue(id_of(stream), emulator::work::HostCall{[=] { callback(data); }});
+                its.device_of(id_of(stream)).enqueue(id_of(stream), emulator::work::HostCall{[=] { callback(data); }});
         },
         InCapture::IsANode);
 }

@@ -15,7 +15,7 @@ void replace_current(CUcontext context) {
 Context& alive(Driver& its, CUcontext handle) {
     Context* const context = its.contexts.find(handle);
     if (!context) refuse(CUDA_ERROR_INVALID_CONTEXT);
-    if (!its.device.is_alive(context->id)) refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    if (!its.gpu(*context).device.is_alive(context->id)) refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED);
     return *context;
 }
 
@@ -34,53 +34,50 @@ CUresult create(CUcontext* out, unsigned flags, CUdevice device) {
         check_device(device);
         require(flags <= 0xff);
         require(out);
-        const emulator::ContextId id = its.device.create_context();
-        start(its.contexts.add(std::uintptr_t(id), {.id = id}), flags);
+        const emulator::ContextId id = its.gpu(device).device.create_context();
+        start(its.contexts.add(std::uintptr_t(id), {.id = id, .device = device}), flags);
         *out = handle_of(id);
         context_stack().push(*out);
     });
 }
 
-Context& primary(Driver& its) { return its.context(its.device.primary()); }
-bool is_active(Driver& its) { return its.device.is_alive(its.device.primary()); }
+Context& primary(Driver& its, const Gpu& gpu) { return its.context(gpu.device.primary()); }
+bool is_active(const Gpu& gpu) { return gpu.device.is_alive(gpu.device.primary()); }
 
 }  // namespace
 
 API(cuDevicePrimaryCtxRetain, CUcontext* context, CUdevice device) {
     return initialised("cuDevicePrimaryCtxRetain", [&](Driver& its) {
-        check_device(device);
+        Gpu& gpu = its.gpu(device);
         require(context);
-        if (!is_active(its)) start(primary(its), its.primary_flags);
-        its.device.retain_primary();
-        *context = handle_of(its.device.primary());
+        if (!is_active(gpu)) start(primary(its, gpu), gpu.primary_flags);
+        gpu.device.retain_primary();
+        *context = handle_of(gpu.device.primary());
     });
 }
 API(cuDevicePrimaryCtxRelease_v2, CUdevice device) {
     return initialised("cuDevicePrimaryCtxRelease", [&](Driver& its) {
-        check_device(device);
-        if (!its.device.release_primary()) refuse(CUDA_ERROR_INVALID_CONTEXT);
-        if (!is_active(its)) its.end(primary(its));
+        Gpu& gpu = its.gpu(device);
+        if (!gpu.device.release_primary()) refuse(CUDA_ERROR_INVALID_CONTEXT);
+        if (!is_active(gpu)) its.end(primary(its, gpu));
     });
 }
 API(cuDevicePrimaryCtxReset_v2, CUdevice device) {
-    return initialised("cuDevicePrimaryCtxReset", [&](Driver& its) {
-        check_device(device);
-        its.end(primary(its));
-    });
+    return initialised("cuDevicePrimaryCtxReset", [&](Driver& its) { its.end(primary(its, its.gpu(device))); });
 }
 API(cuDevicePrimaryCtxSetFlags_v2, CUdevice device, unsigned flags) {
     return initialised("cuDevicePrimaryCtxSetFlags", [&](Driver& its) {
-        check_device(device);
-        its.primary_flags = flags;
-        primary(its).flags = flags;
+        Gpu& gpu = its.gpu(device);
+        gpu.primary_flags = flags;
+        primary(its, gpu).flags = flags;
     });
 }
 API(cuDevicePrimaryCtxGetState, CUdevice device, unsigned* flags, int* active) {
     return initialised("cuDevicePrimaryCtxGetState", [&](Driver& its) {
-        check_device(device);
+        const Gpu& gpu = its.gpu(device);
         require(flags && active);
-        *flags = its.primary_flags;
-        *active = is_active(its);
+        *flags = gpu.primary_flags;
+        *active = is_active(gpu);
     });
 }
 
@@ -94,7 +91,7 @@ API(cuCtxCreate_v4, CUcontext* context, void*, unsigned flags, CUdevice device) 
 API(cuCtxDestroy_v2, CUcontext context) {
     return initialised("cuCtxDestroy", [&](Driver& its) {
         Context& gone = alive(its, context);
-        if (gone.id == its.device.primary())
+        if (gone.id == its.gpu(gone).device.primary())
             refuse(CUDA_ERROR_INVALID_CONTEXT, "the primary context cannot be destroyed",
                    "release it with cuDevicePrimaryCtxRelease");
         its.end(gone);  // other threads may still have it: it stays known, as one that was destroyed
@@ -129,8 +126,7 @@ API(cuCtxPopCurrent_v2, CUcontext* context) {
 API(cuCtxGetDevice_v2, CUdevice* device, CUcontext context) {
     return initialised("cuCtxGetDevice", [&](Driver& its) {
         require(device);
-        alive_or_current(its, context);
-        *device = 0;
+        *device = alive_or_current(its, context).device;
     });
 }
 API(cuCtxGetDevice, CUdevice* device) { return cuCtxGetDevice_v2(device, nullptr); }
@@ -184,7 +180,7 @@ API(cuCtxSetLimit, CUlimit limit, std::size_t value) {
         if (limit >= CU_LIMIT_MAX) refuse(CUDA_ERROR_UNSUPPORTED_LIMIT);
         if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && value > its.properties.memory_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
         context.limits[limit] = value;
-        if (limit == CU_LIMIT_MALLOC_HEAP_SIZE) its.device.set_heap_bytes(context.id, value);
+        if (limit == CU_LIMIT_MALLOC_HEAP_SIZE) its.gpu(context).device.set_heap_bytes(context.id, value);
     });
 }
 API(cuCtxGetCacheConfig, int* config) {
@@ -224,19 +220,32 @@ API(cuCtxGetStreamPriorityRange, int* least, int* greatest) {
     });
 }
 
-// There is one device, and a context of it is no peer of another.
+namespace {
+
+/// Between the current context and another one. Contexts of one device are no peers.
+CUresult change_access(const char* name, CUcontext handle, bool is_enabled) {
+    if (const CUresult result = settle(name, nullptr); result != CUDA_SUCCESS) return result;
+    return in_context(name, [&](Driver& its, Context& context) {
+        const Context& peer = alive(its, handle);
+        if (&peer == &context) refuse(CUDA_ERROR_INVALID_CONTEXT);
+        if (peer.device == context.device)
+            refuse(is_enabled ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+        if (is_enabled == context.peers.contains(peer.id))
+            refuse(is_enabled ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+        if (is_enabled)
+            context.peers.insert(peer.id);
+        else
+            context.peers.erase(peer.id);
+        its.update_peers();
+    });
+}
+
+}  // namespace
+
 API(cuCtxEnablePeerAccess, CUcontext peer, unsigned flags) {
-    return in_context("cuCtxEnablePeerAccess", [&](Driver& its, Context&) {
-        require(flags == 0);
-        alive(its, peer);
-        refuse(peer == current_handle() ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_DEVICE);
-    });
+    if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    return change_access("cuCtxEnablePeerAccess", peer, true);
 }
-API(cuCtxDisablePeerAccess, CUcontext peer) {
-    return in_context("cuCtxDisablePeerAccess", [&](Driver& its, Context&) {
-        alive(its, peer);
-        refuse(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
-    });
-}
+API(cuCtxDisablePeerAccess, CUcontext peer) { return change_access("cuCtxDisablePeerAccess", peer, false); }
 
 }  // namespace ikat::cuda_driver

@@ -20,11 +20,16 @@ struct Asked {
 const Asked legacy{}, own_default{per_thread(nullptr)};
 Asked async(CUstream stream) { return {stream, true}; }
 
+bool is_pinned(const Driver& its, const std::byte* memory) {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory);
+    return its.gpu_at(address).device.memory().pinned(address).has_value();
+}
+
 /// Whether a driver may return before a copy is done: between buffers of the device, and of an asynchronous call unless
 /// it writes memory of the host that is not page-locked.
-bool goes_on(Driver& its, Asked asked, Place to, Place from) {
+bool goes_on(const Driver& its, Asked asked, Place to, Place from) {
     if (!to.host && !from.host) return true;
-    return asked.is_async && (!to.host || its.device.memory().pinned(reinterpret_cast<std::uintptr_t>(to.host)));
+    return asked.is_async && (!to.host || is_pinned(its, to.host));
 }
 
 /// With unified addressing an address tells by itself where it is.
@@ -33,7 +38,7 @@ Place anywhere(CUdeviceptr address) {
 }
 
 void check_range(Driver& its, CUdeviceptr address, std::size_t bytes) {
-    const auto [begin, size] = its.device.memory().space().buffer_of(address);
+    const auto [begin, size] = its.gpu_at(address).device.memory().space().buffer_of(address);
     if (size == 0 && is_in_graph_memory(address, bytes)) return;  // it will be there
     require(size && address + bytes <= begin + size && address + bytes >= address);
 }
@@ -49,6 +54,19 @@ CUDA_MEMCPY3D box_of(Place to, Place from, std::size_t bytes) {
     return out;
 }
 
+/// On the device of its stream, wherever the memory is. A driver's default streams wait for both devices.
+void run(Driver& its, Asked asked, emulator::work::Copy work) {
+    const emulator::StreamId stream = id_of(asked.stream);
+    emulator::HostDevice& device = its.device_of(stream);
+    its.find_places(device, work);
+    if (!asked.is_async)
+        for (const auto& [place, is_elsewhere] :
+             {std::pair(work.to, bool(work.to_elsewhere)), std::pair(work.from, bool(work.from_elsewhere))})
+            if (is_elsewhere) its.gpu_at(place.device).device.drain();
+    const bool continues = goes_on(its, asked, work.to, work.from);
+    device.run(stream, std::move(work), continues);
+}
+
 void copy(Driver& its, const Context& context, Asked asked, Place to, Place from, std::size_t bytes) {
     if (bytes == 0) return;
     require((to.host || to.device) && (from.host || from.device));
@@ -58,7 +76,7 @@ void copy(Driver& its, const Context& context, Asked asked, Place to, Place from
         capture->add(id_of(asked.stream), CopyNode{box_of(to, from, bytes), handle_of(context.id)});
         return;
     }
-    its.device.run(id_of(asked.stream), emulator::work::Copy{to, from, bytes}, goes_on(its, asked, to, from));
+    run(its, asked, {to, from, bytes});
 }
 
 CUresult copy_on(const char* function, Asked asked, Place to, Place from, std::size_t bytes) {
@@ -147,16 +165,16 @@ CUresult copy_3d(const char* function, Asked asked, const CUDA_MEMCPY3D* params)
                 capture->add(id_of(asked.stream), CopyNode{*params, handle_of(context.id)});
                 return;
             }
-            its.device.run(id_of(asked.stream), work, goes_on(its, asked, work.to, work.from));
+            run(its, asked, work);
         },
         asked.in_capture());
 }
 
-/// Between two contexts, of which it is asked that they are alive: all memory is one device's.
+/// Between two contexts, of which it is asked that they are alive: addresses say by themselves where they are.
 void check_contexts(Driver& its, CUcontext to, CUcontext from) {
     for (const CUcontext handle : {to, from}) {
         Context* const context = its.contexts.find(handle);
-        if (!context || !its.device.is_alive(context->id)) refuse(CUDA_ERROR_INVALID_CONTEXT);
+        if (!context || !its.gpu(*context).device.is_alive(context->id)) refuse(CUDA_ERROR_INVALID_CONTEXT);
     }
 }
 
@@ -196,6 +214,12 @@ CUresult copy_2d(const char* function, Asked stream, const CUDA_MEMCPY2D* asked)
     return copy_3d(function, stream, &box);
 }
 
+/// A fill is work of the device that has the memory.
+void check_home(const Driver& its, emulator::StreamId stream, CUdeviceptr address) {
+    if (&its.device_of(stream) != &its.gpu_at(address).device)
+        refuse(CUDA_ERROR_INVALID_VALUE, "memory of another device is filled", "fill it on a stream of that device");
+}
+
 /// Fills rows of `width` elements each.
 template <class Element>
 CUresult fill(const char* function, Asked asked, CUdeviceptr to, std::size_t pitch, Element value, std::size_t width,
@@ -210,7 +234,8 @@ CUresult fill(const char* function, Asked asked, CUdeviceptr to, std::size_t pit
                 capture->add(id_of(asked.stream), FillNode{params, handle_of(context.id)});
                 return;
             }
-            its.device.run(id_of(asked.stream), std::move(work), true);
+            check_home(its, id_of(asked.stream), work.to);
+            its.device_of(id_of(asked.stream)).run(id_of(asked.stream), std::move(work), true);
         },
         asked.in_capture());
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The start: versions, errors by name, and the device.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string_view>
@@ -66,16 +68,16 @@ API(cuGetErrorName, CUresult result, const char** name) { return describe(result
 API(cuGetErrorString, CUresult result, const char** text) { return describe(result, text, &ResultRow::text); }
 
 API(cuDeviceGetCount, int* count) {
-    return initialised("cuDeviceGetCount", [&](Driver&) {
+    return initialised("cuDeviceGetCount", [&](Driver& its) {
         require(count);
-        *count = 1;
+        *count = int(its.gpus.size());
     });
 }
 API(cuDeviceGet, CUdevice* device, int ordinal) {
     return initialised("cuDeviceGet", [&](Driver&) {
         require(device);
         check_device(ordinal);
-        *device = 0;
+        *device = ordinal;
     });
 }
 API(cuDeviceGetName, char* name, int length, CUdevice device) {
@@ -111,21 +113,26 @@ API(cuDeviceGetUuid_v2, CUuuid* uuid, CUdevice device) {
         check_device(device);
         require(uuid);
         std::memcpy(uuid->bytes, "ikat's emulator", 16);
+        uuid->bytes[15] = char(device);
     });
 }
 ALIAS(cuDeviceGetUuid, cuDeviceGetUuid_v2);
 API(cuDeviceGetPCIBusId, char* id, int length, CUdevice device) {
     return initialised("cuDeviceGetPCIBusId", [&](Driver&) {
         check_device(device);
-        write_text("0000:00:00.0", id, length);
+        write_text(fmt::format("0000:{:02x}:00.0", device), id, length);
     });
 }
 API(cuDeviceGetByPCIBusId, CUdevice* device, const char* id) {
-    return initialised("cuDeviceGetByPCIBusId", [&](Driver&) {
+    return initialised("cuDeviceGetByPCIBusId", [&](Driver& its) {
         require(device && id);
         const std::string_view given = id;
-        if (given != "0000:00:00.0" && given != "00:00.0") refuse(CUDA_ERROR_INVALID_DEVICE);
-        *device = 0;
+        const auto found = std::ranges::find_if(its.gpus, [&](const auto& each) {
+            const std::string own = fmt::format("0000:{:02x}:00.0", each->ordinal);
+            return given == own || given == std::string_view(own).substr(5);
+        });
+        if (found == its.gpus.end()) refuse(CUDA_ERROR_INVALID_DEVICE);
+        *device = (*found)->ordinal;
     });
 }
 API(cuProfilerInitialize, const char*, const char*, int) {
@@ -142,7 +149,19 @@ API(cuDeviceCanAccessPeer, int* can, CUdevice device, CUdevice peer) {
         check_device(device);
         check_device(peer);
         require(can);
-        *can = 0;
+        *can = device != peer;
+    });
+}
+API(cuDeviceGetP2PAttribute, int* value, CUdevice_P2PAttribute which, CUdevice source, CUdevice target) {
+    return initialised("cuDeviceGetP2PAttribute", [&](Driver&) {
+        check_device(source);
+        check_device(target);
+        if (source == target) refuse(CUDA_ERROR_INVALID_DEVICE);
+        require(value && which >= CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK &&
+                which <= CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED);
+        // All are as near; there are no arrays.
+        *value = which == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED ||
+                 which == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
     });
 }
 

@@ -14,6 +14,7 @@ public:
     KeptPtx(std::string text, const std::string& name);
 
     const std::string& path() const { return path_; }
+    const std::string& text() const { return text_; }
     /// Writes the file if it is not there yet. False if it cannot be written.
     bool write();
 

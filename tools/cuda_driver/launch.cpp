@@ -139,7 +139,7 @@ emulator::work::Launch launch_work(Driver& its, Context& context, CUfunction han
     check_cluster(its, function, asked);
     function.module->program().check(asked);
     check_resources(its, function, asked, is_cooperative);
-    return {function.module->loaded, context.id, asked};
+    return {its.loaded_on(context.device, *function.module), context.id, asked};
 }
 
 void fail(Context& context, const char* function, const Error& finding,
@@ -182,7 +182,7 @@ namespace {
 void run(Driver& its, Context& context, CUstream stream, const char* name, emulator::work::Launch launch,
          const std::shared_ptr<KeptPtx>& text) {
     try {
-        its.device.run(id_of(stream), std::move(launch), !its.blocking_launches);
+        its.device_of(id_of(stream)).run(id_of(stream), std::move(launch), !its.blocking_launches);
     } catch (const Error& finding) {
         fail(context, name, finding, std::span(&text, 1));
         if (its.blocking_launches) refuse(context.failure);
@@ -233,7 +233,7 @@ CUresult launch(const char* name, CUfunction handle, const emulator::Launch& ask
             run(its, context, stream, name, std::move(work), text);
             for (const CUevent event : extras.events) {
                 forget_captured(event);
-                its.device.run(id_of(stream), emulator::work::Record{id_of(event)}, true);
+                its.device_of(id_of(stream)).run(id_of(stream), emulator::work::Record{id_of(event)}, true);
             }
         },
         InCapture::IsANode);

@@ -13,7 +13,7 @@ CUresult allocate_host(void** out, std::size_t bytes, unsigned flags) {
         require(out && bytes > 0 && flags <= all_host_flags);
         if (bytes > its.properties.memory_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
         try {
-            *out = reinterpret_cast<void*>(its.device.memory().allocate_pinned(context.id, bytes, flags));
+            *out = reinterpret_cast<void*>(its.gpu(context).device.memory().allocate_pinned(context.id, bytes, flags));
         } catch (const Error&) { refuse(CUDA_ERROR_OUT_OF_MEMORY); }
     });
 }
@@ -22,14 +22,15 @@ CUresult allocate_host(void** out, std::size_t bytes, unsigned flags) {
 CUresult release_host(const char* function, void* memory, bool is_registered, CUresult otherwise) {
     return in_context(function, [&](Driver& its, Context&) {
         check_unsafe_call();
-        if (!its.device.memory().release_pinned(memory, is_registered)) refuse(otherwise);
+        emulator::OwnedMemory& home = its.gpu_at(reinterpret_cast<std::uintptr_t>(memory)).device.memory();
+        if (!home.release_pinned(memory, is_registered)) refuse(otherwise);
     });
 }
 
 /// All there is to do where managed memory is to move: there is only one memory.
 CUresult check_managed(const char* function, CUdeviceptr address, std::size_t bytes, CUstream stream) {
     return on_stream(function, stream, [&](Driver& its, Context&) {
-        const auto buffer = its.device.memory().buffer(address);
+        const auto buffer = its.gpu_at(address).device.memory().buffer(address);
         require(buffer.is_managed && bytes <= buffer.address + buffer.bytes - address);
     });
 }
@@ -41,8 +42,9 @@ void put(void* to, T value) {
 
 /// What is known of an address; 0, and false, where it has no such attribute.
 bool pointer_attribute(Driver& its, void* to, CUpointer_attribute which, CUdeviceptr address) {
-    const auto buffer = its.device.memory().buffer(address);
-    const auto host = its.device.memory().pinned(address);
+    Gpu& gpu = its.gpu_at(address);
+    const auto buffer = gpu.device.memory().buffer(address);
+    const auto host = gpu.device.memory().pinned(address);
     const bool is_device = buffer.context.has_value();
     const auto give = [&](bool has, auto value) { return put(to, has ? value : decltype(value){}), has; };
     switch (which) {
@@ -58,7 +60,7 @@ bool pointer_attribute(Driver& its, void* to, CUpointer_attribute which, CUdevic
         case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: return give(is_device || host, 0);
         case CU_POINTER_ATTRIBUTE_IS_MANAGED: return give(is_device || host, int(buffer.is_managed));
         case CU_POINTER_ATTRIBUTE_BUFFER_ID: return give(is_device || host, host ? host->begin : buffer.address);
-        case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return give(is_device || host, 0);
+        case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return give(is_device || host, gpu.ordinal);
         case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return give(is_device, buffer.address);
         case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return give(is_device, buffer.bytes);
         case CU_POINTER_ATTRIBUTE_MAPPED: return give(true, int(is_device || host));
@@ -90,19 +92,20 @@ API(cuMemFree_v2, CUdeviceptr address) {
     if (const CUresult result = permitted("cuMemFree"); result != CUDA_SUCCESS) return result;
     const CUresult known = in_context("cuMemFree", [](Driver&, Context&) { check_unsafe_call(); });
     if (known != CUDA_SUCCESS) return known;
-    if (const CUresult result = synchronise("cuMemFree"); result != CUDA_SUCCESS) return result;  // a device waits
+    if (const CUresult result = synchronise("cuMemFree"); result != CUDA_SUCCESS) return result;       // a device waits
+    if (const CUresult result = drained("cuMemFree", address); result != CUDA_SUCCESS) return result;  // ... its own
     return in_context("cuMemFree", [&](Driver& its, Context&) { its.release(address); });
 }
 API(cuMemGetInfo_v2, std::size_t* free, std::size_t* total) {
-    return in_context("cuMemGetInfo", [&](Driver& its, Context&) {
+    return in_context("cuMemGetInfo", [&](Driver& its, Context& context) {
         require(free && total);
         *total = its.properties.memory_bytes;
-        *free = its.properties.memory_bytes - its.device.memory().used_bytes();
+        *free = its.properties.memory_bytes - its.gpu(context).device.memory().used_bytes();
     });
 }
 API(cuMemGetAddressRange_v2, CUdeviceptr* begin, std::size_t* size, CUdeviceptr address) {
     return in_context("cuMemGetAddressRange", [&](Driver& its, Context&) {
-        const auto [base, bytes] = its.device.memory().space().buffer_of(address);
+        const auto [base, bytes] = its.gpu_at(address).device.memory().space().buffer_of(address);
         if (bytes == 0) refuse(CUDA_ERROR_NOT_FOUND);
         if (begin) *begin = base;
         if (size) *size = bytes;
@@ -114,7 +117,8 @@ API(cuMemAllocHost_v2, void** memory, std::size_t bytes) { return allocate_host(
 API(cuMemFreeHost, void* memory) { return release_host("cuMemFreeHost", memory, false, CUDA_ERROR_INVALID_VALUE); }
 API(cuMemHostGetFlags, unsigned* flags, void* memory) {
     return in_context("cuMemHostGetFlags", [&](Driver& its, Context&) {
-        const auto found = its.device.memory().pinned(reinterpret_cast<std::uintptr_t>(memory));
+        const auto address = reinterpret_cast<std::uintptr_t>(memory);
+        const auto found = its.gpu_at(address).device.memory().pinned(address);
         require(flags && found && !found->is_registered);
         *flags = found->flags;
     });
@@ -124,7 +128,7 @@ API(cuMemHostRegister_v2, void* memory, std::size_t bytes, unsigned flags) {
         check_unsafe_call();
         require(memory && bytes > 0 && flags <= all_host_flags);
         sum(reinterpret_cast<std::uintptr_t>(memory), bytes);
-        if (!its.device.memory().register_pinned(context.id, memory, bytes, flags))
+        if (!its.gpu(context).device.memory().register_pinned(context.id, memory, bytes, flags))
             refuse(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     });
 }
@@ -135,7 +139,7 @@ API(cuMemHostGetDevicePointer_v2, CUdeviceptr* address, void* memory, unsigned f
     return in_context("cuMemHostGetDevicePointer", [&](Driver& its, Context&) {
         require(address && flags == 0);
         const auto host = reinterpret_cast<std::uintptr_t>(memory);
-        const auto found = its.device.memory().pinned(host);
+        const auto found = its.gpu_at(host).device.memory().pinned(host);
         require(found.has_value());
         *address = found->device + (host - found->begin);
     });

@@ -50,9 +50,11 @@ Module& load(Driver& its, Handle* out, Handles<Module>& among, std::optional<emu
         Module kept{.target = accepted_number(its.target, named)};
         kept.ptx = std::make_shared<KeptPtx>(std::move(text), first_entry(module));
         module.file = intern(kept.ptx->path());
+        Gpu& gpu = context ? its.gpu(*context) : its.current_gpu();
+        emulator::HostDevice& device = gpu.device;
         const emulator::ModuleId id =
-            its.device.load(context, {.module = std::move(module), .origin = emulator::Origin::Foreign});
-        kept.loaded = its.device.find(id);
+            device.load(context, {.module = std::move(module), .origin = emulator::Origin::Foreign});
+        kept.loaded = device.find(id), kept.device = gpu.ordinal;
         log.clear();
         *out = reinterpret_cast<Handle>(id);
         return among.add(std::uintptr_t(id), std::move(kept));
@@ -123,17 +125,32 @@ void count_entries(Module& module, unsigned* out) {
     *out = unsigned(module.program().entries().size());
 }
 
-void find_variable(Module& module, const char* name, CUdeviceptr* address, std::size_t* bytes) {
+void find_variable(Driver& its, const Context& context, Module& module, const char* name, CUdeviceptr* address,
+                   std::size_t* bytes) {
     require(name);
     emulator::Program::Variable found;
     try {
-        found = module.loaded->variable(name);
+        found = its.loaded_on(context.device, module)->variable(name);
     } catch (const Error&) { refuse(CUDA_ERROR_NOT_FOUND); }
     if (address) *address = found.address;
     if (bytes) *bytes = found.bytes;
 }
 
 }  // namespace
+
+std::shared_ptr<emulator::LoadedModule> Driver::loaded_on(CUdevice device, Module& module) {
+    if (module.loaded->context() || device == module.device) return module.loaded;
+    std::shared_ptr<emulator::LoadedModule>& its = module.elsewhere[device];
+    if (!its) {
+        ptx::Module again = assemble(target, module.ptx->text(), "application ptx input", true);
+        again.file = intern(module.ptx->path());
+        emulator::HostDevice& on = gpu(device).device;
+        const emulator::ModuleId id = on.load({}, {.module = std::move(again), .origin = emulator::Origin::Foreign});
+        its = on.find(id);
+        on.unload(id);  // the library keeps it
+    }
+    return its;
+}
 
 std::string read_file(const char* path) {
     require(path);
@@ -174,8 +191,9 @@ API(cuModuleEnumerateFunctions, CUfunction* functions, unsigned max, CUmodule mo
                       [&](Driver& its, Context&) { list_entries(its, its.modules.at(module), max, functions); });
 }
 API(cuModuleGetGlobal_v2, CUdeviceptr* address, std::size_t* bytes, CUmodule module, const char* name) {
-    return in_context("cuModuleGetGlobal",
-                      [&](Driver& its, Context&) { find_variable(its.modules.at(module), name, address, bytes); });
+    return in_context("cuModuleGetGlobal", [&](Driver& its, Context& context) {
+        find_variable(its, context, its.modules.at(module), name, address, bytes);
+    });
 }
 API(cuModuleGetLoadingMode, int* mode) {
     return initialised("cuModuleGetLoadingMode", [&](Driver&) {
@@ -212,8 +230,9 @@ API(cuLibraryEnumerateKernels, CUkernel* kernels, unsigned max, CUlibrary librar
                        [&](Driver& its) { list_entries(its, its.libraries.at(library), max, kernels); });
 }
 API(cuLibraryGetGlobal, CUdeviceptr* address, std::size_t* bytes, CUlibrary library, const char* name) {
-    return in_context("cuLibraryGetGlobal",
-                      [&](Driver& its, Context&) { find_variable(its.libraries.at(library), name, address, bytes); });
+    return in_context("cuLibraryGetGlobal", [&](Driver& its, Context& context) {
+        find_variable(its, context, its.libraries.at(library), name, address, bytes);
+    });
 }
 API(cuKernelGetFunction, CUfunction* function, CUkernel kernel) {
     return in_context("cuKernelGetFunction", [&](Driver& its, Context&) {

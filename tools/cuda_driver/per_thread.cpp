@@ -17,7 +17,7 @@ struct Cleaner {
         const std::lock_guard lock(driver().mutex);
         for (const auto& [context, stream] : *own_streams) {
             forget_captured(stream);
-            driver().device.destroy(stream);
+            driver().device_of(stream).destroy(stream);
         }
         delete own_streams;
         own_streams = nullptr;
@@ -27,7 +27,7 @@ struct Cleaner {
 emulator::StreamId own_stream(CUcontext context) {
     thread_local const Cleaner cleaner;
     if (!own_streams) own_streams = new OwnStreams;
-    emulator::HostDevice& device = driver().device;
+    emulator::HostDevice& device = driver().current_gpu().device;
     emulator::StreamId& its = (*own_streams)[context];
     if (!device.find(its)) its = device.create_stream({.context = emulator::ContextId(std::uintptr_t(context))});
     return its;
@@ -41,7 +41,7 @@ emulator::StreamId id_of(CUstream stream) {
     const CUcontext context = current_handle();
     if (handle != per_thread_stream || !context) return emulator::default_stream;
     const auto id = emulator::ContextId(reinterpret_cast<std::uintptr_t>(context));
-    return driver().device.is_alive(id) ? own_stream(context) : emulator::default_stream;
+    return driver().current_gpu().device.is_alive(id) ? own_stream(context) : emulator::default_stream;
 }
 
 #define PER_THREAD(symbol, parameters, ...) \

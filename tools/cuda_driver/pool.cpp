@@ -26,26 +26,26 @@ void check_location(const CUmemLocation* location, unsigned type) {
     check_device(location->id);
 }
 
-CUresult get_pool(const char* name, CUmemoryPool* out, CUdevice device, std::uintptr_t Driver::*which) {
+CUresult get_pool(const char* name, CUmemoryPool* out, CUdevice device, std::uintptr_t Gpu::*which) {
     return initialised(name, [&](Driver& its) {
-        check_device(device);
+        const Gpu& gpu = its.gpu(device);
         require(out);
-        *out = reinterpret_cast<CUmemoryPool>(its.*which);
+        *out = reinterpret_cast<CUmemoryPool>(gpu.*which);
     });
 }
 
 CUresult get_pool(const char* name, CUmemoryPool* out, const CUmemLocation* location, unsigned type,
-                  std::uintptr_t Driver::*which) {
+                  std::uintptr_t Gpu::*which) {
     return initialised(name, [&](Driver& its) {
         check_location(location, type);
         require(out);
-        *out = reinterpret_cast<CUmemoryPool>(its.*which);
+        *out = reinterpret_cast<CUmemoryPool>(its.gpu(location->id).*which);
     });
 }
 
-void set_current(Driver& its, CUmemoryPool pool) {
-    pool_at(its, pool);
-    its.current_pool = reinterpret_cast<std::uintptr_t>(pool);
+void set_current(Driver& its, CUdevice device, CUmemoryPool pool) {
+    require(pool_at(its, pool).props.location.id == device);
+    its.gpu(device).current_pool = reinterpret_cast<std::uintptr_t>(pool);
 }
 
 CUresult allocate(const char* name, CUdeviceptr* out, std::size_t bytes, std::optional<CUmemoryPool> asked,
@@ -54,8 +54,11 @@ CUresult allocate(const char* name, CUdeviceptr* out, std::size_t bytes, std::op
         name, stream,
         [&](Driver& its, Context& context) {
             require(out);
-            const auto handle = asked.value_or(reinterpret_cast<CUmemoryPool>(its.current_pool));
+            const auto handle = asked.value_or(reinterpret_cast<CUmemoryPool>(its.gpu(context).current_pool));
             Pool& pool = pool_at(its, handle);
+            if (pool.props.location.id != context.device)
+                refuse(CUDA_ERROR_NOT_SUPPORTED, "a stream gets memory from a pool of another device",
+                       "take it on a stream of that device");
             if (Capture* const capture = capture_of(its, context, stream)) {
                 CUDA_MEM_ALLOC_NODE_PARAMS params{.poolProps = pool.props,
                                                   .accessDescs = nullptr,
@@ -71,7 +74,7 @@ CUresult allocate(const char* name, CUdeviceptr* out, std::size_t bytes, std::op
                 refuse(CUDA_ERROR_OUT_OF_MEMORY, fmt::format("the pool has at most {} bytes, of which {} are used",
                                                              pool.props.maxSize, pool.used));
             *out = its.allocate(context, bytes);
-            its.device.run(id_of(stream), emulator::work::Allocate{*out, bytes}, true);
+            its.gpu(context).device.run(id_of(stream), emulator::work::Allocate{*out, bytes}, true);
             its.pooled[*out] = {reinterpret_cast<std::uintptr_t>(handle), bytes};
             pool.used += bytes;
             pool.used_high = std::max(pool.used_high, pool.used);
@@ -146,10 +149,11 @@ API(cuMemFreeAsync, CUdeviceptr address, CUstream stream) {
                 capture->add(id_of(stream), free_node(*capture->graph, address));
                 return;
             }
-            const auto buffer = its.device.memory().buffer(address);
+            Gpu& gpu = its.gpu(context);
+            const auto buffer = gpu.device.memory().buffer(address);
             require(address == 0 || (buffer.context && buffer.address == address));
             if (address == 0) return;
-            its.device.run(id_of(stream), emulator::work::Free{address, buffer.bytes}, true);
+            gpu.device.run(id_of(stream), emulator::work::Free{address, buffer.bytes}, true);
             note_freed(address);
             note_pool_free(its, address);
         },
@@ -171,34 +175,35 @@ API(cuMemPoolDestroy, CUmemoryPool handle) {
     return initialised("cuMemPoolDestroy", [&](Driver& its) {
         Pool& pool = pool_at(its, handle);
         const auto number = reinterpret_cast<std::uintptr_t>(handle);
-        if (number == its.default_pool) refuse(CUDA_ERROR_INVALID_VALUE, "the default pool cannot be destroyed");
-        if (its.current_pool == number) its.current_pool = its.default_pool;
+        Gpu& gpu = its.gpu(pool.props.location.id);
+        if (number == gpu.default_pool) refuse(CUDA_ERROR_INVALID_VALUE, "the default pool cannot be destroyed");
+        if (gpu.current_pool == number) gpu.current_pool = gpu.default_pool;
         pool.is_destroyed = true;  // what it has stays until that is freed
         if (pool.used == 0) its.pools.remove(handle);
     });
 }
 API(cuDeviceGetDefaultMemPool, CUmemoryPool* pool, CUdevice device) {
-    return get_pool("cuDeviceGetDefaultMemPool", pool, device, &Driver::default_pool);
+    return get_pool("cuDeviceGetDefaultMemPool", pool, device, &Gpu::default_pool);
 }
 API(cuDeviceGetMemPool, CUmemoryPool* pool, CUdevice device) {
-    return get_pool("cuDeviceGetMemPool", pool, device, &Driver::current_pool);
+    return get_pool("cuDeviceGetMemPool", pool, device, &Gpu::current_pool);
 }
 API(cuDeviceSetMemPool, CUdevice device, CUmemoryPool pool) {
     return initialised("cuDeviceSetMemPool", [&](Driver& its) {
         check_device(device);
-        set_current(its, pool);
+        set_current(its, device, pool);
     });
 }
 API(cuMemGetDefaultMemPool, CUmemoryPool* pool, CUmemLocation* location, unsigned type) {
-    return get_pool("cuMemGetDefaultMemPool", pool, location, type, &Driver::default_pool);
+    return get_pool("cuMemGetDefaultMemPool", pool, location, type, &Gpu::default_pool);
 }
 API(cuMemGetMemPool, CUmemoryPool* pool, CUmemLocation* location, unsigned type) {
-    return get_pool("cuMemGetMemPool", pool, location, type, &Driver::current_pool);
+    return get_pool("cuMemGetMemPool", pool, location, type, &Gpu::current_pool);
 }
 API(cuMemSetMemPool, CUmemLocation* location, unsigned type, CUmemoryPool pool) {
     return initialised("cuMemSetMemPool", [&](Driver& its) {
         check_location(location, type);
-        set_current(its, pool);
+        set_current(its, location->id, pool);
     });
 }
 API(cuMemPoolGetAttribute, CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {

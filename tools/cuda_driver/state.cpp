@@ -5,12 +5,14 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <set>
 
 #include "codegen/support/environment.hpp"
 #include "codegen/support/notes.hpp"
 #include "runtime/backends/emulator_device.hpp"
 #include "runtime/backends/emulator_options.hpp"
 #include "runtime/device.hpp"
+#include "runtime/emulator/core/memory/address_windows.hpp"
 #include "tools/cuda_driver/graphs/capture.hpp"
 #include "tools/cuda_driver/pool.hpp"
 
@@ -50,16 +52,74 @@ void refuse(CUresult result, std::string reason, std::string hint) {
 Driver::Driver()
     : target(device_target()),
       options(runtime::emulator_options(runtime::OpenOptions{})),
-      properties(device_properties(target, options)),
-      device(options, emulator::Origin::Foreign, properties.memory_bytes) {
+      properties(device_properties(target, options)) {
     const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
     blocking_launches = blocking && std::string_view(blocking) == "1";
-    contexts.add(std::uintptr_t(device.primary()), {.id = device.primary()});
-    default_pool = current_pool = new_handle();
-    Pool pool;
-    pool.props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    pool.props.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
-    pools.add(default_pool, pool);
+    for (CUdevice i = 0; i < CUdevice(runtime::emulated_devices()); ++i) {
+        emulator::HostOptions its_options = options;
+        its_options.name = fmt::format("device {}", i);
+        Gpu& gpu = *gpus.emplace_back(std::make_unique<Gpu>(i, its_options, properties.memory_bytes));
+        contexts.add(std::uintptr_t(gpu.device.primary()), {.id = gpu.device.primary(), .device = i});
+        gpu.default_pool = gpu.current_pool = new_handle();
+        Pool pool;
+        pool.props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+        pool.props.location = {CU_MEM_LOCATION_TYPE_DEVICE, i};
+        pools.add(gpu.default_pool, pool);
+    }
+}
+
+Gpu& Driver::gpu(CUdevice ordinal) const {
+    if (ordinal < 0 || std::size_t(ordinal) >= gpus.size()) refuse(CUDA_ERROR_INVALID_DEVICE);
+    return *gpus[unsigned(ordinal)];
+}
+
+void check_device(CUdevice device) { static_cast<void>(driver().gpu(device)); }
+
+namespace {
+
+template <class Condition>
+Gpu* find_gpu(const Driver& its, Condition is_it) {
+    for (const auto& each : its.gpus)
+        if (is_it(each->device)) return each.get();
+    return nullptr;
+}
+
+}  // namespace
+
+Gpu& Driver::current_gpu() const {
+    const auto id = emulator::ContextId(reinterpret_cast<std::uintptr_t>(current_handle()));
+    Gpu* const found = find_gpu(*this, [&](const emulator::HostDevice& device) { return device.is_alive(id); });
+    return found ? *found : *gpus.front();
+}
+
+emulator::HostDevice& Driver::device_of(emulator::StreamId stream) const {
+    Gpu* const found =
+        find_gpu(*this, [&](const emulator::HostDevice& device) { return device.find(stream).has_value(); });
+    return found ? found->device : current_gpu().device;
+}
+
+emulator::HostDevice& Driver::device_of(emulator::EventId event) const {
+    Gpu* const found =
+        find_gpu(*this, [&](const emulator::HostDevice& device) { return device.find(event).has_value(); });
+    return found ? found->device : current_gpu().device;
+}
+
+Gpu& Driver::gpu_at(std::uint64_t address) const {
+    const auto owner = emulator::address_windows().owner(address);
+    Gpu* const found = find_gpu(*this, [&](emulator::HostDevice& device) {
+        return device.memory().space().share() == owner || device.memory().pinned(address);
+    });
+    return found ? *found : current_gpu();
+}
+
+void Driver::find_places(emulator::HostDevice& on, emulator::work::Copy& copy) const {
+    const auto find = [&](emulator::work::Place place, std::shared_ptr<emulator::Memory::State>& elsewhere) {
+        emulator::HostDevice& its = gpu_at(place.device).device;
+        if (place.host || &its == &on) return;
+        on.link(its);
+        elsewhere = its.memory().space().share();
+    };
+    find(copy.to, copy.to_elsewhere), find(copy.from, copy.from_elsewhere);
 }
 
 Driver& driver() {
@@ -81,15 +141,15 @@ CUdeviceptr allocated(std::size_t bytes, Allocate allocate) {
 }  // namespace
 
 CUdeviceptr Driver::allocate(Context& context, std::size_t bytes) {
-    return allocated(bytes, [&] { return device.memory().allocate(context.id, bytes); });
+    return allocated(bytes, [&] { return gpu(context).device.memory().allocate(context.id, bytes); });
 }
 
 CUdeviceptr Driver::allocate_managed(Context& context, std::size_t bytes) {
-    return allocated(bytes, [&] { return device.memory().allocate_managed(context.id, bytes); });
+    return allocated(bytes, [&] { return gpu(context).device.memory().allocate_managed(context.id, bytes); });
 }
 
 void Driver::release(CUdeviceptr address) {
-    require(address == 0 || device.memory().release(address));
+    require(address == 0 || gpu_at(address).device.memory().release(address));
     note_freed(address);
     note_pool_free(*this, address);
 }
@@ -105,9 +165,26 @@ void Driver::end(Context& context) {
         return true;
     });
     forget_captured(context);
-    device.end(context.id);
+    gpu(context).device.end(context.id);
     forget_graphs(context);
-    context = {.id = context.id};
+    context = {.id = context.id, .device = context.device};
+    contexts.for_each([&](Context& each) { each.peers.erase(context.id); });
+    update_peers();
+}
+
+/// The memory of a device is seen as a whole.
+void Driver::update_peers() {
+    std::set<std::pair<CUdevice, CUdevice>> wanted;
+    contexts.for_each([&](const Context& each) {
+        for (const emulator::ContextId peer : each.peers) wanted.emplace(each.device, context(peer).device);
+    });
+    for (const auto& from : gpus)
+        for (const auto& to : gpus) {
+            if (from == to) continue;
+            const bool is_wanted = wanted.contains({from->ordinal, to->ordinal});
+            if (from->device.has_peer_access(to->device) != is_wanted)
+                from->device.set_peer_access(to->device, is_wanted);
+        }
 }
 
 ContextStack& context_stack() {
@@ -117,7 +194,7 @@ ContextStack& context_stack() {
 
 void check_usable(const Context& context) {
     collect_failures(driver());
-    if (!driver().device.is_alive(context.id)) refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    if (!driver().gpu(context).device.is_alive(context.id)) refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED);
     if (context.failure != CUDA_SUCCESS) refuse(context.failure);
 }
 
@@ -131,13 +208,13 @@ Context& current_context() {
 
 std::optional<emulator::Stream> stream_at(Driver& its, CUstream stream) {
     if (id_of(stream) == emulator::default_stream) return {};
-    const auto found = its.device.find(id_of(stream));
+    const auto found = its.device_of(id_of(stream)).find(id_of(stream));
     if (!found) refuse(CUDA_ERROR_INVALID_HANDLE);
     return found;
 }
 
 emulator::Event event_at(Driver& its, CUevent event) {
-    const auto found = its.device.find(id_of(event));
+    const auto found = its.device_of(id_of(event)).find(id_of(event));
     if (!found) refuse(CUDA_ERROR_INVALID_HANDLE);
     return *found;
 }
@@ -152,13 +229,18 @@ Context& context_of(Driver& its, CUstream stream) {
 
 namespace {
 
-template <class Wait>
-CUresult waited(const char* function, Wait wait) noexcept {
+void check_no_callback() {
+    if (find_gpu(driver(), [](const emulator::HostDevice& device) { return device.is_host_call(); }))
+        refuse(CUDA_ERROR_NOT_PERMITTED, "it is called by a callback", "callbacks must not call the driver");
+}
+
+/// Waits on the device of a stream or an event.
+template <class Handle, class Wait>
+CUresult waited(const char* function, Handle handle, Wait wait) noexcept {
     return translated(function, [&] {
-        emulator::HostDevice& device = driver().device;
-        if (device.is_host_call())
-            refuse(CUDA_ERROR_NOT_PERMITTED, "it is called by a callback", "callbacks must not call the driver");
-        wait(device);
+        check_no_callback();
+        const auto id = id_of(handle);
+        wait(driver().device_of(id), id);
     });
 }
 
@@ -169,43 +251,51 @@ CUresult after_waiting(const char* function, CUresult result) noexcept {
 
 }  // namespace
 
-CUresult permitted(const char* function) noexcept {
-    return waited(function, [](emulator::HostDevice&) {});
+CUresult permitted(const char* function) noexcept { return translated(function, check_no_callback); }
+
+CUresult drained(const char* function, CUdeviceptr address) noexcept {
+    return translated(function, [&] {
+        check_no_callback();
+        driver().gpu_at(address).device.drain();
+    });
 }
 
 CUresult settle(const char* function, CUstream stream) noexcept {
-    return waited(function, [&](emulator::HostDevice& device) { device.settle(id_of(stream)); });
+    return waited(function, stream, [](emulator::HostDevice& device, emulator::StreamId id) { device.settle(id); });
 }
 
 CUresult synchronise(const char* function, CUstream stream) noexcept {
-    return after_waiting(function, waited(function, [&](emulator::HostDevice& device) {
-                             device.finish(id_of(stream));
-                             device.end_grids(id_of(stream));
+    return after_waiting(function, waited(function, stream, [](emulator::HostDevice& device, emulator::StreamId id) {
+                             device.finish(id);
+                             device.end_grids(id);
                          }));
 }
 
 CUresult synchronise(const char* function, CUevent event) noexcept {
-    return after_waiting(function,
-                         waited(function, [&](emulator::HostDevice& device) { device.finish(id_of(event)); }));
+    return after_waiting(function, waited(function, event, [](emulator::HostDevice& device, emulator::EventId id) {
+                             device.finish(id);
+                         }));
 }
 
 CUresult synchronise(const char* function) noexcept {
-    return after_waiting(function, waited(function, [&](emulator::HostDevice& device) {
+    return after_waiting(function, translated(function, [] {
+                             check_no_callback();
+                             emulator::HostDevice& device = driver().current_gpu().device;
                              device.finish();
                              device.end_grids();
                          }));
 }
 
 CUresult query(const char* function, CUstream stream) noexcept {
-    return after_waiting(function, waited(function, [&](emulator::HostDevice& device) {
-                             if (!device.query(id_of(stream))) refuse(CUDA_ERROR_NOT_READY);
-                             device.end_grids(id_of(stream));
+    return after_waiting(function, waited(function, stream, [](emulator::HostDevice& device, emulator::StreamId id) {
+                             if (!device.query(id)) refuse(CUDA_ERROR_NOT_READY);
+                             device.end_grids(id);
                          }));
 }
 
 CUresult query(const char* function, CUevent event) noexcept {
-    return after_waiting(function, waited(function, [&](emulator::HostDevice& device) {
-                             if (!device.query(id_of(event))) refuse(CUDA_ERROR_NOT_READY);
+    return after_waiting(function, waited(function, event, [](emulator::HostDevice& device, emulator::EventId id) {
+                             if (!device.query(id)) refuse(CUDA_ERROR_NOT_READY);
                          }));
 }
 

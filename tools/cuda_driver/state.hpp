@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,10 +37,8 @@ inline void require(bool condition) {
     if (!condition) refuse(CUDA_ERROR_INVALID_VALUE);
 }
 
-/// CUDA_ERROR_INVALID_DEVICE unless it is the only device.
-inline void check_device(CUdevice device) {
-    if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
-}
+/// CUDA_ERROR_INVALID_DEVICE unless there is such a device.
+void check_device(CUdevice device);
 
 /// The file's contents. CUDA_ERROR_FILE_NOT_FOUND if it cannot be read.
 std::string read_file(const char* path);
@@ -51,8 +50,10 @@ inline constexpr int driver_version = 13000;
 
 struct Module {
     std::shared_ptr<emulator::LoadedModule> loaded{};
-    CUlibrary library = nullptr;  // its handle, if it is one
-    unsigned target = 0;          // 90 of sm_90a
+    std::map<CUdevice, std::shared_ptr<emulator::LoadedModule>> elsewhere{};  // of a library that others have used, too
+    CUdevice device = 0;                                                      // that `loaded` is on
+    CUlibrary library = nullptr;                                              // its handle, if it is one
+    unsigned target = 0;                                                      // 90 of sm_90a
     std::shared_ptr<KeptPtx> ptx{};
     std::map<std::string, std::uintptr_t> functions{};  // handles given out, by entry
 
@@ -89,12 +90,14 @@ struct Pool {
 /// What the API keeps of a context. One that was destroyed stays known.
 struct Context {
     emulator::ContextId id{};
+    CUdevice device = 0;
     unsigned flags = 0;
     CUresult failure = CUDA_SUCCESS;  // of a kernel: every later call returns it
     std::map<unsigned, std::size_t> limits{};
     int cache_config = 0;
     int bank_config = 0;
-    unsigned attached = 1;  // users of cuCtxAttach; cuCtxDetach by the last ends the context
+    unsigned attached = 1;                  // users of cuCtxAttach; cuCtxDetach by the last ends the context
+    std::set<emulator::ContextId> peers{};  // of other devices, whose memory its kernels reach
 };
 
 /// Objects by handle.
@@ -132,11 +135,36 @@ private:
     std::map<std::uintptr_t, std::unique_ptr<Object>> objects_;
 };
 
-/// The device and the handles of what is on it. Lives until the process ends.
+/// One of the devices, as many as IKAT_DEVICES says.
+struct Gpu {
+    Gpu(CUdevice number, const emulator::HostOptions& options, std::uint64_t memory_bytes)
+        : ordinal(number), device(options, emulator::Origin::Foreign, memory_bytes) {}
+
+    const CUdevice ordinal;
+    emulator::HostDevice device;
+    unsigned primary_flags = 0;
+    std::uintptr_t default_pool = 0, current_pool = 0;
+};
+
+/// The devices and the handles of what is on them. Lives until the process ends.
 struct Driver {
     Driver();
 
-    std::uintptr_t new_handle() { return device.new_id(); }
+    /// CUDA_ERROR_INVALID_DEVICE if there is none.
+    Gpu& gpu(CUdevice ordinal) const;
+    Gpu& gpu(const Context& context) const { return *gpus[unsigned(context.device)]; }
+    Gpu& gpu(emulator::ContextId id) { return gpu(context(id)); }
+    // Without the lock:
+    /// That of the current context; without one, the first.
+    Gpu& current_gpu() const;
+    /// Where a stream, an event or memory is; if it is nowhere, or a default stream, the current one.
+    emulator::HostDevice& device_of(emulator::StreamId stream) const;
+    emulator::HostDevice& device_of(emulator::EventId event) const;
+    Gpu& gpu_at(std::uint64_t address) const;
+    /// Says of a copy which of its memory is not of the device that does it, which is linked then with where that is.
+    void find_places(emulator::HostDevice& on, emulator::work::Copy& copy) const;
+
+    static std::uintptr_t new_handle() { return emulator::HostDevice::new_id(); }
     /// Adds an object and writes its handle.
     template <class Handle, class Object>
     Object& give(Handle* out, Handles<Object>& among, Object object) {
@@ -146,6 +174,8 @@ struct Driver {
         return among.add(handle, std::move(object));
     }
     Context& context(emulator::ContextId id) { return contexts.at(std::uintptr_t(id)); }
+    /// Lets kernels of each device reach memory of those that one of its contexts has as peers.
+    void update_peers();
     /// Ends a context, and the handles of what it owns.
     void end(Context& context);
     /// Device memory. CUDA_ERROR_OUT_OF_MEMORY if there is not so much left.
@@ -158,9 +188,11 @@ struct Driver {
     void unload(Handles<Module>& among, Handle handle) {
         forget_functions(among.at(handle));
         among.remove(handle);
-        device.unload(emulator::ModuleId(reinterpret_cast<std::uintptr_t>(handle)));
+        for (const auto& each : gpus) each->device.unload(emulator::ModuleId(reinterpret_cast<std::uintptr_t>(handle)));
     }
     void forget_functions(const Module& module);
+    /// The module on a device: a library is loaded there when it is first needed.
+    std::shared_ptr<emulator::LoadedModule> loaded_on(CUdevice device, Module& module);
 
     std::mutex mutex;
     bool initialised = false;
@@ -168,9 +200,7 @@ struct Driver {
     const emulator::HostOptions options;
     const runtime::DeviceProperties properties;
     bool blocking_launches = false;
-    emulator::HostDevice device;
-    unsigned primary_flags = 0;
-    std::uintptr_t default_pool = 0, current_pool = 0;
+    std::vector<std::unique_ptr<Gpu>> gpus{};  // by ordinal
     struct Pooled {
         std::uintptr_t pool = 0;
         std::uint64_t bytes = 0;
@@ -228,6 +258,8 @@ Context& context_of(Driver& its, CUstream stream);
 CUresult settle(const char* function, CUstream stream) noexcept;
 /// CUDA_ERROR_NOT_PERMITTED in a function of the program that a stream calls.
 CUresult permitted(const char* function) noexcept;
+/// Waits for all work of the device that has the memory at an address; what went wrong is left to others.
+CUresult drained(const char* function, CUdeviceptr address) noexcept;
 /// The same for the program, which knows then that this has ended: a stream, the work before an event, or all.
 CUresult synchronise(const char* function, CUstream stream) noexcept;
 CUresult synchronise(const char* function, CUevent event) noexcept;
@@ -309,7 +341,7 @@ CUresult on_stream(const char* function, CUstream stream, Body body,
         const CUresult result = in_context(function, [&](Driver& its, Context& context) {
             if (&context_of(its, stream) != &context) refuse(CUDA_ERROR_INVALID_HANDLE);
             check_capture(its, context, stream, in_capture);
-            is_idle = its.device.is_idle(id_of(stream));
+            is_idle = its.device_of(id_of(stream)).is_idle(id_of(stream));
             if (is_idle) body(its, context);
         });
         if (result != CUDA_SUCCESS) note_refusal(stream);

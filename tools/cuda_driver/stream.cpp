@@ -15,9 +15,9 @@ CUresult create(CUstream* out, unsigned flags, int priority) {
         require(flags <= non_blocking);
         require(out);
         *out = reinterpret_cast<CUstream>(
-            its.device.create_stream({.context = context.id,
-                                      .waits_for_default = (flags & non_blocking) == 0,
-                                      .priority = std::clamp(priority, greatest_priority, 0)}));
+            its.gpu(context).device.create_stream({.context = context.id,
+                                                   .waits_for_default = (flags & non_blocking) == 0,
+                                                   .priority = std::clamp(priority, greatest_priority, 0)}));
     });
 }
 
@@ -30,7 +30,7 @@ CUresult record(CUevent handle, CUstream stream, unsigned flags) {
             require(flags == 0 || (capture && flags == CU_EVENT_RECORD_EXTERNAL));
             if (capture) return record_captured(its, *capture, stream, handle, flags == CU_EVENT_RECORD_EXTERNAL);
             forget_captured(handle);
-            its.device.run(id_of(stream), emulator::work::Record{id_of(handle)}, true);
+            its.device_of(id_of(stream)).run(id_of(stream), emulator::work::Record{id_of(handle)}, true);
         },
         InCapture::IsANode);
 }
@@ -89,7 +89,7 @@ API(cuStreamDestroy_v2, CUstream stream) {
     return initialised("cuStreamDestroy", [&](Driver& its) {
         if (reinterpret_cast<std::uintptr_t>(stream) <= per_thread_stream) refuse(CUDA_ERROR_INVALID_HANDLE);
         forget_captured(id_of(stream));
-        if (!its.device.destroy(id_of(stream))) refuse(CUDA_ERROR_INVALID_HANDLE);
+        if (!its.device_of(id_of(stream)).destroy(id_of(stream))) refuse(CUDA_ERROR_INVALID_HANDLE);
     });
 }
 API(cuStreamSynchronize, CUstream stream) { return wait("cuStreamSynchronize", stream, false); }
@@ -102,7 +102,10 @@ API(cuStreamWaitEvent, CUstream stream, CUevent event, unsigned flags) {
             Capture* const capture = capture_of(its, context, stream);
             require(flags == 0 || (capture && flags == CU_EVENT_WAIT_EXTERNAL));
             if (wait_captured(its, capture, stream, event, flags == CU_EVENT_WAIT_EXTERNAL)) return;
-            its.device.run(id_of(stream), emulator::work::Wait{id_of(event)}, true);
+            emulator::HostDevice &own = its.device_of(id_of(stream)), &other = its.device_of(id_of(event));
+            emulator::work::Wait work{id_of(event)};
+            if (&own != &other) own.link(other), work.elsewhere = other.done(work.event);
+            own.run(id_of(stream), std::move(work), true);
         },
         InCapture::IsANode);
 }
@@ -130,22 +133,22 @@ API(cuStreamGetCtx_v2, CUstream stream, CUcontext* context, void** green_context
     return get_context(stream, context);
 }
 API(cuStreamGetDevice, CUstream stream, CUdevice* device) {
-    return about("cuStreamGetDevice", stream, [&](Context&, const Known&) {
+    return about("cuStreamGetDevice", stream, [&](Context& context, const Known&) {
         require(device);
-        *device = 0;
+        *device = context.device;
     });
 }
 API(cuEventCreate, CUevent* event, unsigned flags) {
     return in_context("cuEventCreate", [&](Driver& its, Context& context) {
         require(event);
-        *event = reinterpret_cast<CUevent>(
-            its.device.create_event({.context = context.id, .is_timed = (flags & CU_EVENT_DISABLE_TIMING) == 0}));
+        *event = reinterpret_cast<CUevent>(its.gpu(context).device.create_event(
+            {.context = context.id, .is_timed = (flags & CU_EVENT_DISABLE_TIMING) == 0}));
     });
 }
 API(cuEventDestroy_v2, CUevent event) {
     return initialised("cuEventDestroy", [&](Driver& its) {
         forget_captured(event);
-        if (!its.device.destroy(id_of(event))) refuse(CUDA_ERROR_INVALID_HANDLE);
+        if (!its.device_of(id_of(event)).destroy(id_of(event))) refuse(CUDA_ERROR_INVALID_HANDLE);
     });
 }
 API(cuEventRecord, CUevent event, CUstream stream) { return record(event, stream, 0); }

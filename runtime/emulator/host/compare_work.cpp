@@ -22,8 +22,9 @@ bool HostDevice::is_compared(const Piece& piece) const {
                      std::is_same_v<W, work::Wait> || std::is_same_v<W, work::HostCall>);
         },
         work);
-    // Streams of our own programs and the default one wait for each other; those of a client need not.
-    return touches && (piece.stream != default_stream || origin_ == Origin::Foreign);
+    // Streams of our own programs and the default one wait for each other; those of a client need not, nor do those of
+    // another device.
+    return touches && (piece.stream != default_stream || origin_ == Origin::Foreign || is_linked_);
 }
 
 std::vector<TouchedBytes> HostDevice::touched_by(const Work& work, TouchedMemory& memory) const {
@@ -31,8 +32,12 @@ std::vector<TouchedBytes> HostDevice::touched_by(const Work& work, TouchedMemory
     out.reserve(4);
     // A place and its rows, in memory that the device knows, or else of the host.
     const auto box = [&](work::Place place, std::uint64_t bytes, std::uint64_t rows, work::Copy::Pitch pitch,
-                         std::uint64_t planes) {
+                         std::uint64_t planes, const std::shared_ptr<Memory::State>& elsewhere = {}) {
         TouchedBytes& its = out.emplace_back();
+        if (elsewhere) {
+            its.buffer = elsewhere->find(place.device).base;
+            return ByteRanges::of_box(place.device, bytes, rows, pitch.row, planes, pitch.plane);
+        }
         std::uint64_t address = place.host ? reinterpret_cast<std::uintptr_t>(place.host) : place.device;
         if (place.host)
             if (const auto pinned = memory_.pinned(address)) address = pinned->device + (address - pinned->begin);
@@ -43,9 +48,10 @@ std::vector<TouchedBytes> HostDevice::touched_by(const Work& work, TouchedMemory
         return ByteRanges::of_box(address, bytes, rows, pitch.row, planes, pitch.plane);
     };
     if (const auto* const copy = std::get_if<work::Copy>(&work)) {
-        ByteRanges from = box(copy->from, copy->bytes, copy->rows, copy->from_pitch, copy->planes);
+        ByteRanges from =
+            box(copy->from, copy->bytes, copy->rows, copy->from_pitch, copy->planes, copy->from_elsewhere);
         out.back().read = std::move(from);
-        ByteRanges to = box(copy->to, copy->bytes, copy->rows, copy->to_pitch, copy->planes);
+        ByteRanges to = box(copy->to, copy->bytes, copy->rows, copy->to_pitch, copy->planes, copy->to_elsewhere);
         out.back().written = std::move(to);
     } else if (const auto* const fill = std::get_if<work::Fill>(&work)) {
         ByteRanges to =
@@ -109,6 +115,9 @@ namespace {
 std::string on_stream(unsigned number) {
     return number ? fmt::format("on stream {}", number) : "on the default stream";
 }
+std::string on_its_stream(const StreamRaces::Race::Side& side, bool names_device) {
+    return on_stream(side.place) + (names_device ? " of " + *side.device : "");
+}
 
 }  // namespace
 
@@ -124,22 +133,30 @@ std::optional<Diagnostic> HostDevice::finding(FaultCode code, std::string_view a
 
 std::optional<Diagnostic> HostDevice::compare(const Piece& piece, const std::shared_ptr<const Deed>& deed,
                                               std::vector<TouchedBytes> touched) {
-    const std::optional<StreamRaces::Race> race =
-        races_.add({piece.number, piece.stream, *piece.known, piece.stream_number}, deed, std::move(touched));
-    return race ? finding(*race, on_stream) : std::nullopt;
+    std::optional<StreamRaces::Race> race;
+    {
+        const std::lock_guard lock(shared_.mutex);
+        race =
+            shared_.races.add({piece.number, {number_, piece.stream}, *piece.known, piece.stream_number, shared_name_},
+                              deed, std::move(touched));
+    }
+    return race ? finding(*race, on_its_stream) : std::nullopt;
 }
 
-std::optional<Diagnostic> HostDevice::finding(const StreamRaces::Race& race, std::string (*at)(unsigned)) const {
+std::optional<Diagnostic> HostDevice::finding(const StreamRaces::Race& race, PlaceOfSide at) const {
     const auto& [first, second, buffer, bytes] = race;
     std::string where = fmt::format("memory of the host at {:#x}", bytes.begin);
-    if (const auto its = buffer ? memory_.space().state().describe(buffer) : std::nullopt)
+    const auto owner = buffer ? address_windows().owner(buffer) : nullptr;
+    if (const auto its = owner ? owner->describe(buffer) : std::nullopt)
         where = fmt::format("bytes {} to {} of {}", bytes.begin - buffer, bytes.end - buffer - 1, its->called());
+    const bool differ = first.device != second.device;
     return finding(
         FaultCode::StreamRace, fmt::format("{} {} {} {}", second.deed->what, second.does, first.deed->what, first.does),
         {.where = second.deed->where,
-         .message = fmt::format("{} {} {} {}, which {} {} {}, and nothing orders the two", second.deed->what,
-                                at(second.place), second.does, where, first.deed->what, at(first.place), first.does),
-         .notes = {{first.deed->where, fmt::format("{} was enqueued here, {}", first.deed->what, at(first.place))}}});
+         .message =
+             fmt::format("{} {} {} {}, which {} {} {}, and nothing orders the two", second.deed->what,
+                         at(second, differ), second.does, where, first.deed->what, at(first, differ), first.does),
+         .notes = {{first.deed->where, fmt::format("{} was enqueued here, {}", first.deed->what, at(first, differ))}}});
 }
 
 bool may_write_host(const Work& work) {
@@ -176,10 +193,6 @@ std::optional<Diagnostic> HostDevice::check_host_memory(const Work& work, std::o
                    {.where = std::get<work::Copy>(work).where,
                     .message = info(FaultCode::HostChange).message,
                     .notes = {{{}, "the copy is " + on_stream(stream)}}});
-}
-
-void HostDevice::forget_known_work() {
-    if (queue_.empty()) races_.forget(known_.program());
 }
 
 }  // namespace ikat::emulator

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "runtime/emulator/host/graphs/work_graph.hpp"
@@ -55,7 +54,11 @@ const Piece& HostDevice::add(StreamId stream, Work work) {
     if (const auto* const free = std::get_if<work::Free>(&work)) bytes_to_free_ += free->bytes;
     Piece& added = queue_.add(stream, std::move(work), waits_for_default);
     added.stream_number = number;
-    added.known = known_.add(added, waits_for_default);
+    {
+        const std::lock_guard lock(shared_.mutex);
+        added.known = shared_.known.add(added, waits_for_default);
+        ++shared_.pending;
+    }
     if (about_races_ != Action::Off && host_writers_ == 0) {
         added.checksum = checksum_of(added.work);
         if (auto* const graph = std::get_if<work::Graph>(&added.work)) graph->checksums = checksums_of(*graph->graph);
@@ -93,10 +96,7 @@ void HostDevice::run(StreamId stream, Work work, bool goes_on) {
     const auto its = std::ranges::find(awaited_, number, &Awaited::number);
     const std::exception_ptr what = std::move(its->failure);
     awaited_.erase(its);
-    if (!goes_on) {
-        known_.wait(stream);
-        forget_known_work();
-    }
+    if (!goes_on) note_wait(stream);
     if (what) std::rethrow_exception(what);
 }
 
@@ -105,8 +105,7 @@ void HostDevice::finish(StreamId stream) {
     const Waiting waiting(*this, "a stream");
     Lock lock(work_mutex_);
     work_until(lock, [&] { return !queue_.has(stream); });
-    known_.wait(stream);
-    forget_known_work();
+    note_wait(stream);
     throw_failures(stream);
 }
 
@@ -116,8 +115,7 @@ void HostDevice::finish(EventId event) {
     const std::optional<Event> its = find(event);
     Lock lock(work_mutex_);
     work_until(lock, [&] { return !queue_.has(event); });
-    known_.wait(event);
-    forget_known_work();
+    note_wait(event);
     if (its) throw_failures(its->stream);
 }
 
@@ -126,8 +124,7 @@ void HostDevice::finish() {
     const Waiting waiting(*this, "the device");
     Lock lock(work_mutex_);
     work_until(lock, [&] { return queue_.empty(); });
-    known_.wait();
-    forget_known_work();
+    note_wait();
     throw_failures({});
 }
 
@@ -143,19 +140,17 @@ void HostDevice::drain() {
     const Waiting waiting(*this, "the device");
     Lock lock(work_mutex_);
     work_until(lock, [&] { return queue_.empty(); });
-    known_.wait();
-    forget_known_work();
+    note_wait();
 }
 
 bool HostDevice::query(EventId event) {
     forbid_in_host_call();
     Lock lock(work_mutex_);
     await_host_calls(lock);
-    if (queue_.has(event)) work_once(lock);
+    if (queue_.has(event)) work_anywhere(lock);
     last_call_ = std::chrono::steady_clock::now();
     if (queue_.has(event)) return false;
-    known_.wait(event);
-    forget_known_work();
+    note_wait(event);
     const std::optional<Event> its = find(event);
     if (its) throw_failures(its->stream);
     return true;
@@ -166,11 +161,10 @@ bool HostDevice::query(StreamId stream) {
     Lock lock(work_mutex_);
     await_host_calls(lock);
     const auto has_work = [&] { return stream == default_stream ? !queue_.empty() : queue_.has(stream); };
-    if (has_work()) work_once(lock);
+    if (has_work()) work_anywhere(lock);
     last_call_ = std::chrono::steady_clock::now();
     if (has_work()) return false;
-    stream == default_stream ? known_.wait() : known_.wait(stream);
-    forget_known_work();
+    stream == default_stream ? note_wait() : note_wait(stream);
     throw_failures(stream == default_stream ? std::nullopt : std::optional(stream));
     return true;
 }
@@ -198,7 +192,7 @@ void HostDevice::throw_failures(std::optional<StreamId> stream) {
 void HostDevice::end_grids(std::optional<StreamId> stream) {
     const std::lock_guard lock(work_mutex_);
     std::erase_if(grids_, [&](const auto& each) { return !stream || each.first == *stream; });
-    stream ? known_.wait(*stream) : known_.wait();
+    stream ? note_wait(*stream) : note_wait();
 }
 
 /// No launch follows on a stream that has ended, when its work is done. Called with the lock.
@@ -247,7 +241,11 @@ void HostDevice::work_until(Lock& lock, Condition is_met) {
     for (;;) {
         await_host_calls(lock);
         if (is_met()) break;
-        if (!work_once(lock)) changed_.wait(lock);
+        if (work_anywhere(lock)) continue;
+        if (is_linked_)  // what it waits for may be another device's
+            changed_.wait_for(lock, std::chrono::milliseconds(1));
+        else
+            changed_.wait(lock);
     }
     last_call_ = std::chrono::steady_clock::now();
 }
@@ -305,6 +303,10 @@ void HostDevice::perform(Lock& lock, Piece& piece) {
     const StreamId stream = piece.stream;
     queue_.remove(piece);
     forget_grids_of_ended(stream);
+    {
+        const std::lock_guard shared(shared_.mutex);
+        --shared_.pending;
+    }
     changed_.notify_all();
 }
 
@@ -348,6 +350,8 @@ void HostDevice::add_note(std::exception_ptr& failure, Diagnostic::Note note) {
 HostDevice::Done HostDevice::do_work(const Work& work, GridsInFlight* grids, bool is_compared) {
     Done done;
     TouchedMemory memory;
+    const TurnOfMemory turn(is_linked_ && !std::holds_alternative<work::HostCall>(work),
+                            options_.schedules > 1 && std::holds_alternative<work::Launch>(work));
     try {
         std::visit(
             [&]<class W>(const W& its) {
@@ -400,49 +404,6 @@ Statistics HostDevice::perform(const work::Launch& asked, GridsInFlight& grids, 
         grids.clear();
         throw;
     }
-}
-
-void HostDevice::perform(const work::SetVariable& change) {
-    change.module->program().set_variable(change.name, change.contents);
-}
-
-void HostDevice::copy_row(work::Place to, work::Place from, std::size_t bytes) {
-    Memory& space = memory_.space();
-    if (to.host && from.host) {
-        std::memcpy(to.host, from.host, bytes);
-    } else if (to.host) {
-        space.read(from.device, {to.host, bytes});
-        check_download(options_, origin_, space, from.device, bytes);
-    } else if (from.host) {
-        space.write(to.device, {from.host, bytes});
-    } else {
-        space.copy(to.device, from.device, bytes);
-    }
-}
-
-void HostDevice::perform(const work::Copy& copy) {
-    if (copy.bytes == 0) return;
-    const auto at = [](work::Place first, work::Copy::Pitch pitch, std::size_t row, std::size_t plane) {
-        return first.at(plane * pitch.plane + row * pitch.row);
-    };
-    for (std::size_t plane = 0; plane < copy.planes; ++plane)
-        for (std::size_t row = 0; row < copy.rows; ++row)
-            copy_row(at(copy.to, copy.to_pitch, row, plane), at(copy.from, copy.from_pitch, row, plane), copy.bytes);
-}
-
-void HostDevice::perform(const work::Renew& memory) {
-    if (memory.bytes > 0) memory_.space().renew(memory.address);
-}
-
-void HostDevice::perform(const work::Fill& fill) {
-    for (std::size_t row = 0; row < fill.rows; ++row)
-        memory_.space().fill(fill.to + row * fill.pitch, fill.element, fill.count);
-}
-
-void HostDevice::perform(const work::Record& record) {
-    const std::lock_guard lock(objects_mutex_);
-    if (const auto found = events_.find(record.event); found != events_.end())
-        found->second.time = std::chrono::steady_clock::now();
 }
 
 }  // namespace ikat::emulator

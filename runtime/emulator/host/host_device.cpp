@@ -13,7 +13,7 @@
 namespace ikat::emulator {
 
 HostDevice::HostDevice(HostOptions options, Origin origin, std::uint64_t memory_bytes)
-    : memory_(memory_bytes),
+    : memory_(memory_bytes, options.name),
       options_(std::move(options)),
       origin_(origin),
       order_(options_.by_number   ? std::optional<std::uint32_t>(1)
@@ -27,6 +27,7 @@ HostDevice::HostDevice(HostOptions options, Origin origin, std::uint64_t memory_
 
 HostDevice::~HostDevice() {
     drain();
+    unlink();
     {
         const std::lock_guard lock(work_mutex_);
         is_ending_ = true;
@@ -45,8 +46,8 @@ HostDevice::~HostDevice() {
 }
 
 std::uint64_t HostDevice::new_id() {
-    const std::lock_guard lock(objects_mutex_);
-    return last_id_ += 16;
+    static std::atomic<std::uint64_t> last = 0x10000;
+    return last += 16;
 }
 
 void HostDevice::begin(Context& context) { context = {.is_alive = true, .heap_bytes = default_heap_bytes}; }
@@ -138,8 +139,9 @@ HostDevice::Entries HostDevice::entries() const {
         out.objects = modules_.size() + streams_.size() + events_.size();
     }
     const std::lock_guard lock(work_mutex_);
-    out.work = queue_.size(), out.known = known_.size(), out.ranges = races_.size();
-    out.streams = grids_.size() + failures_.size();
+    out.work = queue_.size(), out.streams = grids_.size() + failures_.size();
+    const std::lock_guard shared(shared_.mutex);
+    out.known = shared_.known.size(), out.ranges = shared_.races.size();
     return out;
 }
 
@@ -191,8 +193,8 @@ std::optional<Event> HostDevice::find(EventId event) const {
 
 bool HostDevice::destroy(EventId event) {
     {
-        const std::lock_guard lock(work_mutex_);
-        known_.forget(event);
+        const std::lock_guard lock(shared_.mutex);
+        shared_.known.forget(event);
     }
     const std::lock_guard lock(objects_mutex_);
     return events_.erase(event) > 0;

@@ -10,6 +10,7 @@
 // Work that is enqueued is done later, one piece at a time, in the order that WorkQueue::next() chooses: when the
 // program waits or asks, when much is waiting, and when the program has done nothing with the device for a while. So
 // what the order is depends on the seed and on the program's calls. All functions may be called from several threads.
+// Devices that have to do with each other (linked_devices.hpp) take turns: whoever waits for one does work of all.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "runtime/emulator/host/host_options.hpp"
+#include "runtime/emulator/host/linked_devices.hpp"
 #include "runtime/emulator/host/loaded_module.hpp"
 #include "runtime/emulator/host/owned_memory.hpp"
 #include "runtime/emulator/host/stream_races.hpp"
@@ -55,8 +57,16 @@ public:
 
     OwnedMemory& memory() { return memory_; }
 
-    /// A number for something new; none is given twice, nor one below 65536.
-    std::uint64_t new_id();
+    /// A number for something new; none is given twice in the process, nor one below 65536.
+    static std::uint64_t new_id();
+
+    /// From here on their work is compared, and waiting for one of them does work of both.
+    void link(HostDevice& other);
+    /// Whether kernels of this device reach memory of the other one. Changing it waits for the work of this device.
+    void set_peer_access(HostDevice& other, bool is_enabled);
+    bool has_peer_access(const HostDevice& other) const { return memory_.space().sees(other.memory_.space()); }
+    /// What becomes true when the last recording of an event is done, for a Wait on another device; null if it is.
+    std::shared_ptr<const std::atomic<bool>> done(EventId event);
 
     /// A context that lives until end().
     ContextId create_context();
@@ -144,6 +154,11 @@ private:
     const Piece& add(StreamId stream, Work work);
     /// Does a piece of work; false if none can begin.
     bool work_once(Lock& lock);
+    /// The same of this device or one that it is linked with, whose turn it is; the lock is given away meanwhile.
+    bool work_anywhere(Lock& lock);
+    std::optional<std::uint64_t> next_number() const;
+    bool step();
+    void unlink();
     /// Does work until the condition holds.
     template <class Condition>
     void work_until(Lock& lock, Condition is_met);
@@ -175,14 +190,17 @@ private:
     /// The race that a piece of work has with others.
     std::optional<Diagnostic> compare(const Piece& piece, const std::shared_ptr<const Deed>& deed,
                                       std::vector<TouchedBytes> touched);
-    /// A finding of a race; `at` says where a piece of work is, by its place.
-    std::optional<Diagnostic> finding(const StreamRaces::Race& race, std::string (*at)(unsigned)) const;
+    /// A finding of a race. `at` says where a piece of work is; the devices differ, or are one.
+    using PlaceOfSide = std::string (*)(const StreamRaces::Race::Side& side, bool devices_differ);
+    std::optional<Diagnostic> finding(const StreamRaces::Race& race, PlaceOfSide at) const;
     std::optional<Diagnostic> finding(FaultCode code, std::string_view about, Diagnostic what) const;
     /// ... or that what it copies from the host has changed.
     std::optional<Diagnostic> check_host_memory(const Work& work, std::optional<std::uint64_t> checksum,
                                                 unsigned stream) const;
-    /// No work is waiting: what the program knows is compared with nothing.
-    void forget_known_work();
+    /// The program has waited. If no work is left, what it knows is compared with nothing any more.
+    void note_wait();
+    void note_wait(StreamId stream);
+    void note_wait(EventId event);
 
     /// The grids that a launch may overlap, by its stream. Other work waits for them, except what is about events.
     std::shared_ptr<GridsInFlight> grids_before(const Piece& piece);
@@ -198,15 +216,15 @@ private:
     void perform(const work::Renew& memory);
     /// Its condition. Throws KernelFailure if nothing has set that.
     std::uint32_t perform(const work::Conditional& node);
-    void copy_row(work::Place to, work::Place from, std::size_t bytes);
+    void copy_row(const work::Copy& copy, work::Place to, work::Place from);
 
     /// Tells the trace, if there is one, what the program does until the end of the object.
     class Waiting;
 
     OwnedMemory memory_;  // outlives the programs
     const HostOptions options_;
+    const std::shared_ptr<const std::string> shared_name_ = std::make_shared<const std::string>(options_.name);
     const Origin origin_;
-    std::uint64_t last_id_ = 0x10000;
     unsigned last_stream_ = 0;
     std::map<ContextId, Context> contexts_;
     ContextId primary_{};
@@ -215,10 +233,12 @@ private:
     std::map<EventId, Event> events_;
     mutable std::mutex objects_mutex_;  // locked for those above
 
-    WorkQueue queue_;
+    SharedOrder& shared_ = shared_order();
+    const unsigned number_ = shared_.add_device();
+    const std::shared_ptr<LinkedDevice> self_ = std::make_shared<LinkedDevice>(*this);
+    std::atomic<bool> is_linked_ = false;
+    WorkQueue queue_{number_, shared_.numbers};
     WorkOrder order_;
-    StreamOrder known_;
-    StreamRaces races_;
     const Action about_races_;
     const unsigned traced_as_;  // the number of the device in the trace
     bool is_busy_ = false, is_ending_ = false;

@@ -148,12 +148,12 @@ Action action_about(FaultCode code, const HostOptions& options, Origin origin) {
     return checks_of(options, origin).of(code);
 }
 
-void check_download(const HostOptions& options, Origin origin, const Memory& memory, std::uint64_t from,
+void check_download(const HostOptions& options, Origin origin, const Memory::State& memory, std::uint64_t from,
                     std::size_t bytes) {
     constexpr FaultCode code = FaultCode::UndefinedDownload;
     const Action action = action_about(code, options, origin);
     if (action == Action::Off) return;
-    const Memory::Unwritten gap = memory.unwritten(from, bytes);
+    const Memory::Unwritten gap = Memory::unwritten(memory, from, bytes);
     if (gap.count == 0) return;
     Diagnostic diagnostic{
         .severity = severity_of(action),

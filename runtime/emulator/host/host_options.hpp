@@ -23,7 +23,8 @@ class Trace;
 
 /// The options of a device.
 struct HostOptions : Options {
-    CheckSets sets{};  // instead of `checks`
+    CheckSets sets{};               // instead of `checks`
+    std::string name = "emulator";  // of the device, in messages about several
     // No schedule was asked for: each launch takes its own seed, by its number in the process. Otherwise moved_shared
     // and any_leader are what was asked for; kernels of our own have them anyway.
     bool by_number = true;
@@ -60,7 +61,7 @@ Action action_about(FaultCode code, const HostOptions& options, Origin origin);
 
 /// Finds bytes that nothing has written in what is copied to the host. Throws KernelFailure, or says it once for each
 /// buffer.
-void check_download(const HostOptions& options, Origin origin, const Memory& memory, std::uint64_t from,
+void check_download(const HostOptions& options, Origin origin, const Memory::State& memory, std::uint64_t from,
                     std::size_t bytes);
 
 }  // namespace ikat::emulator

@@ -26,7 +26,7 @@ struct PinnedRange {
 class OwnedMemory {
 public:
     /// Buffers have at most `limit` bytes in all.
-    explicit OwnedMemory(std::uint64_t limit) : limit_(limit) {}
+    explicit OwnedMemory(std::uint64_t limit, std::string_view device = {}) : limit_(limit), space_(device) {}
 
     /// The address space, which variables of modules are in, too.
     Memory& space() { return space_; }

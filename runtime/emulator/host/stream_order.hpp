@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a device's work is ordered, and what may be done at the same time: by vector clocks, of streams as those of
-// races (tools/races/clock.hpp) are of warps. A piece of work knows all before it on its stream, what that has waited
-// for, and what the program had waited for when it enqueued it.
+// What of the work of devices is ordered, and what may be done at the same time: by vector clocks, of streams as those
+// of races (tools/races/clock.hpp) are of warps. A piece of work knows all before it on its stream, what that has
+// waited for, and what the program had waited for when it enqueued it.
 //
 //     stream 1   a: 1 ── record e: 2 ── c: 5
 //     stream 2                └──── wait e: 3 ── b: 4         b knows 2 of stream 1, so a, not c
 #pragma once
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,22 +19,34 @@ namespace ikat::emulator {
 
 struct Piece;
 
-/// What is known to be done: all pieces up to a number, and of some streams up to later ones.
+/// A stream of one of the devices of the process.
+struct StreamKey {
+    unsigned device = 0;
+    StreamId stream{};
+
+    StreamKey(StreamId of) : stream(of) {}
+    StreamKey(unsigned on, StreamId of) : device(on), stream(of) {}
+    auto operator<=>(const StreamKey&) const = default;
+};
+
+/// What is known to be done: of devices all pieces up to a number, and of some streams up to later ones.
 class StreamClock {
 public:
-    bool covers(StreamId stream, std::uint64_t number) const;
+    bool covers(StreamKey stream, std::uint64_t number) const;
     /// All of a stream up to a number.
-    void learn(StreamId stream, std::uint64_t number);
-    /// All of the device.
-    void learn(std::uint64_t number);
+    void learn(StreamKey stream, std::uint64_t number);
+    /// All of a device.
+    void learn(std::uint64_t number, unsigned device = 0);
     void join(const StreamClock& other);
-    /// Up to which piece it knows all; and how many streams it knows more of.
-    std::uint64_t all() const { return all_; }
+    /// The device has ended.
+    void forget(unsigned device);
+    /// Up to which piece of a device it knows all; and how many streams it knows more of.
+    std::uint64_t all(unsigned device) const;
     std::size_t size() const { return streams_.size(); }
 
 private:
-    std::uint64_t all_ = 0;
-    std::vector<std::pair<StreamId, std::uint64_t>> streams_;  // ascending
+    std::vector<std::pair<unsigned, std::uint64_t>> devices_;   // ascending
+    std::vector<std::pair<StreamKey, std::uint64_t>> streams_;  // ascending
 };
 using KnownWork = std::shared_ptr<const StreamClock>;
 
@@ -42,10 +55,12 @@ class StreamOrder {
 public:
     /// A piece is enqueued: what it knows.
     KnownWork add(const Piece& piece, bool waits_for_default);
-    /// The program has waited for all, for a stream, or for an event.
-    void wait();
-    void wait(StreamId stream);
+    /// The program has waited for all of a device, for a stream, or for an event.
+    void wait(unsigned device = 0);
+    void wait(StreamKey stream);
     void wait(EventId event);
+    /// A device has ended, when all of its work was done.
+    void end(unsigned device);
     /// The program can ask for it no longer.
     void forget(EventId event) { events_.erase(event); }
     /// What the program knows.
@@ -68,18 +83,19 @@ private:
         std::uint64_t default_ = 0;  // ... the last piece of the default stream
     };
     struct Point {
-        StreamId stream{};
+        StreamKey stream;
         std::uint64_t number = 0;
         KnownWork known;
     };
-    void learn(StreamId stream, std::uint64_t number, const StreamClock& known);
+    void learn(StreamKey stream, std::uint64_t number, const StreamClock& known);
     void forget_streams();
     void forget_half();
 
     StreamClock program_;
-    std::uint64_t waits_ = 0, last_ = 0;
-    std::map<StreamId, Stream> streams_;  // that the program does not know all of
-    std::map<EventId, Point> events_;     // their last recordings
+    std::uint64_t waits_ = 0;
+    std::map<unsigned, std::uint64_t> last_;  // by device
+    std::map<StreamKey, Stream> streams_;     // that the program does not know all of
+    std::map<EventId, Point> events_;         // their last recordings
 };
 
 }  // namespace ikat::emulator

@@ -22,7 +22,7 @@ std::optional<StreamRaces::Race> StreamRaces::compare(const Record& before, cons
                                       : record.deed->frees     ? "frees"
                                       : record.deed->allocates ? "allocates"
                                                                : "writes";
-        return Race::Side{record.deed, record.place, does};
+        return Race::Side{record.deed, record.place, record.device, does};
     };
     for (const auto& [a, b] : {std::pair{Writes, Writes},
                                {Writes, Reads},
@@ -44,7 +44,7 @@ std::optional<StreamRaces::Race> StreamRaces::add(const Point& piece, const std:
                                                   std::vector<TouchedBytes> touched) {
     std::optional<Race> race;
     for (TouchedBytes& each : touched) {
-        Record now{piece.number, deed, piece.place, std::move(each)};
+        Record now{piece.number, deed, piece.place, piece.device, std::move(each)};
         auto& streams = buffers_[now.touched.buffer];
         for (const auto& [stream, records] : streams) {
             if (stream == piece.stream) continue;
@@ -60,7 +60,7 @@ std::optional<StreamRaces::Race> StreamRaces::add(const Point& piece, const std:
         for (const auto& [buffer, streams] : buffers_)
             for (const auto& [stream, records] : streams) oldest = std::min(oldest, records.front().number);
         const std::uint64_t middle = oldest + (piece.number - oldest) / 2;
-        erase_first([&](StreamId, std::uint64_t number) { return number <= middle; });
+        erase_first([&](StreamKey, std::uint64_t number) { return number <= middle; });
     }
     return race;
 }
@@ -99,7 +99,11 @@ void StreamRaces::erase_first(Condition is_over) {
 }
 
 void StreamRaces::forget(const StreamClock& known) {
-    if (size_ > 0) erase_first([&](StreamId stream, std::uint64_t number) { return known.covers(stream, number); });
+    if (size_ > 0) erase_first([&](StreamKey stream, std::uint64_t number) { return known.covers(stream, number); });
+}
+
+void StreamRaces::end(unsigned device) {
+    if (size_ > 0) erase_first([&](StreamKey stream, std::uint64_t) { return stream.device == device; });
 }
 
 }  // namespace ikat::emulator

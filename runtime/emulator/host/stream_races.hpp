@@ -42,7 +42,8 @@ public:
     struct Race {
         struct Side {
             std::shared_ptr<const Deed> deed;
-            unsigned place = 0;       // of its Point
+            unsigned place = 0;  // of its Point, as the device
+            std::shared_ptr<const std::string> device{};
             std::string_view does{};  // "writes"
         };
         Side first, second;  // as they were enqueued
@@ -52,15 +53,18 @@ public:
     /// A piece of work: its number, its stream, and what is done before it in every order.
     struct Point {
         std::uint64_t number = 0;
-        StreamId stream{};
+        StreamKey stream;
         const StreamClock& known;
         unsigned place = 0;  // the number that messages have of the stream, or of the branch of a graph
+        std::shared_ptr<const std::string> device{};  // its name
     };
     /// The first race of a piece of work, which then belongs to what others are compared with.
     std::optional<Race> add(const Point& piece, const std::shared_ptr<const Deed>& deed,
                             std::vector<TouchedBytes> touched);
     /// No piece of work is waiting: what the program knows is compared with nothing any more.
     void forget(const StreamClock& known);
+    /// A device has ended.
+    void end(unsigned device);
     /// The entries of ranges that it has.
     std::size_t size() const { return size_; }
 
@@ -72,6 +76,7 @@ private:
         std::uint64_t number = 0;
         std::shared_ptr<const Deed> deed;
         unsigned place = 0;
+        std::shared_ptr<const std::string> device{};
         TouchedBytes touched;
         std::size_t size() const;
     };
@@ -81,7 +86,7 @@ private:
     template <class Condition>
     void erase_first(Condition is_over);
 
-    std::map<std::uint64_t, std::map<StreamId, Records>> buffers_;
+    std::map<std::uint64_t, std::map<StreamKey, Records>> buffers_;
     std::size_t size_ = 0;
 };
 

@@ -2,6 +2,7 @@
 // What a stream is given to do, as values. They say where memory is and own all else that they need, so that they can
 // be done later than they were made.
 #pragma once
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -72,6 +73,8 @@ struct Copy {
     Pitch to_pitch{}, from_pitch{};
     Location where{};
     bool keeps_host = false;  // the program has promised that nobody changes memory of the host before it is done
+    // The memory that an address is of, if it is another device's.
+    std::shared_ptr<Memory::State> to_elsewhere{}, from_elsewhere{};
 };
 
 /// Writes `count` elements to a row, or to rows that are `pitch` bytes apart.
@@ -102,6 +105,7 @@ struct Record {
 /// What follows on the stream waits for the last recording that the event was asked for before.
 struct Wait {
     EventId event;
+    std::shared_ptr<const std::atomic<bool>> elsewhere{};  // whether it is done, if it is of another device
 };
 
 /// Memory of a graph begins or ends: what was written there is gone. Of no bytes it does nothing.

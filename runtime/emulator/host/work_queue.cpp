@@ -26,7 +26,8 @@ std::size_t WorkOrder::pick(std::size_t count) {
 Piece& WorkQueue::add(StreamId stream, Work work, bool waits_for_default) {
     Waiting& its = streams_[stream];
     its.waits_for_default = waits_for_default;
-    Piece& added = its.pieces.emplace_back(Piece{.number = ++last_, .stream = stream, .work = std::move(work)});
+    Piece& added = its.pieces.emplace_back(
+        Piece{.number = ++*numbers_, .stream = stream, .work = std::move(work), .device = device_});
     ++size_;
     if (const auto* const record = std::get_if<work::Record>(&added.work)) {
         recordings_[record->event] = added.number;
@@ -42,6 +43,10 @@ void WorkQueue::remove(const Piece& piece) {
         const auto found = recordings_.find(record->event);
         if (found != recordings_.end() && found->second == piece.number) recordings_.erase(found);
         not_recorded_.erase(piece.number);
+        if (const auto asked = asked_about_.find(piece.number); asked != asked_about_.end()) {
+            *asked->second = true;
+            asked_about_.erase(asked);
+        }
     }
     const auto its = streams_.find(piece.stream);
     its->second.pieces.pop_front();  // the others of a stream wait for the first
@@ -51,6 +56,8 @@ void WorkQueue::remove(const Piece& piece) {
 
 bool WorkQueue::can_begin(const Piece& piece, bool waits_for_default) const {
     if (piece.is_running || not_recorded_.contains(piece.awaited)) return false;
+    if (const auto* const wait = std::get_if<work::Wait>(&piece.work); wait && wait->elsewhere && !*wait->elsewhere)
+        return false;
     const auto is_before = [&](const auto& each) { return each.second.pieces.front().number < piece.number; };
     if (piece.stream == default_stream)
         return std::ranges::none_of(streams_,
@@ -90,6 +97,24 @@ bool WorkQueue::is_free(StreamId stream, bool waits_for_default) const {
     if (stream == default_stream)
         return std::ranges::none_of(streams_, [](const auto& each) { return each.second.waits_for_default; });
     return !waits_for_default || !has(default_stream);
+}
+
+std::shared_ptr<const std::atomic<bool>> WorkQueue::done(EventId event) {
+    const auto found = recordings_.find(event);
+    if (found == recordings_.end()) return nullptr;
+    std::shared_ptr<std::atomic<bool>>& its = asked_about_[found->second];
+    if (!its) its = std::make_shared<std::atomic<bool>>(false);
+    return its;
+}
+
+std::optional<std::uint64_t> WorkQueue::next_number(Worker worker) const {
+    std::optional<std::uint64_t> lowest;
+    for (const auto& [stream, its] : streams_) {
+        const Piece& piece = its.pieces.front();
+        if (worker_of(piece.work) == worker && can_begin(piece, its.waits_for_default))
+            lowest = std::min(lowest.value_or(piece.number), piece.number);
+    }
+    return lowest;
 }
 
 bool WorkQueue::has(EventId event) const { return recordings_.contains(event); }

@@ -8,21 +8,25 @@
 // What is on the default stream waits for all that came before it, and what comes after it waits for that. Streams that
 // do not wait for the default one are left out of this.
 #pragma once
+#include <atomic>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "runtime/emulator/host/stream_order.hpp"
 #include "runtime/emulator/host/work.hpp"
 
 namespace ikat::emulator {
 
-/// A piece of work on its stream. Later ones have higher numbers.
+/// A piece of work on its stream. Later ones have higher numbers, over all devices of the process.
 struct Piece {
     std::uint64_t number = 0;
     StreamId stream{};
     Work work;
+    unsigned device = 0;
     unsigned stream_number = 0;               // of it, for messages; 0: the default one
     std::uint64_t awaited = 0;                // of a Wait: the number of the recording that it waits for; 0: none
     KnownWork known{};                        // what is done before it in every order
@@ -54,6 +58,11 @@ private:
 /// Not thread-safe.
 class WorkQueue {
 public:
+    using Numbers = std::shared_ptr<std::atomic<std::uint64_t>>;
+    /// Several queues may have one row of numbers: the order in which the program has enqueued work.
+    explicit WorkQueue(unsigned device = 0, Numbers numbers = std::make_shared<std::atomic<std::uint64_t>>(0))
+        : device_(device), numbers_(std::move(numbers)) {}
+
     /// Puts it after what the stream has.
     Piece& add(StreamId stream, Work work, bool waits_for_default = true);
     void remove(const Piece& piece);
@@ -68,6 +77,10 @@ public:
     /// Whether a new piece of a stream would wait for nothing.
     bool is_free(StreamId stream, bool waits_for_default) const;
     bool has(EventId event) const;
+    /// What becomes true when the last recording of an event is done; null if it is.
+    std::shared_ptr<const std::atomic<bool>> done(EventId event);
+    /// The lowest number of the pieces that this worker could begin.
+    std::optional<std::uint64_t> next_number(Worker worker) const;
     bool empty() const { return streams_.empty(); }
     std::size_t size() const { return size_; }
 
@@ -78,10 +91,12 @@ private:
     };
     bool can_begin(const Piece& piece, bool waits_for_default) const;
 
+    const unsigned device_;
+    const Numbers numbers_;
     std::map<StreamId, Waiting> streams_;
-    std::map<EventId, std::uint64_t> recordings_;  // the number of the last one
-    std::set<std::uint64_t> not_recorded_;         // the numbers of those that are not done
-    std::uint64_t last_ = 0;
+    std::map<EventId, std::uint64_t> recordings_;                              // the number of the last one
+    std::set<std::uint64_t> not_recorded_;                                     // the numbers of those that are not done
+    std::map<std::uint64_t, std::shared_ptr<std::atomic<bool>>> asked_about_;  // recordings, by number
     std::size_t size_ = 0;
 };
 

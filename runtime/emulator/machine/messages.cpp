@@ -77,9 +77,15 @@ Finding global_finding(const Fault& fault, const Memory::State& memory) {
         return {FaultCode::WrongSpace,
                 fmt::format("at 0x{:x}, an address of {} memory", address, space_name(Space(address >> window_bits)))};
     const auto buffer = memory.describe(address);
-    if (!buffer && address_windows().is_of_another(address, memory))
-        return {FaultCode::NoBuffer, fmt::format("at 0x{:x}, an address of another device's memory", address),
-                "give the launch buffers of the device that it runs on"};
+    if (const auto other = buffer ? nullptr : memory.other_device_at(address)) {
+        const auto its = other->describe(address);
+        return {
+            FaultCode::NoBuffer,
+            fmt::format("at offset {} of {} ({}), which is on another device, {}", std::int64_t(address - its->address),
+                        its->called(), plural(its->bytes, "byte"), other->device()),
+            "copy it to the device that the kernel runs on, or enable peer access: "
+            "device.enable_peer_access(other), or cuCtxEnablePeerAccess"};
+    }
     if (!buffer) return {FaultCode::NoBuffer, fmt::format("at 0x{:x}, where no buffer is", address)};
     const auto offset = std::int64_t(address - buffer->address);
     const std::string name = buffer->called();

@@ -45,6 +45,24 @@ TEST_CASE("docs/runtime.md: a device, buffers, a launch") {
     CHECK(host_y == std::vector<float>(n, 7));
 }
 
+TEST_CASE("docs/runtime.md: several devices") {
+    setenv("IKAT_DEVICES", "2", 1);
+    const std::uint32_t n = 1000;
+    const std::vector<float> host(n, 1);
+    const Device first = Device::open({.device = "emulator:0"}), second = Device::open({.device = "emulator:1"});
+    const Buffer<float> x = first.upload(host, "x");
+    Buffer<float> y = first.upload(host, "y"), copy = second.buffer<float>(n, "copy");
+    const Stream a = first.stream(), b = second.stream();
+    a.launch(saxpy, grid(n, 256), 2.0f, x, y, n);
+    b.wait(a.record());                                      // without it, the copy may be done first
+    b.copy(copy, y);
+    b.synchronize();
+    second.enable_peer_access(first);                        // kernels of the second reach memory of the first
+    second.launch(saxpy, grid(n, 256), 2.0f, y, copy, n);
+    CHECK(copy.download() == std::vector<float>(n, 9));
+    unsetenv("IKAT_DEVICES");
+}
+
 TEST_CASE("docs/runtime.md: views") {
     const Device device = Device::open({.device = "emulator"});
     const auto x = device.upload(std::vector<float>(300 * 250, 1));

@@ -110,6 +110,43 @@ TEST_CASE("memory of another device is copied by the driver, or through the host
     other->release(from);
 }
 
+TEST_CASE("peer access is asked of the driver, once and in one direction") {
+    const FakeCuda fake;
+    fake.devices(3);
+    const auto first = fake.open(0);
+    fake.devices(3);
+    const auto second = fake.open(1);
+    fake.devices(3);
+    const auto far = fake.open(2);
+    CHECK((first->can_access_peer(*second) && !first->can_access_peer(*far)));
+    CHECK(fake.log() == "cuDeviceCanAccessPeer 40 41\ncuDeviceCanAccessPeer 40 42\n");
+    CHECK_FALSE(first->has_peer_access(*second));
+    first->set_peer_access(*second, true);
+    CHECK(fake.log() == "cuDeviceCanAccessPeer 40 41\ncuCtxEnablePeerAccess 0\n");
+    CHECK((first->has_peer_access(*second) && !second->has_peer_access(*first) && !first->has_peer_access(*far)));
+    first->set_peer_access(*second, false);
+    CHECK(fake.log() == "cuCtxDisablePeerAccess\n");
+    CHECK_FALSE(first->has_peer_access(*second));
+
+    fake.fail("cuCtxEnablePeerAccess", 704);  // another user of the context was first
+    first->set_peer_access(*second, true);
+    CHECK(first->has_peer_access(*second));
+    fake.fail("cuCtxDisablePeerAccess", 705);
+    first->set_peer_access(*second, false);
+    CHECK_FALSE(first->has_peer_access(*second));
+    fake.fail("cuCtxEnablePeerAccess", 711);
+    CHECK_THAT(message_of([&] { first->set_peer_access(*second, true); }), contains("cuCtxEnablePeerAccess failed"));
+    CHECK_FALSE(first->has_peer_access(*second));
+    CHECK_THAT(message_of([&] { first->set_peer_access(*far, true); }),
+               contains("kernels of cuda:0 cannot reach memory of cuda:2"));
+    const auto emulated = runtime::Device::open({.device = "emulator", .threads = 1});
+    CHECK_FALSE(first->can_access_peer(emulated.backend()));
+    CHECK_THAT(message_of([&] { first->set_peer_access(emulated.backend(), true); }),
+               contains("cannot reach memory of"));
+    CHECK_THAT(message_of([&] { emulated.backend().set_peer_access(*first, true); }),
+               contains("cannot reach memory of"));
+}
+
 TEST_CASE("memory in the order of a stream, and of a driver that has none") {
     const FakeCuda fake;
     const auto device = fake.open();

@@ -31,8 +31,8 @@ struct FakeCuda {
         function<FakeReset>("fake_reset")();
         return out;
     }
-    Reference<runtime::Backend> open() const {
-        auto device = runtime::cuda::open_device(runtime::cuda::load_driver(FAKE_CUDA), 0);
+    Reference<runtime::Backend> open(int ordinal = 0) const {
+        auto device = runtime::cuda::open_device(runtime::cuda::load_driver(FAKE_CUDA), ordinal);
         log();
         return device;
     }

@@ -131,6 +131,16 @@ Result cuDevicePrimaryCtxRetain(Context* context, DeviceId id) {
     return call("cuDevicePrimaryCtxRetain", {unsigned(id)});
 }
 Result cuDevicePrimaryCtxRelease_v2(DeviceId id) { return call("cuDevicePrimaryCtxRelease", {unsigned(id)}); }
+Result cuDeviceCanAccessPeer(int* can, DeviceId device, DeviceId peer) {
+    *can = device != peer && peer < 42;  // the third device is elsewhere
+    return call("cuDeviceCanAccessPeer", {unsigned(device), unsigned(peer)});
+}
+Result cuCtxEnablePeerAccess(Context context, unsigned flags) {
+    return context ? call("cuCtxEnablePeerAccess", {flags}) : Result::InvalidValue;
+}
+Result cuCtxDisablePeerAccess(Context context) {
+    return context ? call("cuCtxDisablePeerAccess") : Result::InvalidValue;
+}
 Result cuCtxSetCurrent(Context context) { return context ? Result::Success : Result::InvalidValue; }
 
 Result cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {

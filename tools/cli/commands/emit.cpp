@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands that run nothing: kernels, emit, opt, ptx, devices.
+// The commands that run nothing: kernels, emit, opt, ptx.
 #include <fmt/format.h>
 #include <algorithm>
 
@@ -216,17 +216,6 @@ void show_kernel(const std::string& name) {
     write_text({}, out);
 }
 
-std::string describe(const runtime::DeviceReport& report) {
-    if (!report.problem.empty()) return fmt::format("{:<10} not available: {}\n", report.selector, report.problem);
-    const runtime::DeviceProperties& p = report.properties;
-    return fmt::format(
-        "{:<10} {}\n           target {}, compute capability {}.{}, {} multiprocessors, warps of {}\n"
-        "           {:.1f} GiB of memory, {} KiB of shared memory per block ({} KiB on demand), {} threads per block\n",
-        report.selector, p.name, p.target, p.compute_major, p.compute_minor, p.multiprocessors, p.warp_size,
-        double(p.memory_bytes) / double(1 << 30), p.shared_bytes / 1024, p.shared_bytes_optin / 1024,
-        p.max_threads_per_block);
-}
-
 }  // namespace
 
 std::string names_of(const stdlib::Alias& alias) {
@@ -320,15 +309,6 @@ void add_ptx(CLI::App& app) {
     command->callback([input, links, output, unchecked] {
         links->insert(links->begin(), *input);
         reprint(*links, *output, !*unchecked);
-    });
-}
-
-void add_devices(CLI::App& app) {
-    CLI::App* command = app.add_subcommand("devices", "List the devices that kernels can run on");
-    command->callback([] {
-        std::string out;
-        for (const runtime::DeviceReport& report : runtime::list_devices()) out += describe(report);
-        write_text({}, out);
     });
 }
 

@@ -103,7 +103,8 @@ void run_all(RunOptions& options, const std::vector<std::vector<std::string>>& t
 void add_options(CLI::App* command, const std::shared_ptr<RunOptions>& options) {
     options->launches.emplace_back();
     add_launch_options(*command, options->launches[0]);
-    command->add_option("--device", options->device, "emulator or cuda; default: IKAT_DEVICE, else what is available");
+    command->add_option("--device", options->device,
+                        "emulator or cuda, or one of several: cuda:1; default: IKAT_DEVICE, else what is available");
     command->add_option("--arch,--target", options->target,
                         "Compile the library for this target, such as sm_90a, which the emulator then is; default: "
                         "that of the device");
@@ -170,7 +171,7 @@ void add_check(CLI::App& app, std::vector<std::vector<std::string>> then, std::v
                                            .schedules = options->schedules,
                                            .format = *format});
         if (options->device.empty()) options->device = "emulator";
-        if (options->device != "emulator")
+        if (!options->device.starts_with("emulator"))
             throw Error(fmt::format("--device {}: checks are the emulator's", options->device), {});
         options->verdict = *format;
         run_all(*options, then);

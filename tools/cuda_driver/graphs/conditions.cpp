@@ -9,10 +9,10 @@
 namespace ikat::cuda_driver {
 
 GraphCondition::GraphCondition(Driver& its, emulator::ContextId home, std::uintptr_t of)
-    : handle(its.device.memory().allocate(home, sizeof(unsigned), "a condition")), context(home), graph(of) {}
+    : handle(its.gpu(home).device.memory().allocate(home, sizeof(unsigned), "a condition")), context(home), graph(of) {}
 
 GraphCondition::~GraphCondition() {
-    driver().device.memory().release(handle);
+    driver().gpu(context).device.memory().release(handle);
     graphs().conditions.erase(handle);
 }
 
@@ -78,20 +78,20 @@ void check_may_have(const Graph& graph, const NodeWork& work) {
     if (const ConditionalNode* const of = body_of(graph)) check_is_of_body(*of, work);
 }
 
-void enqueue_conditions(Driver& its, const Graph& graph, emulator::StreamId stream) {
+void enqueue_conditions(emulator::HostDevice& device, const Graph& graph, emulator::StreamId stream) {
     for (const auto& node : graph.nodes) {
         if (const auto* const conditional = std::get_if<ConditionalNode>(&node->work)) {
             const GraphCondition& condition = *conditional->condition;
             if (condition.first) {
                 const auto bytes = std::as_bytes(std::span(&*condition.first, 1));
-                its.device.enqueue(
+                device.enqueue(
                     stream,
                     emulator::work::Fill{.to = condition.handle, .element = {bytes.begin(), bytes.end()}, .count = 1});
             } else {
-                its.device.enqueue(stream, emulator::work::Renew{condition.handle, sizeof(unsigned)});
+                device.enqueue(stream, emulator::work::Renew{condition.handle, sizeof(unsigned)});
             }
         }
-        for (const Graph* const inner : graphs_in(node->work)) enqueue_conditions(its, *inner, stream);
+        for (const Graph* const inner : graphs_in(node->work)) enqueue_conditions(device, *inner, stream);
     }
 }
 

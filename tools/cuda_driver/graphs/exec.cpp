@@ -21,12 +21,12 @@ GraphExec::GraphExec(Driver& driver, Graph& from, Context& home, std::uint64_t a
 }
 
 GraphExec::~GraphExec() {
-    for (const emulator::StreamId lane : lanes) its.device.destroy(lane);
-    for (const auto& [what, event] : events) its.device.destroy(event);
+    for (const emulator::StreamId lane : lanes) its.gpu(context).device.destroy(lane);
+    for (const auto& [what, event] : events) its.gpu(context).device.destroy(event);
 }
 
 bool GraphExec::is_done() const {
-    return std::ranges::all_of(lanes, [&](const auto& lane) { return its.device.is_idle(lane); });
+    return std::ranges::all_of(lanes, [&](const auto& lane) { return its.gpu(context).device.is_idle(lane); });
 }
 
 namespace {
@@ -37,7 +37,7 @@ struct InstantiateFault {
     CUgraphInstantiateResult result = CUDA_GRAPH_INSTANTIATE_ERROR;
 };
 
-void check_graph(Driver& its, const Graph& graph, InstantiateFault& fault) {
+void check_graph(Driver& its, const Context& context, const Graph& graph, InstantiateFault& fault) {
     for (const auto& condition : graph.conditions)
         if (!graphs().nodes.contains(condition->node)) {
             fault.result = CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
@@ -49,10 +49,13 @@ void check_graph(Driver& its, const Graph& graph, InstantiateFault& fault) {
         refuse(CUDA_ERROR_INVALID_VALUE, "nodes of the graph wait for each other in a circle");
     }
     for (const auto& node : graph.nodes) {
-        for (const Graph* const each : graphs_in(node->work)) check_graph(its, *each, fault);
+        for (const Graph* const each : graphs_in(node->work)) check_graph(its, context, *each, fault);
         if (const auto* const kernel = std::get_if<KernelNode>(&node->work)) {
             fault.node = node->name();
             check_usable(its.context(kernel->context));
+            if (its.context(kernel->context).device != context.device)
+                refuse(CUDA_ERROR_NOT_SUPPORTED, "a graph has kernels of several devices",
+                       "make a graph for each device, and let events order them");
             fault.node = nullptr;
         }
     }
@@ -75,7 +78,7 @@ CUresult instantiate(const char* name, CUgraphExec* out, CUgraph handle, std::ui
                    graph.has_memory() ? "a graph with nodes that allocate or free memory has one executable graph"
                                       : "a graph with conditional nodes has one executable graph",
                    "destroy the first");
-        check_graph(its, graph, fault);
+        check_graph(its, context, graph, fault);
         auto exec = std::make_unique<GraphExec>(its, graph, context, flags);
         *out = reinterpret_cast<CUgraphExec>(exec->handle);
         graphs().executables.emplace(exec->handle, std::move(exec));
@@ -106,6 +109,9 @@ CUresult launch_graph(const char* name, CUgraphExec handle, CUstream stream) {
         name, stream,
         [&](Driver& its, Context& context) {
             GraphExec& exec = exec_at(handle);
+            if (its.context(exec.context).device != context.device)
+                refuse(CUDA_ERROR_INVALID_VALUE, "a graph is launched on another device than it was instantiated for",
+                       "instantiate it with a context of that device current");
             if (Capture* const capture = capture_of(its, context, stream)) {
                 if (exec.is_only_one)
                     refuse(CUDA_ERROR_NOT_SUPPORTED,

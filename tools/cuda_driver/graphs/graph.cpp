@@ -14,10 +14,10 @@ Graphs& graphs() {
 }
 
 GraphMemory::GraphMemory(Driver& its, emulator::ContextId home, std::size_t count)
-    : address(its.device.memory().reserve(home, count, "memory of a graph")), bytes(count), context(home) {}
+    : address(its.gpu(home).device.memory().reserve(home, count, "memory of a graph")), bytes(count), context(home) {}
 
 GraphMemory::~GraphMemory() {
-    driver().device.memory().give_back(address);
+    driver().gpu(context).device.memory().give_back(address);
     graphs().memory.erase(address);
 }
 

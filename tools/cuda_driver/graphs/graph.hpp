@@ -234,7 +234,7 @@ ConditionalNode conditional_node(Driver& its, Graph& graph, CUDA_CONDITIONAL_NOD
 /// Refuses what a body, or a child in one, cannot have.
 void check_may_have(const Graph& graph, const NodeWork& work);
 /// Gives the conditions of a graph their first values, or none.
-void enqueue_conditions(Driver& its, const Graph& graph, emulator::StreamId stream);
+void enqueue_conditions(emulator::HostDevice& device, const Graph& graph, emulator::StreamId stream);
 /// A conditional node with all that its bodies do; adds the texts of their kernels.
 emulator::work::Conditional conditional_work(Driver& its, const ConditionalNode& node,
                                              std::vector<std::shared_ptr<KeptPtx>>& texts);

@@ -121,7 +121,7 @@ void note_memory(Driver& its, const GraphExec& exec, const Plan& plan, emulator:
         }
     }
     for (GraphMemory* const memory : left) {
-        its.device.enqueue(stream, work::Free{memory->address, memory->bytes});
+        its.gpu(exec.context).device.enqueue(stream, work::Free{memory->address, memory->bytes});
         note_freed(*memory);
     }
     note_allocated(bytes);
@@ -140,27 +140,30 @@ constexpr std::uint64_t of_lane = std::uint64_t{1} << 32, of_begin = of_lane << 
 
 emulator::EventId event_of(Driver& its, GraphExec& exec, std::uint64_t what) {
     auto& event = exec.events[what];
-    if (event == emulator::EventId{}) event = its.device.create_event({.context = exec.context, .is_timed = false});
+    if (event == emulator::EventId{})
+        event = its.gpu(exec.context).device.create_event({.context = exec.context, .is_timed = false});
     return event;
 }
 
 void begin_lanes(Driver& its, GraphExec& exec, std::size_t count, emulator::StreamId stream) {
     while (exec.lanes.size() < count)
-        exec.lanes.push_back(its.device.create_stream({.context = exec.context, .waits_for_default = false}));
-    its.device.enqueue(stream, work::Record{event_of(its, exec, of_begin)});
+        exec.lanes.push_back(
+            its.gpu(exec.context).device.create_stream({.context = exec.context, .waits_for_default = false}));
+    its.gpu(exec.context).device.enqueue(stream, work::Record{event_of(its, exec, of_begin)});
     for (std::size_t lane = 0; lane < count; ++lane) {
-        its.device.enqueue(exec.lanes[lane], work::Wait{event_of(its, exec, of_begin)});
-        if (exec.events.contains(of_end)) its.device.enqueue(exec.lanes[lane], work::Wait{exec.events.at(of_end)});
+        its.gpu(exec.context).device.enqueue(exec.lanes[lane], work::Wait{event_of(its, exec, of_begin)});
+        if (exec.events.contains(of_end))
+            its.gpu(exec.context).device.enqueue(exec.lanes[lane], work::Wait{exec.events.at(of_end)});
     }
 }
 
 void end_lanes(Driver& its, GraphExec& exec, std::size_t count, emulator::StreamId stream) {
     for (std::size_t lane = 0; lane < count; ++lane) {
         const emulator::EventId end = event_of(its, exec, of_lane + lane);
-        its.device.enqueue(exec.lanes[lane], work::Record{end});
-        its.device.enqueue(stream, work::Wait{end});
+        its.gpu(exec.context).device.enqueue(exec.lanes[lane], work::Record{end});
+        its.gpu(exec.context).device.enqueue(stream, work::Wait{end});
     }
-    its.device.enqueue(stream, work::Record{event_of(its, exec, of_end)});
+    its.gpu(exec.context).device.enqueue(stream, work::Record{event_of(its, exec, of_end)});
 }
 
 }  // namespace
@@ -185,20 +188,24 @@ void enqueue(Driver& its, GraphExec& exec, CUstream handle) {
     plan.add(*exec.graph, {});
     std::vector<std::optional<emulator::Work>> all;
     LaunchedGraph launched{.context = exec.context};
-    for (const GraphNode* const node : plan.nodes)
-        all.push_back(node ? work_of(its, *node, launched.texts) : std::nullopt);
+    for (const GraphNode* const node : plan.nodes) {
+        auto& added = all.emplace_back(node ? work_of(its, *node, launched.texts) : std::nullopt);
+        if (auto* const copy = added ? std::get_if<work::Copy>(&*added) : nullptr)
+            its.find_places(its.gpu(exec.context).device, *copy);
+    }
     note_memory(its, exec, plan, stream);
     const emulator::Lanes lanes = emulator::lanes_of(plan.after);
     if (exec.graph->has_conditions() && exec.events.contains(of_end))
-        its.device.enqueue(stream, work::Wait{exec.events.at(of_end)});
-    enqueue_conditions(its, *exec.graph, stream);
+        its.gpu(exec.context).device.enqueue(stream, work::Wait{exec.events.at(of_end)});
+    enqueue_conditions(its.gpu(exec.context).device, *exec.graph, stream);
     begin_lanes(its, exec, lanes.ends.size(), stream);
     for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
         const emulator::StreamId lane = exec.lanes[lanes.nodes[i].lane];
         for (const std::uint32_t before : lanes.nodes[i].waits_for)
-            its.device.enqueue(lane, work::Wait{event_of(its, exec, before)});
-        if (all[i]) its.device.enqueue(lane, of_stream(*std::move(all[i])));
-        if (lanes.nodes[i].is_waited_for) its.device.enqueue(lane, work::Record{event_of(its, exec, i)});
+            its.gpu(exec.context).device.enqueue(lane, work::Wait{event_of(its, exec, before)});
+        if (all[i]) its.gpu(exec.context).device.enqueue(lane, of_stream(*std::move(all[i])));
+        if (lanes.nodes[i].is_waited_for)
+            its.gpu(exec.context).device.enqueue(lane, work::Record{event_of(its, exec, i)});
     }
     end_lanes(its, exec, lanes.ends.size(), stream);
     launched.lanes.assign(exec.lanes.begin(), exec.lanes.begin() + std::ptrdiff_t(lanes.ends.size()));
@@ -207,10 +214,13 @@ void enqueue(Driver& its, GraphExec& exec, CUstream handle) {
 
 void collect_failures(Driver& its) {
     auto& all = graphs().launched;
-    if ((all.empty() && graphs().ending.empty()) || its.device.is_host_call()) return;
+    if ((all.empty() && graphs().ending.empty()) ||
+        std::ranges::any_of(its.gpus, [](const auto& gpu) { return gpu->device.is_host_call(); }))
+        return;
     std::erase_if(graphs().ending, [](const auto& exec) { return exec->is_done(); });
     for (std::size_t i = 0; i < all.size();) {
-        if (!std::ranges::all_of(all[i].lanes, [&](const auto& lane) { return its.device.is_idle(lane); })) {
+        if (!std::ranges::all_of(all[i].lanes,
+                                 [&](const auto& lane) { return its.gpu(all[i].context).device.is_idle(lane); })) {
             ++i;
             continue;
         }
@@ -218,7 +228,7 @@ void collect_failures(Driver& its) {
         all.erase(all.begin() + std::ptrdiff_t(i));
         for (const emulator::StreamId lane : ended.lanes) {
             try {
-                its.device.settle(lane);
+                its.gpu(ended.context).device.settle(lane);
             } catch (const Error& finding) { fail(its.context(ended.context), "cuGraphLaunch", finding, ended.texts); }
         }
     }

@@ -11,13 +11,13 @@ namespace ikat::cuda_driver {
 AllocNode alloc_node(Driver& its, const Graph& graph, CUDA_MEM_ALLOC_NODE_PARAMS& params) {
     const CUmemPoolProps& props = params.poolProps;
     require(props.allocType == CU_MEM_ALLOCATION_TYPE_PINNED && props.handleTypes == CU_MEM_HANDLE_TYPE_NONE);
-    require(props.location.type == CU_MEM_LOCATION_TYPE_DEVICE && props.location.id == 0);
+    require(props.location.type == CU_MEM_LOCATION_TYPE_DEVICE && props.location.id == current_context().device);
     require(params.bytesize > 0 && (params.accessDescs || params.accessDescCount == 0));
     if (graph.parent) refuse(CUDA_ERROR_INVALID_VALUE, "a child graph takes no nodes that allocate or free memory");
     AllocNode out{.props = props, .access = {}, .memory = {}};
     if (params.accessDescs) out.access.assign(params.accessDescs, params.accessDescs + params.accessDescCount);
     for (const CUmemAccessDesc& each : out.access)
-        require(each.location.type == CU_MEM_LOCATION_TYPE_DEVICE && each.location.id == 0);
+        require(each.location.type == CU_MEM_LOCATION_TYPE_DEVICE && each.location.id == props.location.id);
     if (params.bytesize > its.properties.memory_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
     out.memory = std::make_shared<GraphMemory>(its, current_context().id, params.bytesize);
     out.memory->owner = graph.handle;

@@ -35,15 +35,15 @@ Claim claim(unsigned window) {
 
 static_assert(unsigned(Space::Const) + 1 == 5, "the first window that is not fixed");
 
-unsigned AddressWindows::keep(unsigned window, const Memory::State& owner) {
+unsigned AddressWindows::keep(unsigned window, Memory::State& owner) {
     const Claim claimed = claim(window);
     if (claimed == Claim::Refused) return 0;
     has_page_[window] = claimed == Claim::Page;
-    owners_[window] = &owner;
+    owners_[window] = owner.weak_from_this();
     return window;
 }
 
-unsigned AddressWindows::take(WindowKind kind, const Memory::State& owner) {
+unsigned AddressWindows::take(WindowKind kind, Memory::State& owner) {
     const std::lock_guard lock(mutex_);
     Range& range = ranges_[unsigned(kind)];
     while (range.next < range.end) {
@@ -60,15 +60,11 @@ unsigned AddressWindows::take(WindowKind kind, const Memory::State& owner) {
     return 0;
 }
 
-void AddressWindows::disown(std::span<const unsigned> windows) {
-    const std::lock_guard lock(mutex_);
-    for (const unsigned window : windows) owners_[window] = nullptr;
-}
-
 void AddressWindows::give_back(std::span<const unsigned> windows) {
     const std::lock_guard lock(mutex_);
     for (const unsigned window : windows) {
         if (has_page_[window]) munmap(first_page(window), page_bytes());
+        owners_[window].reset();
         ranges_[unsigned(kind_of(window))].returned.push_back(window);
     }
 }
@@ -79,13 +75,12 @@ WindowKind AddressWindows::kind_of(unsigned window) {
 
 bool AddressWindows::is_taken(std::uint64_t address) const {
     const std::lock_guard lock(mutex_);
-    return address < address_limit && owners_[address >> window_bits];
+    return address < address_limit && !owners_[address >> window_bits].expired();
 }
 
-bool AddressWindows::is_of_another(std::uint64_t address, const Memory::State& than) const {
-    const std::lock_guard lock(mutex_);  // no memory ends here
-    const Memory::State* const owner = address < address_limit ? owners_[address >> window_bits] : nullptr;
-    return owner && owner != &than && owner->find(address).bytes > 0;
+std::shared_ptr<Memory::State> AddressWindows::owner(std::uint64_t address) const {
+    const std::lock_guard lock(mutex_);
+    return address < address_limit ? owners_[address >> window_bits].lock() : nullptr;
 }
 
 AddressWindows& address_windows() {

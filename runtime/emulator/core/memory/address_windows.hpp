@@ -11,6 +11,7 @@
 #include <bitset>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <span>
 
@@ -24,16 +25,15 @@ enum class WindowKind : std::uint8_t { Own, Mapped };
 class AddressWindows {
 public:
     /// A window that no other memory has; 0 if none is left.
-    unsigned take(WindowKind kind, const Memory::State& owner);
-    /// For the end of a memory: first nobody asks it about addresses any longer, then others may have its windows.
-    void disown(std::span<const unsigned> windows);
+    unsigned take(WindowKind kind, Memory::State& owner);
+    /// For the end of a memory: others may have its windows.
     void give_back(std::span<const unsigned> windows);
 
     static WindowKind kind_of(unsigned window);
     /// Whether a memory has the window of this address.
     bool is_taken(std::uint64_t address) const;
-    /// Whether the address is in or around a live buffer of another memory than this one.
-    bool is_of_another(std::uint64_t address, const Memory::State& than) const;
+    /// The memory that has the window of this address; null if there is none, or if it is ending.
+    std::shared_ptr<Memory::State> owner(std::uint64_t address) const;
 
 private:
     /// Numbers of windows from `next` to `end` have not been given yet.
@@ -41,11 +41,11 @@ private:
         unsigned next, end;
         std::deque<unsigned> returned;  // oldest first
     };
-    unsigned keep(unsigned window, const Memory::State& owner);
+    unsigned keep(unsigned window, Memory::State& owner);
 
     static constexpr unsigned first_own = 5, first_mapped = 0x400, end_mapped = 0x500, count = 0x1000;
     std::array<Range, 2> ranges_{{{first_own, first_mapped, {}}, {first_mapped, end_mapped, {}}}};
-    std::array<const Memory::State*, count> owners_{};
+    std::array<std::weak_ptr<Memory::State>, count> owners_{};
     std::bitset<count> has_page_;
     mutable std::mutex mutex_;
 };

@@ -11,10 +11,12 @@
 namespace ikat::emulator {
 
 /// Device memory. Addresses are virtual 64-bit numbers whose high bits identify the allocation, so that a bounds check
-/// is one comparison and a freed address stays poisoned. No other memory of the process has them. Thread-safe.
+/// is one comparison and a freed address stays poisoned. No other memory of the process has them: so one memory may
+/// show what another has, at the same addresses. Thread-safe.
 class Memory {
 public:
-    Memory();
+    /// `device` is what it is called in messages about other memories: "emulator:1".
+    explicit Memory(std::string_view device = {});
     ~Memory();
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
@@ -42,6 +44,14 @@ public:
     void fill(std::uint64_t address, std::span<const std::byte> element, std::size_t count);
     /// Copies between buffers, or within one; uninitialised bytes stay uninitialised.
     void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
+    struct State;
+    /// The same between memories, whichever of them is seen from here.
+    static void copy(State& target, std::uint64_t to, State& source, std::uint64_t from, std::size_t bytes);
+
+    /// What the other memory has is here, too, until hide(), or until either ends. No launch may be running.
+    void see(const Memory& other);
+    void hide(const Memory& other);
+    bool sees(const Memory& other) const;
     void name(std::uint64_t address, std::string_view name);
     /// The live buffer at an address that allocate returned is as after that: nothing of it counts as written.
     void renew(std::uint64_t address);
@@ -51,7 +61,8 @@ public:
         std::uint64_t count = 0, first = 0;
         std::string buffer{};
     };
-    Unwritten unwritten(std::uint64_t address, std::size_t bytes) const;
+    Unwritten unwritten(std::uint64_t address, std::size_t bytes) const { return unwritten(*state_, address, bytes); }
+    static Unwritten unwritten(const State& memory, std::uint64_t address, std::size_t bytes);
     /// The live buffer that an address is in or right after; its bytes are 0 if there is none.
     struct Range {
         std::uint64_t address = 0, bytes = 0;
@@ -62,11 +73,12 @@ public:
     /// Whether the address is in a part of the address space that memories of this process have, mapped buffers aside.
     static bool is_device(std::uint64_t address);
 
-    struct State;
     State& state() const { return *state_; }
+    /// For work that is done later: what is released is not there, even if all of it has ended.
+    const std::shared_ptr<State>& share() const { return state_; }
 
 private:
-    std::unique_ptr<State> state_;
+    std::shared_ptr<State> state_;
 };
 
 }  // namespace ikat::emulator

@@ -29,12 +29,16 @@ int shift_for(std::uint64_t bytes) {
 
 std::size_t cells_of(int shift) { return std::size_t{1} << (window_bits - shift); }
 
+/// As many cells as any window has, so that no shift leads out of it: one that was another memory's may be seen still.
+constexpr std::size_t table_bytes = (std::size_t{1} << (window_bits - smallest_shift)) * sizeof(Memory::State::Cell);
+
 /// Frees of a size class before an address is reused: 1024, or what 64 windows hold.
 std::size_t quarantine(int shift) { return std::min<std::size_t>(1024, 64 * cells_of(shift)); }
 
 /// A zeroed table that takes host memory only where it is touched.
-void* reserve_table(std::size_t bytes) {
-    void* table = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+void* reserve_table() {
+    void* table =
+        mmap(nullptr, table_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return table == MAP_FAILED ? nullptr : table;
 }
 
@@ -45,18 +49,15 @@ void* reserve_table(std::size_t bytes) {
 
 }  // namespace
 
-Memory::State::State() {
+Memory::State::State(std::string_view device) : device_(device) {
     for (Window& window : windows_) window.cells = &nowhere_;
 }
 
 Memory::State::~State() {
-    address_windows().disown(taken_);
     for (auto& [address, buffer] : buffers_)
         if (!buffer.freed) release_host(buffer.host), std::free(buffer.written);
     return_kept();
-    for (Window& window : windows_)
-        if (window.cells != &nowhere_)
-            munmap(static_cast<void*>(window.cells.load()), cells_of(window.shift) * sizeof(Cell));
+    for (const unsigned window : taken_) munmap(static_cast<void*>(windows_[window].cells.load()), table_bytes);
     address_windows().give_back(taken_);
 }
 
@@ -68,13 +69,14 @@ Memory::State::Cell& Memory::State::cell_of(std::uint64_t address) const {
 std::uint64_t Memory::State::fresh_cell(WindowKind kind, int shift) {
     SizeClass& cells = classes_of(kind)[shift];
     if (cells.next == cells.end) {
-        void* const table = reserve_table(cells_of(shift) * sizeof(Cell));
+        void* const table = reserve_table();
         if (!table) return 0;
         const unsigned window = address_windows().take(kind, *this);
-        if (!window) return munmap(table, cells_of(shift) * sizeof(Cell)), 0;
+        if (!window) return munmap(table, table_bytes), 0;
         taken_.push_back(window);
         windows_[window].cells = static_cast<Cell*>(table);
         windows_[window].shift.store(shift, std::memory_order_release);
+        show_window(window);
         cells.next = std::uint64_t(window) << window_bits;
         cells.end = cells.next + window_bytes;
     }
@@ -286,6 +288,7 @@ void Memory::State::set_heap_bytes(std::size_t bytes) {
 }
 
 void Memory::State::renew(std::uint64_t address) {
+    if (State& its = home(address); &its != this) return its.renew(address);
     const std::lock_guard lock(mutex_);
     const Buffer& buffer = buffers_.at(address);
     if (!fresh_.contains(address)) poison_host(buffer.host);
@@ -307,8 +310,9 @@ std::string Memory::State::Buffer::called() const {
 }
 
 std::optional<Memory::State::Buffer> Memory::State::describe(std::uint64_t address) const {
-    const std::lock_guard lock(mutex_);
     if (address >= address_limit) return {};
+    if (const State& its = home(address); &its != this) return its.describe(address);
+    const std::lock_guard lock(mutex_);
     const std::uint64_t cell_bytes = std::uint64_t{1} << windows_[address >> window_bits].shift;
     const auto found = buffers_.find((address & ~(cell_bytes - 1)) + cell_bytes / 4);
     if (found == buffers_.end()) return {};
@@ -317,6 +321,7 @@ std::optional<Memory::State::Buffer> Memory::State::describe(std::uint64_t addre
 
 Memory::State::HostRange Memory::State::range(std::uint64_t address, std::size_t bytes, std::string_view what,
                                               bool overwrites) {
+    if (State& its = home(address); &its != this) return its.range(address, bytes, what, overwrites);
     const View view = find(address);
     const std::uint64_t offset = address - view.base;
     if (view.host && offset <= view.bytes && bytes <= view.bytes - offset) {
@@ -331,8 +336,9 @@ Memory::State::HostRange Memory::State::range(std::uint64_t address, std::size_t
         where = fmt::format("buffer '{}' there has been released", buffer->name);
     else if (buffer)
         where = fmt::format("buffer '{}' has {} bytes from 0x{:x}", buffer->name, buffer->bytes, buffer->address);
-    else if (address_windows().is_of_another(address, *this))
-        where = "this is an address of another device's memory";
+    else if (const auto other = other_device_at(address))
+        where = fmt::format("{} there is memory of another device, {}", other->describe(address)->called(),
+                            other->device());
     throw Error(fmt::format("{} of {} bytes at 0x{:x} is outside any buffer: {}", what, bytes, address, where),
                 "copy at most as many bytes as the buffer was allocated with");
 }
@@ -352,8 +358,9 @@ written::Gap Memory::State::unwritten(std::uint64_t address, std::size_t bytes) 
     return view.written ? written::gap(view.written, address - view.base, bytes) : written::Gap{};
 }
 
-void Memory::State::note_copied(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
-    const View source = find(from);
+void Memory::State::note_copied(std::uint64_t to, const State& other, std::uint64_t from, std::size_t bytes) {
+    if (State& its = home(to); &its != this) return its.note_copied(to, other, from, bytes);
+    const View source = other.find(from);
     const std::uint64_t first = from - source.base;
     if (!source.written || written::all(source.written, first, bytes)) return note_written(to, bytes);
     const View target = find(to);
@@ -369,20 +376,8 @@ void Memory::State::note_copied(std::uint64_t to, std::uint64_t from, std::size_
     written::copy(bits, to - target.base, from_bits.data(), first % 8, bytes);
 }
 
-Memory::State::Running::Running(State& state) : state_(state) {
-    const std::lock_guard lock(state_.mutex_);
-    for (const std::uint64_t address : state_.fresh_) poison_host(state_.buffers_.at(address).host);
-    state_.fresh_.clear();
-    ++state_.running_;
-}
-
-Memory::State::Running::~Running() {
-    const std::lock_guard lock(state_.mutex_);
-    if (--state_.running_ == 0) state_.return_kept();
-}
-
-Memory::Memory() : state_(std::make_unique<State>()) {}
-Memory::~Memory() = default;
+Memory::Memory(std::string_view device) : state_(std::make_shared<State>(device)) {}
+Memory::~Memory() { state_->leave(); }
 
 std::uint64_t Memory::allocate(std::size_t bytes, std::string_view name) { return state_->allocate(bytes, name); }
 std::uint64_t Memory::allocate_mapped(std::size_t bytes, std::string_view name) {
@@ -426,17 +421,23 @@ void Memory::fill(std::uint64_t address, std::span<const std::byte> element, std
     state_->note_written(address, bytes);
 }
 
-void Memory::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
+void Memory::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) { copy(*state_, to, *state_, from, bytes); }
+
+void Memory::copy(State& target, std::uint64_t to, State& source, std::uint64_t from, std::size_t bytes) {
     if (bytes == 0) return;
-    const std::byte* const source = state_->range(from, bytes, "a copy from the device", false).begin;
-    std::memmove(state_->range(to, bytes, "a copy to the device", true).begin, source, bytes);
-    state_->note_copied(to, from, bytes);
+    const std::byte* const begin = source.range(from, bytes, "a copy from the device", false).begin;
+    std::memmove(target.range(to, bytes, "a copy to the device", true).begin, begin, bytes);
+    target.note_copied(to, source, from, bytes);
 }
 
-Memory::Unwritten Memory::unwritten(std::uint64_t address, std::size_t bytes) const {
-    const written::Gap gap = bytes ? state_->unwritten(address, bytes) : written::Gap{};
+void Memory::see(const Memory& other) { state_->see(*other.state_); }
+void Memory::hide(const Memory& other) { state_->hide(*other.state_); }
+bool Memory::sees(const Memory& other) const { return state_->sees(*other.state_); }
+
+Memory::Unwritten Memory::unwritten(const State& memory, std::uint64_t address, std::size_t bytes) {
+    const written::Gap gap = bytes ? memory.unwritten(address, bytes) : written::Gap{};
     if (gap.count == 0) return {};
-    const auto buffer = state_->describe(address);
+    const auto buffer = memory.describe(address);
     return {gap.count, gap.first, buffer ? buffer->called() : std::string()};
 }
 

@@ -9,7 +9,8 @@
 //
 //     | before | the buffer | after                   |     before and after belong to nothing
 // Buffers that are mapped, so that the host has them at the same address, are in windows of their own, where no system
-// puts anything by itself. A window is of one memory of the process (address_windows.hpp).
+// puts anything by itself. A window is of one memory of the process (address_windows.hpp); others that see this memory
+// have its cells, too, so that all checks are the same there.
 // So finding the buffer of an address takes two loads and a shift, an index slightly out of bounds never lands in a
 // neighbour, and the cell of a freed buffer (host memory returned, size 0) stays poisoned until many later frees.
 #pragma once
@@ -69,7 +70,7 @@ struct Cells {
     const View& at(std::uint64_t address) const { return views[std::min(address >> bits, last)]; }
 };
 
-struct Memory::State {
+struct Memory::State : std::enable_shared_from_this<Memory::State> {
     struct Cell {
         std::atomic<std::byte*> host{nullptr};
         std::atomic<std::uint64_t> bytes{0};
@@ -98,8 +99,10 @@ struct Memory::State {
         bool is_zero;  // untouched: it still has the host's zero pages
     };
 
-    State();
+    explicit State(std::string_view device);
     ~State();
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
 
     /// The live buffer whose cell contains the address; bytes is 0 if there is none.
     View find(std::uint64_t address) const {
@@ -139,13 +142,27 @@ struct Memory::State {
     /// Records that a range inside one live buffer has been written.
     void note_written(std::uint64_t address, std::size_t bytes);
     /// ... or copied from another or the same buffer: uninitialised bytes stay uninitialised.
-    void note_copied(std::uint64_t to, std::uint64_t from, std::size_t bytes);
+    void note_copied(std::uint64_t to, const State& source, std::uint64_t from, std::size_t bytes);
     /// What nothing has written of a range inside one live buffer.
     written::Gap unwritten(std::uint64_t address, std::size_t bytes) const;
-    /// The buffer, live or freed, whose cell contains the address.
+    /// The buffer, live or freed, whose cell contains the address; of a memory that is seen from here, too.
     std::optional<Buffer> describe(std::uint64_t address) const;
 
-    /// The contents of all live buffers, taken while a launch may begin.
+    /// What its device is called.
+    const std::string& device() const { return device_; }
+    /// See Memory.
+    void see(State& other);
+    void hide(State& other);
+    bool sees(const State& other) const;
+    /// For the end of a memory: it sees none, and is seen by none.
+    void leave();
+    /// The memory that has the window of an address, if that is seen from here; else this one.
+    State& home(std::uint64_t address);
+    const State& home(std::uint64_t address) const { return const_cast<State*>(this)->home(address); }
+    /// The memory of another device that has the buffer at an address, and is not seen from here; or null.
+    std::shared_ptr<State> other_device_at(std::uint64_t address) const;
+
+    /// The contents of all live buffers that are seen from here, taken while a launch may begin.
     struct Snapshot {
         struct Contents {
             std::shared_ptr<const SavedBytes> bytes, written;  // (the bits; nullptr if all have been)
@@ -158,17 +175,26 @@ struct Memory::State {
     bool restore(const Snapshot& snapshot);
 
     /// Locked while 128 bits at an address are exchanged, for which the host has no instruction.
-    std::mutex& wide_exchange(std::uint64_t address) { return wide_exchanges_[address / 16 % wide_exchanges_.size()]; }
+    static std::mutex& wide_exchange(std::uint64_t address) {
+        return wide_exchanges_[address / 16 % wide_exchanges_.size()];
+    }
 
-    /// While a launch runs, host memory of released buffers is kept, so that a racing release cannot crash it.
-    struct Running {
-        explicit Running(State& state);
-        ~Running();
-        Running(const Running&) = delete;
-        Running& operator=(const Running&) = delete;
+    /// While it lives, host memory of released buffers is kept, so that a racing release cannot crash who uses it.
+    struct Kept {
+        explicit Kept(std::shared_ptr<State> state);
+        ~Kept();
+        Kept(const Kept&) = delete;
+        Kept& operator=(const Kept&) = delete;
 
     private:
-        State& state_;
+        const std::shared_ptr<State> state_;
+    };
+    /// The same while a launch runs, for all that it sees, and what nobody has used yet is poisoned.
+    struct Running {
+        explicit Running(State& state);
+
+    private:
+        std::deque<Kept> kept_;
     };
 
 private:
@@ -189,6 +215,13 @@ private:
     /// Adds a buffer of which all bytes count as written.
     void add_written(std::uint64_t address, std::byte* host, Buffer buffer);
     Cell& cell_of(std::uint64_t address) const;
+    void add_own(Snapshot& to, const Snapshot& before) const;
+    /// This memory and those that it sees.
+    std::vector<std::shared_ptr<State>> seen() const;
+    /// These are called with the lock of what is seen (peers.cpp).
+    void show(unsigned window, State& to) const;
+    void drop(const State& other);
+    void show_window(unsigned window) const;
     void return_to_host(const Buffer& buffer) noexcept;
     void return_kept() noexcept;
 
@@ -202,8 +235,13 @@ private:
     std::vector<std::uint8_t*> kept_bits_;
     unsigned running_ = 0;
     std::size_t heap_bytes_ = default_heap_bytes, heap_used_ = 0;
-    std::array<std::mutex, 16> wide_exchanges_;  // by address
+    static inline std::array<std::mutex, 16> wide_exchanges_;  // by address
     mutable std::mutex mutex_;
+    const std::string device_;
+    // Which memories it sees, and which see it. The lock of all of them is taken after `mutex_`.
+    std::vector<std::shared_ptr<State>> seen_;
+    std::vector<State*> seen_by_;
+    std::atomic<bool> sees_others_ = false;
 };
 
 }  // namespace ikat::emulator

@@ -107,8 +107,7 @@ HostDevice::Done HostDevice::Replay::perform(std::uint32_t number) {
                                      begin, done.statistics.global_bytes_read, done.statistics.global_bytes_written);
     all.statistics.global_bytes_read += done.statistics.global_bytes_read;
     all.statistics.global_bytes_written += done.statistics.global_bytes_written;
-    if (auto found = compare(number, node.deed, std::move(done.touched)); found && !race)
-        race = std::move(found);
+    if (auto found = compare(number, node.deed, std::move(done.touched)); found && !race) race = std::move(found);
     device_.tell(std::move(race), done.failure);
     return done;
 }
@@ -175,7 +174,9 @@ std::optional<Diagnostic> HostDevice::Replay::compare(std::uint32_t number, cons
         const WorkGraph::Node& node = graph_.nodes[number];
         const StreamRaces::Point its{WorkGraph::number_of(number), WorkGraph::stream_of(node.lane), *node.known,
                                      node.lane + 1};
-        const auto in_branch = [](unsigned branch) { return fmt::format("in branch {} of a graph", branch); };
+        const auto in_branch = [](const StreamRaces::Race::Side& side, bool) {
+            return fmt::format("in branch {} of a graph", side.place);
+        };
         if (const auto found = branches_.add(its, deed, touched)) race = device_.finding(*found, in_branch);
     }
     if (meets_others_)

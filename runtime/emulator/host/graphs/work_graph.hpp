@@ -23,7 +23,7 @@ struct WorkGraph {
         std::uint32_t lane = 0;
         KnownWork known{};
         std::shared_ptr<const Deed> deed{};  // what it is called
-        std::uint32_t number = 0;  // among those of the graph and, after their nodes, of its bodies
+        std::uint32_t number = 0;            // among those of the graph and, after their nodes, of its bodies
 
         /// With what it is called.
         void set_work(std::shared_ptr<const Work> to);

@@ -360,7 +360,7 @@ TEST_CASE("two devices have no address in common") {
     Host ours, theirs;
     const auto x = theirs.words({1});
     CHECK_THAT(message_of([&] { ours.device.run(ours.stream, ours.launch(ours.load(increment), x)); }),
-               contains("an address of another device's memory"));
+               contains("at offset 0 of buffer 'words' (4 bytes), which is on another device, emulator, by block"));
     CHECK(theirs.get(x, 1) == Words{1});
 }
 
