@@ -115,16 +115,16 @@ public:
     /// A function of the catalogue by its name, with its arrays and then its settings as arg("alpha", 2.0f). `Outputs`
     /// are the types of the elements of what it makes: one is a value, several are a tuple.
     template <class... Outputs, class... A>
-    auto call(const CalledFunction& function, const A&... arguments) const {
+    auto call(const CalledFunction& function, A&&... arguments) const {
         std::vector<CallOperand> operands;
         CallSettings settings;
-        const auto take = [&](const auto& argument) {
-            if constexpr (runtime::detail::is_named<std::remove_cvref_t<decltype(argument)>>)
+        const auto take = [&]<class X>(X&& argument) {
+            if constexpr (runtime::detail::is_named<std::remove_cvref_t<X>>)
                 settings.emplace_back(argument.name, argument.value);
             else
-                operands.push_back(operand(argument, function.where));
+                operands.push_back(operand(std::forward<X>(argument), function.where));
         };
-        (take(arguments), ...);
+        (take(std::forward<A>(arguments)), ...);
         return make<ArrayOf<Outputs>...>(function, std::move(operands), settings);
     }
     /// A function of the program, f(queue, x...), is called now, and the work that it gives the queue is recorded.

@@ -56,7 +56,9 @@ const Piece& HostDevice::add(StreamId stream, Work work) {
     added.stream_number = number;
     {
         const std::lock_guard lock(shared_.mutex);
+        const std::uint64_t forgotten = shared_.known.forgotten();
         added.known = shared_.known.add(added, waits_for_default);
+        if (shared_.known.forgotten() != forgotten) shared_.races.forget(shared_.known.program());
         ++shared_.pending;
     }
     if (about_races_ != Action::Off && host_writers_ == 0) {

@@ -108,6 +108,7 @@ void StreamOrder::forget_half() {
         const std::uint64_t all = program_.all(device);
         program_.learn(all + (last - all) / 2, device);
     }
+    ++forgotten_;
     ++waits_;
     forget_streams();
 }

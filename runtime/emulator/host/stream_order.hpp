@@ -65,6 +65,8 @@ public:
     void forget(EventId event) { events_.erase(event); }
     /// What the program knows.
     const StreamClock& program() const { return program_; }
+    /// How often work has counted as waited for without having been, see max_streams.
+    std::uint64_t forgotten() const { return forgotten_; }
     /// The entries of its lists.
     std::size_t size() const { return streams_.size() + events_.size() + program_.size(); }
 
@@ -92,7 +94,7 @@ private:
     void forget_half();
 
     StreamClock program_;
-    std::uint64_t waits_ = 0;
+    std::uint64_t waits_ = 0, forgotten_ = 0;
     std::map<unsigned, std::uint64_t> last_;  // by device
     std::map<StreamKey, Stream> streams_;     // that the program does not know all of
     std::map<EventId, Point> events_;         // their last recordings

@@ -35,7 +35,9 @@ std::uint64_t extent_of(const std::string& name) {
     return found == known.end() ? 3 : found->second;
 }
 
+/// Of several types, cast() makes another one.
 ir::Type type_of(const NamedFunction::Array& array, ir::Type real) {
+    if (array.is_of_any_type && array.access == Access::Out) return ir::Type::F16;
     return array.type == ir::Type::Void ? real : array.type;
 }
 
@@ -173,7 +175,7 @@ stdlib::FunctionSettings settings_of(const NamedFunction& function) {
     stdlib::FunctionSettings out;
     for (const NamedFunction::Setting& setting : function.family->settings) {
         const std::string name(setting.name);
-        const bool is_number = setting.meaning == "a number";
+        const bool is_number = setting.meaning.starts_with("a number") && !setting.meaning.contains("if it is not set");
         if (is_number || name == "epsilon") out.set(name, name == "high" ? "0.75" : "0.25");
     }
     return out;

@@ -75,7 +75,7 @@ struct OwnBatch : OwnMembers<OwnBatch> {
 };
 
 void check_file(const char* path, const std::string& text) {
-    const auto result = test::golden::compare(std::string(IKAT_SOURCE_DIR "/") + path, text);
+    const auto result = golden::compare(std::string(IKAT_SOURCE_DIR "/") + path, text);
     INFO(result.message);
     CHECK(result.passed);
 }

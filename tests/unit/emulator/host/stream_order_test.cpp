@@ -113,7 +113,7 @@ TEST_CASE("stream order: streams that have come and gone have no entries") {
         order.wait(StreamId(i));
         CHECK(order.size() == 0);
     }
-    const StreamId last(5000);
+    const auto last = StreamId(5000);
     const std::uint64_t begin = number + 1;
     for (std::uint64_t i = 0; i < 100; ++i) add(last), add(StreamId(6000 + i));
     for (std::uint64_t i = 0; i < 99; ++i) order.wait(StreamId(6000 + i));
