@@ -90,6 +90,7 @@ const Program programs[] = {
      [](Scene& its, std::uint32_t i) {
          auto buffer = Queue(its.stream).buffer<float>(size + i % 7, "buffer");
          its.stream.fill(buffer, 1.0f);
+         if (i % 500 == 0) its.stream.synchronize();
      }},
     {"graphs that are recorded, instantiated and launched", 10'000,
      [](Scene& its, std::uint32_t) {
