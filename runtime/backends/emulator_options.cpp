@@ -74,7 +74,7 @@ std::optional<emulator::Schedule> schedule_of(std::string_view asked) {
 }  // namespace
 
 std::uint32_t emulated_devices() {
-    const unsigned count = number_from_environment("IKAT_DEVICES", 1, "the number of emulated devices");
+    const unsigned count = number_from_environment("IKAT_DEVICES", 1, "the number of emulated devices, at most 16");
     if (count > 16) throw Error(fmt::format("IKAT_DEVICES is '{}'", count), "there are at most 16 emulated devices");
     return count;
 }
