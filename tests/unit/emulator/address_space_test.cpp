@@ -53,11 +53,13 @@ TEST_CASE("no two memories have an address in common, and an access to another's
     const auto store = [&](std::uint64_t at) {
         return machine.failure(kernel("ld.param.u64 %d1, [p0]; st.global.u32 [%d1], 1; ret;"), {}, at, at, at, 0u);
     };
-    CHECK_THAT(store(theirs + 8), contains("an address of another device's memory"));
+    CHECK_THAT(
+        store(theirs + 8),
+        contains("at offset 8 of buffer 'theirs' (64 bytes), which is on another device, which has no name, by"));
     CHECK(machine.code == "no-buffer");
     std::vector<std::byte> bytes(4);
     CHECK_THAT(message_of([&] { machine.memory.write(theirs, bytes); }),
-               contains("address of another device's memory"));
+               contains("buffer 'theirs' there is on another device"));
     other.release(theirs);
     CHECK_THAT(store(theirs + 8), contains("where no buffer is"));
     CHECK_THAT(store(ours + 64), contains("right past the end of buffer 'ours'"));

@@ -49,7 +49,7 @@ void* reserve_table() {
 
 }  // namespace
 
-Memory::State::State(std::string_view device) : device_(device) {
+Memory::State::State(std::string_view device) : device_(device.empty() ? "which has no name" : device) {
     for (Window& window : windows_) window.cells = &nowhere_;
 }
 
@@ -337,8 +337,7 @@ Memory::State::HostRange Memory::State::range(std::uint64_t address, std::size_t
     else if (buffer)
         where = fmt::format("buffer '{}' has {} bytes from 0x{:x}", buffer->name, buffer->bytes, buffer->address);
     else if (const auto other = other_device_at(address))
-        where = fmt::format("{} there is memory of another device, {}", other->describe(address)->called(),
-                            other->device());
+        where = fmt::format("{} there is on another device, {}", other->describe(address)->called(), other->device());
     throw Error(fmt::format("{} of {} bytes at 0x{:x} is outside any buffer: {}", what, bytes, address, where),
                 "copy at most as many bytes as the buffer was allocated with");
 }
