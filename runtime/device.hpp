@@ -57,6 +57,8 @@ struct OpenOptions {
     std::uint64_t step_budget =
         0;  // instructions of a warp between two of its barriers; 0: 10^9. More count as endless
     std::uint64_t launch_budget = 0;  // instructions of all warps of a launch; 0: no limit
+    // Rounds of all loops of a graph's launch (graph/conditions.hpp); 0: IKAT_GRAPH_ROUNDS, else 100 000.
+    std::uint64_t graph_rounds = 0;
     // The order in which warps run: "0" round-robin, "7" by a seed, "7,lanes" also for diverged lanes of a warp,
     // "random" by a random seed that is printed; empty: IKAT_SCHEDULE, else by the launch's number in the process.
     // Kernels of this program also have dynamic shared memory moved on by its alignment, and any lane elected; PTX text

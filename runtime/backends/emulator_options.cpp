@@ -97,8 +97,10 @@ emulator::HostOptions emulator_options(const OpenOptions& options, int ordinal) 
     out.idle = std::chrono::milliseconds(number_from_environment(
         "IKAT_STREAM_IDLE", unsigned(out.idle.count()),
         "how many milliseconds a program does nothing before a thread goes on with the work of its streams"));
-    out.graph_rounds = number_from_environment("IKAT_GRAPH_ROUNDS", unsigned(out.graph_rounds),
-                                               "how many rounds the loops of a launch of a graph may do");
+    out.graph_rounds = options.graph_rounds
+                           ? options.graph_rounds
+                           : number_from_environment("IKAT_GRAPH_ROUNDS", unsigned(out.graph_rounds),
+                                                     "how many rounds the loops of a launch of a graph may do");
     if (out.schedules > 1 || options.coverage)
         out.covered = [to = options.coverage](const emulator::Coverage& coverage) {
             log(line_of(coverage));

@@ -120,7 +120,8 @@ const GemmOptions for_gemm_tensor_core{
 TEST_CASE("docs/runtime.md: options in their order") {
 const runtime::OpenOptions defaults{
     .device = "", .ordinal = 0, .target = "", .is_plan = false, .pool = "",
-    .threads = 0, .step_budget = 0, .launch_budget = 0, .schedule = "", .check = "", .suppressions = "", .schedules = 0,  // of the emulator
+    .threads = 0, .step_budget = 0, .launch_budget = 0, .graph_rounds = 0, .schedule = "", .check = "",  // of the emulator
+    .suppressions = "", .schedules = 0,
     .warnings = nullptr, .printed = nullptr, .traffic = nullptr, .coverage = nullptr, .suppressed = nullptr};
     const Device device = Device::open(defaults);
     const auto x = device.upload(std::vector<float>(2 * 3 * 4 * 8, 1));
