@@ -5,10 +5,13 @@
 #include <ikat/work.hpp>
 
 #include <algorithm>
+#include <barrier>
+#include <exception>
 #include <functional>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/backend.hpp"
@@ -368,6 +371,41 @@ TEST_CASE("peers: a loop of queries ends, also if it waits for another device") 
     while (!its.b.query() && queries < 100) ++queries;
     CHECK(queries < 100);
     CHECK(its.z.download()[0] == 2);
+}
+
+TEST_CASE("peers: two threads, each with a device, wait for each other's events") {
+    Two its;
+    its.second.enable_peer_access(its.first);
+    constexpr int rounds = 40;
+    const Event made = its.a.record(), taken = its.b.record();  // recorded again in each round
+    std::barrier turn(2);
+    const auto thread_of = [&](bool is_first) {
+        for (int i = 0; i < rounds; ++i) {
+            if (is_first) {
+                its.a.wait(taken);
+                its.a.fill(its.y, float(i));
+                Queue(its.a).record(made);
+            }
+            turn.arrive_and_wait();
+            if (!is_first) {
+                its.b.wait(made);
+                its.b.launch(twice, its.all, its.z, its.y, size);
+                Queue(its.b).record(taken);
+            }
+            turn.arrive_and_wait();
+            (is_first ? its.a : its.b).synchronize();  // both at once
+        }
+    };
+    std::exception_ptr failure;
+    std::thread other([&] {
+        try {
+            thread_of(false);
+        } catch (...) { failure = std::current_exception(); }
+    });
+    thread_of(true);
+    other.join();
+    CHECK(!failure);
+    CHECK(its.z.download() == std::vector<float>(size, 2 * (rounds - 1)));
 }
 
 TEST_CASE("peers: an event passes over three devices") {
