@@ -15,7 +15,9 @@ namespace ikat::tests {
 namespace {
 namespace known_mistakes {
 
-using namespace stream_programs;
+using namespace runtime;
+using stream_programs::check, stream_programs::increment, stream_programs::Program, stream_programs::Scene,
+    stream_programs::size, stream_programs::twice;
 
 const Program programs[] = {
     {"numba.cuda: to_device(a, stream=s1), and a kernel on s2", "buffer 'x', which a copy on stream 1 writes",

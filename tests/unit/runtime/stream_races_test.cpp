@@ -19,7 +19,9 @@ namespace ikat::tests {
 namespace {
 namespace stream_races {
 
-using namespace stream_programs;
+using namespace runtime;
+using stream_programs::check, stream_programs::increment, stream_programs::Program, stream_programs::Scene,
+    stream_programs::size, stream_programs::twice;
 
 const auto count_up =
     kernel("count_up", params("total"), [](InOut<std::uint32_t> total) { atomic_add(total[0u], 1u); });
