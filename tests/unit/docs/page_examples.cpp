@@ -216,6 +216,7 @@ decode.launch(stream);
         CHECK(z.download() == std::vector<float>(n, 8));
     }
     {
+        y = device.upload(std::vector<float>(n, 6));
 const auto halve = kernel("halve", params("x", "n", "more"), [](InOut<float> x, u32 n, Condition more) {
     const u32 i = global_id().x;
     if_(i < n, [&] { x[i] *= 0.5f; });
@@ -225,7 +226,6 @@ const Graph halved = Graph::record(device, [&](const Queue& q) {
     const GraphCondition more = graph_condition(q, 1);     // 1 at each launch
     graph_while(q, more, [&](const Queue& body) { body.launch(halve, grid(n, 256), y, n, more); });
 });
-        y = device.upload(std::vector<float>(n, 6));
         halved.instantiate().launch(device);
         CHECK(y.download() == std::vector<float>(n, 0.75f));
     }
