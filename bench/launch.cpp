@@ -7,8 +7,8 @@
 //     valgrind --tool=callgrind --callgrind-out-file=/dev/null build/release/bench/bench_launch null 1000
 // The last command counts the instructions of 1000 launches, besides those that the first one needs.
 //
-//     IKAT_CUDA_DRIVER=build/dev/tests/unit/runtime/libfake_cuda.so valgrind --tool=callgrind \
-//         build/dev/bench/bench_launch many 1000 cuda
+//     export IKAT_CUDA_DRIVER=build/dev/tests/unit/runtime/libfake_cuda.so
+//     valgrind --tool=callgrind build/dev/bench/bench_launch many 1000 cuda
 // counts them on a stream of a driver that does nothing: all but those of its cuLaunchKernel.
 #include <ikat/ikat.hpp>
 
