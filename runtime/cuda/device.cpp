@@ -13,35 +13,13 @@
 #include <utility>
 
 #include "runtime/cuda/graph.hpp"
+#include "runtime/cuda/handles.hpp"
 #include "runtime/cuda/host_calls.hpp"
-#include "runtime/cuda/layouts.hpp"
 #include "runtime/cuda/peers.hpp"
 #include "runtime/emulator/agents/bulk/tensor_map.hpp"
 
 namespace ikat::runtime::cuda {
 namespace {
-
-template <class Handle, class Pointer>
-Handle to_handle(Pointer pointer) {
-    return Handle(reinterpret_cast<std::uintptr_t>(pointer));
-}
-
-struct Loaded {
-    Module module = nullptr;
-    Layouts layouts{};  // empty, unless a parameter of the module is wide
-    /// An entry that has been launched.
-    struct Entry {
-        Function function = nullptr;
-        int fixed_shared = 0;             // static shared memory, bytes
-        bool has_dynamic_shared = false;  // all that the device gives has been asked for
-        const Layout* layout = nullptr;
-    };
-    std::map<std::string, Entry, std::less<>> entries{};
-    std::mutex mutex{};  // locked for these
-};
-Loaded& to_loaded(ModuleHandle module) { return *reinterpret_cast<Loaded*>(std::uintptr_t(module)); }
-Stream to_stream(StreamHandle stream) { return reinterpret_cast<Stream>(std::uintptr_t(stream)); }
-Event to_event(EventHandle event) { return reinterpret_cast<Event>(std::uintptr_t(event)); }
 
 class Device final : public Backend {
 public:

@@ -71,24 +71,29 @@ std::vector<TouchedBytes> HostDevice::touched_by(const Work& work, TouchedMemory
         ByteRanges from = box(work::on_device(conditional->condition), sizeof(std::uint32_t), 1, {}, 1);
         out.back().read = std::move(from);
     } else {
-        for (std::size_t i = 0; i < touches; ++i) {
-            TouchedBytes* its = nullptr;
-            Memory::Range buffer;
-            for (const ByteRanges::Range& range : memory.bytes[i].take()) {
-                if (range.begin - buffer.address >= buffer.bytes) {
-                    buffer = memory_.space().buffer_of(range.begin);
-                    if (range.begin - buffer.address >= buffer.bytes) continue;  // of a block or a thread
-                    const auto found = std::ranges::find(out, buffer.address, &TouchedBytes::buffer);
-                    its = found == out.end() ? &out.emplace_back(TouchedBytes{buffer.address}) : &*found;
-                }
-                (Touch(i) == Touch::Read    ? its->read
-                 : Touch(i) == Touch::Write ? its->written
-                                            : its->strong)
-                    .add(range.begin, std::min(range.end, buffer.address + buffer.bytes));
-            }
-        }
+        add_by_buffer(memory, out);
     }
     return out;
+}
+
+/// What a launch has touched.
+void HostDevice::add_by_buffer(TouchedMemory& memory, std::vector<TouchedBytes>& out) const {
+    for (std::size_t i = 0; i < touches; ++i) {
+        TouchedBytes* its = nullptr;
+        Memory::Range buffer;
+        for (const ByteRanges::Range& range : memory.bytes[i].take()) {
+            if (range.begin - buffer.address >= buffer.bytes) {
+                buffer = memory_.space().buffer_of(range.begin);
+                if (range.begin - buffer.address >= buffer.bytes) continue;  // of a block or a thread
+                const auto found = std::ranges::find(out, buffer.address, &TouchedBytes::buffer);
+                its = found == out.end() ? &out.emplace_back(TouchedBytes{buffer.address}) : &*found;
+            }
+            ByteRanges& to = Touch(i) == Touch::Read    ? its->read
+                             : Touch(i) == Touch::Write ? its->written
+                                                        : its->strong;
+            to.add(range.begin, std::min(range.end, buffer.address + buffer.bytes));
+        }
+    }
 }
 
 Deed deed_of(const Work& work) {

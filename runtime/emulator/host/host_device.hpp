@@ -187,6 +187,7 @@ private:
     /// Whether what a piece touches is compared with what others do.
     bool is_compared(const Piece& piece) const;
     std::vector<TouchedBytes> touched_by(const Work& work, TouchedMemory& memory) const;
+    void add_by_buffer(TouchedMemory& memory, std::vector<TouchedBytes>& out) const;
     /// The race that a piece of work has with others.
     std::optional<Diagnostic> compare(const Piece& piece, const std::shared_ptr<const Deed>& deed,
                                       std::vector<TouchedBytes> touched);
