@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <span>
@@ -103,7 +104,13 @@ private:
     }
     void add(const GraphContents& graph, Nodes& last);
     void refuse_wait_for(const node::Wait& wait) const;
-    void allocate(MemoryBlock& memory);
+    /// The memory is the graph's for as long as it exists, at one address.
+    void allocate(MemoryBlock& memory, const Nodes& last);
+    /// On a GPU: memory of as many bytes whose buffer has ended before what comes after these nodes, or null. On the
+    /// emulator each buffer has its own, with its name and all checks.
+    Reference<MemoryBlock> unused_memory(std::size_t bytes, const Nodes& last);
+    void end(const MemoryBlock& memory, std::uint32_t node);
+    bool is_before(std::uint32_t node, const Nodes& last) const;
     /// Memory of the recording that is next.
     Reference<MemoryBlock> next_memory(std::size_t bytes, std::string_view name);
     void hold(const Node& work) const;
@@ -118,8 +125,14 @@ private:
         Node work;
         Nodes* last;
     };
-    State* const outer_;                          // of a body, which is recorded while that waits
-    std::vector<End> ends_;                       // of buffers, in a body, for which they have to wait
+    State* const outer_;                                        // of a body, which is recorded while that waits
+    std::vector<End> ends_;                                     // of buffers, in a body, for which they have to wait
+    std::map<const MemoryBlock*, Reference<MemoryBlock>> own_;  // of buffers, the memory that they have here
+    struct Unused {
+        Reference<MemoryBlock> memory;
+        std::uint32_t end;  // the node that ends its last buffer
+    };
+    std::vector<Unused> unused_;
     std::map<const EventObject*, Point> points_;  // their last recordings
     // Of the outermost one:
     std::set<const MemoryBlock*> over_;  // memory that has been freed
@@ -159,10 +172,10 @@ void Recording::State::take(const Node& work, Nodes& last) {
     } else if (const auto* const graph = std::get_if<node::Graph>(&work.work)) {
         add(*graph->contents, last);
     } else {
-        if (const auto* const allocation = std::get_if<node::Allocate>(&work.work)) allocate(*allocation->memory);
+        if (const auto* const allocation = std::get_if<node::Allocate>(&work.work)) allocate(*allocation->memory, last);
         hold(work);
-        if (const auto* const end = std::get_if<node::Free>(&work.work)) outermost().over_.insert(end->memory.get());
         add(work, last);
+        if (const auto* const its = std::get_if<node::Free>(&work.work)) end(*its->memory, last.front());
     }
 }
 
@@ -264,11 +277,40 @@ Reference<MemoryBlock> Recording::State::next_memory(std::size_t bytes, std::str
     return before[number];
 }
 
-/// The memory is the graph's for as long as it exists, at one address.
-void Recording::State::allocate(MemoryBlock& memory) {
-    Reference<MemoryBlock> its = next_memory(memory.bytes(), memory.name());
+void Recording::State::allocate(MemoryBlock& memory, const Nodes& last) {
+    Reference<MemoryBlock> its = unused_memory(memory.bytes(), last);
+    if (!its) its = next_memory(memory.bytes(), memory.name());
     memory.share(its);
+    own_[&memory] = its;
     outermost().contents->memory.push_back(std::move(its));
+}
+
+Reference<MemoryBlock> Recording::State::unused_memory(std::size_t bytes, const Nodes& last) {
+    const auto found = std::ranges::find_if(
+        unused_, [&](const Unused& each) { return each.memory->bytes() == bytes && is_before(each.end, last); });
+    if (found == unused_.end()) return {};
+    Reference<MemoryBlock> out = std::move(found->memory);
+    unused_.erase(found);
+    return out;
+}
+
+void Recording::State::end(const MemoryBlock& memory, std::uint32_t node) {
+    outermost().over_.insert(&memory);
+    const auto its = own_.find(&memory);
+    if (its == own_.end()) return;
+    if (contents->device->backend->properties().kind == DeviceKind::Cuda)
+        unused_.push_back({std::move(its->second), node});
+    own_.erase(its);
+}
+
+bool Recording::State::is_before(std::uint32_t node, const Nodes& last) const {
+    std::set<std::uint32_t> open(last.begin(), last.end());  // those before a node have lower numbers
+    while (!open.empty() && *open.rbegin() > node) {
+        const std::vector<std::uint32_t>& after = contents->entries[*open.rbegin()].after;
+        open.erase(std::prev(open.end()));
+        open.insert(after.begin(), after.end());
+    }
+    return !open.empty() && *open.rbegin() == node;
 }
 
 void Recording::State::hold(const Node& work) const {

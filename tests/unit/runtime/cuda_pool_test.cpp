@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "runtime/device.hpp"
+#include "runtime/graph/graph.hpp"
 #include "tests/catch.hpp"
 #include "tests/environment.hpp"
 #include "tests/unit/runtime/cuda_fixture.hpp"
@@ -52,6 +53,31 @@ TEST_CASE("cuda pool: another stream has it when the event behind its last use h
     const Buffer<std::uint8_t> second = its.get(its.other);
     CHECK(second.address() == first);
     CHECK(its.fake.log() == "cuEventQuery\n");
+}
+
+TEST_CASE("cuda pool: buffers of a graph share memory if one ends before the other begins") {
+    const Opened its;
+    std::uint64_t first = 0, branch = 0, main = 0, last = 0;
+    const Graph graph = Graph::record(its.device, [&](const Queue& q) {
+        const auto address = [](const Queue& of, std::size_t bytes = segment) {
+            return of.buffer<std::uint8_t>(bytes, "x").address();
+        };
+        first = address(q);
+        CHECK(address(q) == first);
+        CHECK(address(q, 100) != first);
+        its.other.wait(q.record());
+        main = address(q);
+        branch = address(Queue(its.other));
+        CHECK(address(Queue(its.other)) == branch);
+        q.wait(its.other.record());
+        const auto kept = q.buffer<std::uint8_t>(segment, "kept");
+        CHECK((kept.address() == main || kept.address() == branch));
+        last = address(q);
+        CHECK(last != kept.address());
+    });
+    CHECK(main == first);
+    CHECK(branch != first);
+    CHECK((last == main || last == branch));
 }
 
 TEST_CASE("cuda pool: trim frees segments that nothing uses") {
