@@ -131,8 +131,8 @@ std::uint32_t count_of(const Program& program) {
 }
 
 /// The memory at the end may be larger than after the first tenth by 6 MiB, and a byte for each step: what the work
-/// takes that is not done at the moment, what the allocator keeps in fragments, and what a list with room for more takes
-/// when it grows for the last time.
+/// takes that is not done at the moment, what the allocator keeps in fragments, and what a list with room for more
+/// takes when it grows for the last time.
 constexpr std::size_t tolerated = 6 << 20;
 
 TEST_CASE("flat memory: what has come and gone takes none") {
