@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -101,6 +102,7 @@ std::size_t Deferred::size() const { return state_of(sink_).nodes.size(); }
 
 void Deferred::shrink(std::size_t size) const {
     DeferredState& state = state_of(sink_);
+    size = std::min(size, state.nodes.size());  // all may have been done meanwhile
     std::vector<Node> rest(state.nodes.begin() + std::ptrdiff_t(size), state.nodes.end());
     state.nodes.resize(size);
     // Memory that was there before is freed all the same, where the list is now.

@@ -137,6 +137,8 @@ bool is_same(const node::Copy& a, const node::Copy& b) {
 }
 
 bool is_same(const Argument& a, const Argument& b) {
+    const auto has_late_address = [](const Argument& of) { return of.mapped && of.mapped->without_address; };
+    if (has_late_address(a) || has_late_address(b)) return pack({&a, 1}) == pack({&b, 1});
     return a.type == b.type && a.bits == b.bits && is_same(a.part, b.part) && std::ranges::equal(a.raw, b.raw);
 }
 

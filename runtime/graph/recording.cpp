@@ -90,6 +90,7 @@ public:
     void close() {
         is_open = false;
         std::exchange(streams, {}).clear();
+        std::exchange(bodies_, {}).clear();
         points_.clear();
     }
 
@@ -135,7 +136,8 @@ private:
     std::vector<Unused> unused_;
     std::map<const EventObject*, Point> points_;  // their last recordings
     // Of the outermost one:
-    std::set<const MemoryBlock*> over_;  // memory that has been freed
+    std::vector<Reference<Sink>> bodies_;  // that have ended, whose queues the program may have kept
+    std::set<const MemoryBlock*> over_;    // memory that has been freed
     const Reference<const GraphContents> again_;
 };
 
@@ -228,6 +230,7 @@ void Recording::State::add_body(const GraphContents::Control& control, const Loc
                "make it in the function that is recorded: graph_condition(queue, 1)");
     const auto body = make_reference<State>(contents->device, at, Reference<const GraphContents>(), this);
     const auto first = make_reference<Branch>(body);
+    outermost().bodies_.push_back(first);
     if (stream) body->streams.emplace(stream, first);
     {
         struct Inside {
@@ -278,7 +281,8 @@ Reference<MemoryBlock> Recording::State::next_memory(std::size_t bytes, std::str
 }
 
 void Recording::State::allocate(MemoryBlock& memory, const Nodes& last) {
-    Reference<MemoryBlock> its = unused_memory(memory.bytes(), last);
+    Reference<MemoryBlock> its;
+    if (!outermost().again_) its = unused_memory(memory.bytes(), last);
     if (!its) its = next_memory(memory.bytes(), memory.name());
     memory.share(its);
     own_[&memory] = its;

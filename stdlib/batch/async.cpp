@@ -7,7 +7,7 @@ namespace ikat::stdlib {
 
 void AsyncQueue::read(const runtime::Device& device, const runtime::Event& after, const runtime::BufferPart& from,
                       void* to, const std::source_location& where) {
-    if (!reader_) reader_ = device.stream();
+    std::call_once(has_reader_, [&] { reader_ = device.stream(); });
     reader_->wait(after, where);
     runtime::Queue(*reader_, where)
         .submit({runtime::node::Copy{.to = {.host = static_cast<std::byte*>(to)},

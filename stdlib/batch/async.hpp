@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -33,6 +34,7 @@ public:
     const runtime::Stream stream;
 
 private:
+    std::once_flag has_reader_{};
     std::optional<runtime::Stream> reader_{};
 };
 

@@ -20,6 +20,12 @@ constexpr const char* given_up_hint = "record the call again, in a batch that is
 
 }  // namespace
 
+void detail::refuse_size(std::string_view name, const std::source_location& where) {
+    throw Error(Diagnostic{.where = Location::of(where),
+                           .message = fmt::format("array '{}' is larger than any memory", name),
+                           .hint = "its extents are numbers of elements"});
+}
+
 void BatchArray::check_computed(const std::source_location& asked) const {
     if (run->is_done) return;
     if (run->is_over) refuse(*this, asked, given_up, given_up_hint);

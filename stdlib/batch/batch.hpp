@@ -84,6 +84,11 @@ private:
     Reference<Object> object_;
 };
 
+namespace detail {
+/// Throws Error for an array that is larger than any memory.
+[[noreturn]] void refuse_size(std::string_view name, const std::source_location& where);
+}  // namespace detail
+
 /// Calls of functions, which are recorded, and run by execute(). A member for each function of the catalogue takes the
 /// arrays that the function reads and its settings, and gives a value for each array that it makes. Arrays are buffers,
 /// slices, views and values of this batch; those of the program must live until the batch has been executed. What a
@@ -108,7 +113,8 @@ public:
     Value<T> array(std::initializer_list<std::uint64_t> shape, std::string_view name = "array",
                    const std::source_location& where = std::source_location::current()) const {
         std::uint64_t size = 1;
-        for (const std::uint64_t extent : shape) size *= extent;
+        for (const std::uint64_t extent : shape)
+            if (__builtin_mul_overflow(size, extent, &size) || size >> 40) detail::refuse_size(name, where);
         return value<T>(size, shape, std::string(name), where);
     }
 

@@ -286,6 +286,8 @@ TEST_CASE("batch: what does not fit is an error of the call's line, and nothing 
     check(__LINE__ - 1, said, "'x_pitch' of 'softmax' is set", "an array has its own pitch");
     said = message_of([&] { b.rope(x.view(1, 1, 12), b.array<std::uint32_t>({1}), "neox", 14); });
     check(__LINE__ - 1, said, "'rotary' is larger than 'head_dim'", "");
+    said = message_of([&] { b.array<float>({std::uint64_t{1} << 33, std::uint64_t{1} << 31}, "much"); });
+    check(__LINE__ - 1, said, "array 'much' is larger than any memory", "numbers of elements");
     CHECK_NOTHROW(b.execute());
     CHECK(device.pool().report().used == 0);
 }
@@ -351,6 +353,14 @@ TEST_CASE("batch: of a function of the program that throws, nothing is recorded"
                     std::runtime_error);
     b.execute();
     CHECK(device.download(x) == Floats{1, 2});
+    // It may have executed what was there before.
+    b.relu(x);
+    CHECK_THROWS_AS(b.call([&](const Queue&) {
+        b.execute();
+        throw std::runtime_error("no");
+    }),
+                    std::runtime_error);
+    CHECK_NOTHROW(b.execute());
 }
 
 TEST_CASE("batch: too little memory ends an execution, and gives back what it has taken") {

@@ -80,6 +80,20 @@ TEST_CASE("cuda pool: buffers of a graph share memory if one ends before the oth
     CHECK((last == main || last == branch));
 }
 
+TEST_CASE("cuda pool: a number that would have buffers of a graph share other memory is refused") {
+    const Opened its;
+    const auto record = [&](const Queue& q, GraphParameters& parameters) {
+        const auto get = [&](std::size_t bytes) { return q.buffer<std::uint8_t>(bytes, "x"); };
+        get(100);
+        get(200);
+        const auto third = get(parameters.number("n", 200u)), fourth = get(100);
+    };
+    const runtime::GraphExec exec = Graph::record(its.device, record).instantiate();
+    CHECK_NOTHROW(exec.update());
+    exec.set("n", 100u);  // the third one would have the memory of the first, which the fourth has
+    CHECK_THAT(message_of([&] { exec.update(); }), contains("allocates other memory than before"));
+}
+
 TEST_CASE("cuda pool: trim frees segments that nothing uses") {
     const Opened its;
     const auto kept = its.get(its.stream, 100);

@@ -439,6 +439,12 @@ TEST_CASE("conditions: what cannot be recorded is refused with its line") {
     CHECK_THAT(
         message([&](const Queue& q) { graph_if(q, graph_condition(q, 1), [&](const Queue&) { its.x.download(); }); }),
         contains("while a graph is recorded"));
+    CHECK_THAT(message([&](const Queue& q) {
+                   std::optional<Queue> body;
+                   graph_if(q, graph_condition(q, 1), [&](const Queue& of) { body.emplace(of); });
+                   body->launch(increment, its.all, its.x);
+               }),
+               contains("is given work after it has ended"));
     // A recording that was given up leaves nothing behind.
     CHECK(its.sum_of_x(its.exec([&](const Queue& q) { q.launch(increment, its.all, its.x); })) == 1.0f);
 }
