@@ -24,6 +24,9 @@ struct Scene {
         device->instantiate({launch()});  // the entry is known
         fake.log();
     }
+    ~Scene() { device->unload(module); }
+    Scene(const Scene&) = delete;
+    Scene& operator=(const Scene&) = delete;
     GraphNode launch(std::vector<std::uint32_t> after = {}, bool begins_early = false) const {
         GraphNode out;
         out.work = GraphNode::Launch{module, "k", Grid{{1}, {32}}, {}, {}, begins_early, {}};
