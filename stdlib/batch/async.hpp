@@ -158,22 +158,6 @@ public:
     explicit Async(const runtime::Device& device)
         : device_(device), queue_(make_reference<AsyncQueue>(device.stream())) {}
 
-    /// A function of the catalogue by its name, with its arrays and then its settings as arg("alpha", 2.0f). `Outputs`
-    /// are the types of the elements of what it makes.
-    template <class... Outputs, class... A>
-    auto call(const CalledFunction& function, A&&... arguments) const {
-        std::vector<CallOperand> operands;
-        CallSettings settings;
-        const auto take = [&]<class X>(X&& argument) {
-            if constexpr (runtime::detail::is_named<std::remove_cvref_t<X>>)
-                settings.emplace_back(argument.name, argument.value);
-            else
-                operands.push_back(operand(std::forward<X>(argument), function.where));
-        };
-        (take(std::forward<A>(arguments)), ...);
-        return make<ArrayOf<Outputs>...>(function, std::move(operands), settings);
-    }
-
     /// What the members are made of: a call whose arrays and settings are lists. `Outputs` are ArrayOf<T> and
     /// NumberOf<T>.
     template <class... Outputs>

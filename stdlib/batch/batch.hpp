@@ -118,21 +118,7 @@ public:
         return value<T>(size, shape, std::string(name), where);
     }
 
-    /// A function of the catalogue by its name, with its arrays and then its settings as arg("alpha", 2.0f). `Outputs`
-    /// are the types of the elements of what it makes: one is a value, several are a tuple.
-    template <class... Outputs, class... A>
-    auto call(const CalledFunction& function, A&&... arguments) const {
-        std::vector<CallOperand> operands;
-        CallSettings settings;
-        const auto take = [&]<class X>(X&& argument) {
-            if constexpr (runtime::detail::is_named<std::remove_cvref_t<X>>)
-                settings.emplace_back(argument.name, argument.value);
-            else
-                operands.push_back(operand(std::forward<X>(argument), function.where));
-        };
-        (take(std::forward<A>(arguments)), ...);
-        return make<ArrayOf<Outputs>...>(function, std::move(operands), settings);
-    }
+    using CatalogueMembers<Batch>::call;
     /// A function of the program, f(queue, x...), is called now, and the work that it gives the queue is recorded.
     /// Values of the batch are slices of all their elements there.
     template <class F, class... A>
