@@ -15,7 +15,7 @@
 #include "runtime/cuda/graph.hpp"
 #include "runtime/cuda/handles.hpp"
 #include "runtime/cuda/host_calls.hpp"
-#include "runtime/cuda/peers.hpp"
+#include "runtime/cuda/primary_context.hpp"
 #include "runtime/emulator/agents/bulk/tensor_map.hpp"
 
 namespace ikat::runtime::cuda {
@@ -25,9 +25,8 @@ class Device final : public Backend {
 public:
     Device(std::shared_ptr<const Driver> driver, int ordinal)
         : driver_(std::move(driver)),
-          id_(device_id(*driver_, ordinal)),
-          properties_(device_properties(*driver_, ordinal)) {
-        check(driver_->cuDevicePrimaryCtxRetain(&context_, id_), "cuDevicePrimaryCtxRetain");
+          properties_(device_properties(*driver_, ordinal)),
+          context_(driver_, device_id(*driver_, ordinal)) {
         int least = 0;
         enter();
         check(driver_->cuCtxGetStreamPriorityRange(&least, &properties_.greatest_priority),
@@ -35,7 +34,6 @@ public:
     }
     ~Device() override {
         if (entered()) setter_.reset();
-        driver_->cuDevicePrimaryCtxRelease_v2(id_);
     }
 
     const DeviceProperties& properties() const override { return properties_; }
@@ -122,7 +120,8 @@ public:
             check_parameters(entry, launch.raw());
             return {entry.function, entry.layout ? entry.layout->offsets : std::vector<std::uint64_t>()};
         };
-        return make_graph({Reference<Backend>(this), driver_, context_, calls_, find, *setter_}, std::move(nodes));
+        return make_graph({Reference<Backend>(this), driver_, context_.handle(), calls_, find, *setter_},
+                          std::move(nodes));
     }
 
     EventHandle create_event() override {
@@ -164,22 +163,23 @@ public:
 
     bool can_access_peer(const Backend& other) const override {
         const auto* const peer = dynamic_cast<const Device*>(&other);
-        return peer && peers_.can_reach(peer->peers_);
+        return peer && context_.can_reach(peer->context_);
     }
     bool has_peer_access(const Backend& other) const override {
         const auto* const peer = dynamic_cast<const Device*>(&other);
-        return peer && peers_.reaches(peer->peers_);
+        return peer && context_.reaches(peer->context_);
     }
     void set_peer_access(Backend& other, bool is_enabled) override {
         if (is_enabled && !can_access_peer(other)) return Backend::set_peer_access(other, true);
         enter();
-        if (const auto* const peer = dynamic_cast<const Device*>(&other)) peers_.set(peer->peers_, is_enabled);
+        if (const auto* const peer = dynamic_cast<const Device*>(&other))
+            context_.set_reach(peer->context_, is_enabled);
     }
 
 private:
     /// The context must be current in each thread that calls the driver.
-    void enter() const { check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
-    bool entered() const noexcept { return driver_->cuCtxSetCurrent(context_) == Result::Success; }
+    void enter() const { check(driver_->cuCtxSetCurrent(context_.handle()), "cuCtxSetCurrent"); }
+    bool entered() const noexcept { return driver_->cuCtxSetCurrent(context_.handle()) == Result::Success; }
     void check(Result result, std::string_view doing) const { driver_->check(result, doing); }
     void check_memory(Result result, std::string_view doing, std::size_t bytes, std::string_view name) const {
         if (result == Result::OutOfMemory)
@@ -197,12 +197,10 @@ private:
     Loaded::Entry entry_of(Loaded& module, const RawLaunch& launch) const;
 
     std::shared_ptr<const Driver> driver_;
-    DeviceId id_;
     DeviceProperties properties_;
-    Context context_ = nullptr;
+    PrimaryContext context_;
     mutable std::mutex mutex_;
     std::string last_launch_;  // for messages: the possible cause of a later failure
-    Peers peers_{*driver_, id_, context_};
     const Reference<HostCalls> calls_ = make_reference<HostCalls>();
     std::unique_ptr<ConditionSetter> setter_ = std::make_unique<ConditionSetter>(driver_);
 };
@@ -248,7 +246,7 @@ void Device::copy(const RawCopy& asked, StreamHandle on) {
         return {.type = place.host ? BoxCopy::MemoryType::Host : BoxCopy::MemoryType::Device,
                 .host = place.host,
                 .device = place.address,
-                .context = from_elsewhere ? device.context_ : nullptr,
+                .context = from_elsewhere ? device.context_.handle() : nullptr,
                 .pitch = pitch,
                 .height = asked.rows};
     };

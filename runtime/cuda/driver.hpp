@@ -22,6 +22,7 @@ using Event = struct EventObject*;
 using CudaGraph = struct GraphObject*;
 using GraphExec = struct GraphExecObject*;
 using Node = struct NodeObject*;
+using MemoryPool = struct MemoryPoolObject*;
 
 /// The values of CUresult that the runtime distinguishes.
 enum class Result : unsigned {
@@ -91,6 +92,15 @@ struct BoxCopy {
     };
     End from, to;
     std::size_t width = 0, height = 1, depth = 1;  // bytes, rows, planes
+};
+
+/// What a device may do with a pool's memory.
+struct MemoryAccess {
+    enum class Location : unsigned { Device = 1 };
+    enum class Flags : unsigned { None = 0, ReadWrite = 3 };
+    Location location = Location::Device;
+    DeviceId device = 0;
+    Flags flags{};
 };
 
 /// What a launch is asked for besides its shape.

@@ -122,11 +122,16 @@ TEST_CASE("peer access is asked of the driver, once and in one direction") {
     CHECK(fake.log() == "cuDeviceCanAccessPeer 40 41\ncuDeviceCanAccessPeer 40 42\n");
     CHECK_FALSE(first->has_peer_access(*second));
     first->set_peer_access(*second, true);
-    CHECK(fake.log() == "cuDeviceCanAccessPeer 40 41\ncuCtxEnablePeerAccess 0\n");
+    CHECK(fake.log() ==
+          "cuDeviceCanAccessPeer 40 41\ncuCtxEnablePeerAccess 0\ncuDeviceGetMemPool 41\ncuMemPoolSetAccess 41 1 1 40 "
+          "3\n");
     CHECK((first->has_peer_access(*second) && !second->has_peer_access(*first) && !first->has_peer_access(*far)));
     first->set_peer_access(*second, false);
-    CHECK(fake.log() == "cuCtxDisablePeerAccess\n");
+    CHECK(fake.log() == "cuCtxDisablePeerAccess\ncuDeviceGetMemPool 41\ncuMemPoolSetAccess 41 1 1 40 0\n");
     CHECK_FALSE(first->has_peer_access(*second));
+    fake.fail("cuDeviceGetMemPool", 801);  // a device without pools
+    first->set_peer_access(*second, true);
+    first->set_peer_access(*second, false);
 
     fake.fail("cuCtxEnablePeerAccess", 704);  // another user of the context was first
     first->set_peer_access(*second, true);
@@ -145,6 +150,37 @@ TEST_CASE("peer access is asked of the driver, once and in one direction") {
                contains("cannot reach memory of"));
     CHECK_THAT(message_of([&] { emulated.backend().set_peer_access(*first, true); }),
                contains("cannot reach memory of"));
+}
+
+TEST_CASE("devices that are opened on one GPU share its context, and what it reaches") {
+    const FakeCuda fake;
+    fake.devices(2);
+    auto first = fake.open(0);
+    fake.devices(2);
+    const auto again = fake.open(0);
+    fake.devices(2);
+    auto second = fake.open(1);
+    CHECK((first->can_access_peer(*again) && first->has_peer_access(*again)));
+    first->set_peer_access(*again, true);
+    CHECK(fake.log() == "");
+    first->set_peer_access(*second, true);
+    CHECK(again->has_peer_access(*second));
+    first = {};
+    CHECK(again->has_peer_access(*second));  // the context goes on
+    again->set_peer_access(*second, false);
+    CHECK_FALSE(again->has_peer_access(*second));
+    again->set_peer_access(*second, true);
+    second = {};
+    fake.devices(2);
+    second = fake.open(1);
+    CHECK_FALSE(again->has_peer_access(*second));  // the other context is a new one
+}
+
+TEST_CASE("a context is left if its device cannot be opened") {
+    const FakeCuda fake;
+    fake.fail("cuCtxGetStreamPriorityRange", 1);
+    CHECK_THAT(message_of([&] { fake.open(); }), contains("cuCtxGetStreamPriorityRange failed"));
+    CHECK_THAT(fake.log(), contains("cuDevicePrimaryCtxRelease 40"));
 }
 
 TEST_CASE("memory in the order of a stream, and of a driver that has none") {

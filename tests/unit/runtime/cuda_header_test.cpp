@@ -89,6 +89,10 @@ SAME(FunctionAttribute::MaxDynamicSharedSizeBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC
 SAME(BoxCopy::MemoryType::Host, CU_MEMORYTYPE_HOST);
 SAME(BoxCopy::MemoryType::Device, CU_MEMORYTYPE_DEVICE);
 
+SAME(MemoryAccess::Location::Device, CU_MEM_LOCATION_TYPE_DEVICE);
+SAME(MemoryAccess::Flags::None, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+SAME(MemoryAccess::Flags::ReadWrite, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+
 SAME(LaunchAttribute::Id::ProgrammaticStreamSerialization, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 
 SAME(NodeParameters::Type::Conditional, CU_GRAPH_NODE_TYPE_CONDITIONAL);
@@ -150,6 +154,9 @@ PLACE(conditional.bodies, conditional.phGraph_out);
 PLACE(conditional.context, conditional.ctx);
 PLACE(end, reserved2);
 #undef PLACE
+static_assert(offsetof(cuda::MemoryAccess, device) == offsetof(CUmemAccessDesc, location.id));
+static_assert(offsetof(cuda::MemoryAccess, flags) == offsetof(CUmemAccessDesc, flags));
+static_assert(sizeof(cuda::MemoryAccess) == sizeof(CUmemAccessDesc));
 static_assert(sizeof(cuda::NodeParameters) == sizeof(CUgraphNodeParams));
 static_assert(sizeof(cuda::EdgeData) == sizeof(CUgraphEdgeData));
 static_assert(offsetof(cuda::EdgeData, type) == offsetof(CUgraphEdgeData, type));

@@ -127,7 +127,7 @@ Result cuDeviceGetAttribute(int* value, DeviceAttribute which, DeviceId) {
     return fault == state().faults.end() ? Result::Success : Result(fault->second);
 }
 Result cuDevicePrimaryCtxRetain(Context* context, DeviceId id) {
-    make(context);
+    *context = reinterpret_cast<Context>(std::uintptr_t(0xc000 + id));  // the same for all that use it
     return call("cuDevicePrimaryCtxRetain", {unsigned(id)});
 }
 Result cuDevicePrimaryCtxRelease_v2(DeviceId id) { return call("cuDevicePrimaryCtxRelease", {unsigned(id)}); }
@@ -140,6 +140,14 @@ Result cuCtxEnablePeerAccess(Context context, unsigned flags) {
 }
 Result cuCtxDisablePeerAccess(Context context) {
     return context ? call("cuCtxDisablePeerAccess") : Result::InvalidValue;
+}
+Result cuDeviceGetMemPool(MemoryPool* pool, DeviceId id) {
+    *pool = reinterpret_cast<MemoryPool>(std::uintptr_t(0xd000 + id));
+    return call("cuDeviceGetMemPool", {unsigned(id)});
+}
+Result cuMemPoolSetAccess(MemoryPool pool, const MemoryAccess* access, std::size_t count) {
+    return call("cuMemPoolSetAccess", {number(pool) - 0xd000, count, unsigned(access->location),
+                                       unsigned(access->device), unsigned(access->flags)});
 }
 Result cuCtxSetCurrent(Context context) { return context ? Result::Success : Result::InvalidValue; }
 
@@ -282,7 +290,7 @@ Result cuLaunchKernelEx(const LaunchConfig* config, Function, void** parameters,
 
 Result cuCtxGetStreamPriorityRange(int* least, int* greatest) {
     *least = 0, *greatest = -5;
-    return Result::Success;
+    return call("cuCtxGetStreamPriorityRange");
 }
 Result cuStreamCreateWithPriority(Stream* stream, unsigned flags, int priority) {
     make(stream);

@@ -215,7 +215,8 @@ TEST_CASE("launch: dynamic shared memory is not forgotten") {
 
 TEST_CASE("launch: a buffer of another device") {
     Launch launch;
-    const auto other = launch.fake.open();
+    launch.fake.devices(2);
+    const auto other = launch.fake.open(1);
     const Allocation elsewhere(pool_of(other), 64, "z");
     CHECK_THAT(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(elsewhere)}),
                contains("the buffer of 'y' is on another device"));
