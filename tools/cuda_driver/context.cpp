@@ -56,14 +56,20 @@ API(cuDevicePrimaryCtxRetain, CUcontext* context, CUdevice device) {
     });
 }
 API(cuDevicePrimaryCtxRelease_v2, CUdevice device) {
-    return initialised("cuDevicePrimaryCtxRelease", [&](Driver& its) {
+    const auto release = [&](Driver& its) {
         Gpu& gpu = its.gpu(device);
         if (!gpu.device.release_primary()) refuse(CUDA_ERROR_INVALID_CONTEXT);
         if (!is_active(gpu)) its.end(primary(its, gpu));
+    };
+    bool is_last = false;
+    const CUresult result = initialised("cuDevicePrimaryCtxRelease", [&](Driver& its) {
+        is_last = its.gpu(device).device.primary_users() == 1;
+        if (!is_last) release(its);
     });
+    return is_last ? when_idle("cuDevicePrimaryCtxRelease", release) : result;
 }
 API(cuDevicePrimaryCtxReset_v2, CUdevice device) {
-    return initialised("cuDevicePrimaryCtxReset", [&](Driver& its) { its.end(primary(its, its.gpu(device))); });
+    return when_idle("cuDevicePrimaryCtxReset", [&](Driver& its) { its.end(primary(its, its.gpu(device))); });
 }
 API(cuDevicePrimaryCtxSetFlags_v2, CUdevice device, unsigned flags) {
     return initialised("cuDevicePrimaryCtxSetFlags", [&](Driver& its) {
@@ -89,7 +95,7 @@ API(cuCtxCreate_v4, CUcontext* context, void*, unsigned flags, CUdevice device) 
     return create(context, flags, device);
 }
 API(cuCtxDestroy_v2, CUcontext context) {
-    return initialised("cuCtxDestroy", [&](Driver& its) {
+    return when_idle("cuCtxDestroy", [&](Driver& its) {
         Context& gone = alive(its, context);
         if (gone.id == its.gpu(gone).device.primary())
             refuse(CUDA_ERROR_INVALID_CONTEXT, "the primary context cannot be destroyed",
@@ -224,8 +230,8 @@ namespace {
 
 /// Between the current context and another one. Contexts of one device are no peers.
 CUresult change_access(const char* name, CUcontext handle, bool is_enabled) {
-    if (const CUresult result = settle(name, nullptr); result != CUDA_SUCCESS) return result;
-    return in_context(name, [&](Driver& its, Context& context) {
+    return when_idle(name, [&](Driver& its) {
+        Context& context = current_context();
         const Context& peer = alive(its, handle);
         if (&peer == &context) refuse(CUDA_ERROR_INVALID_CONTEXT);
         if (peer.device == context.device)

@@ -54,17 +54,29 @@ CUDA_MEMCPY3D box_of(Place to, Place from, std::size_t bytes) {
     return out;
 }
 
-/// On the device of its stream, wherever the memory is. A driver's default streams wait for both devices.
+/// On the device of its stream, wherever the memory is. What either device is given after a copy between them that is
+/// not asynchronous waits for it.
 void run(Driver& its, Asked asked, emulator::work::Copy work) {
     const emulator::StreamId stream = id_of(asked.stream);
     emulator::HostDevice& device = its.device_of(stream);
     its.find_places(device, work);
-    if (!asked.is_async)
-        for (const auto& [place, is_elsewhere] :
-             {std::pair(work.to, bool(work.to_elsewhere)), std::pair(work.from, bool(work.from_elsewhere))})
-            if (is_elsewhere) its.gpu_at(place.device).device.drain();
-    const bool continues = goes_on(its, asked, work.to, work.from);
+    const bool is_between = work.to_elsewhere || work.from_elsewhere;
+    const bool continues = (asked.is_async || !is_between) && goes_on(its, asked, work.to, work.from);
     device.run(stream, std::move(work), continues);
+}
+
+/// ... and it waits for what both have been given. To be called without the lock.
+CUresult wait_for_both(const char* function, Asked asked, Place to, Place from) noexcept {
+    if (asked.is_async) return CUDA_SUCCESS;
+    if (const CUresult result = permitted(function); result != CUDA_SUCCESS) return result;
+    return translated(function, [&] {
+        emulator::HostDevice& device = driver().device_of(id_of(asked.stream));
+        for (const Place& place : {to, from}) {
+            if (place.host || !emulator::Memory::is_device(place.device)) continue;
+            emulator::HostDevice& other = driver().gpu_at(place.device).device;
+            if (&other != &device) other.drain(), device.drain();
+        }
+    });
 }
 
 void copy(Driver& its, const Context& context, Asked asked, Place to, Place from, std::size_t bytes) {
@@ -80,6 +92,7 @@ void copy(Driver& its, const Context& context, Asked asked, Place to, Place from
 }
 
 CUresult copy_on(const char* function, Asked asked, Place to, Place from, std::size_t bytes) {
+    if (const CUresult result = wait_for_both(function, asked, to, from); result != CUDA_SUCCESS) return result;
     return on_stream(
         function, asked.stream, [&](Driver& its, Context& context) { copy(its, context, asked, to, from, bytes); },
         asked.in_capture());
@@ -155,6 +168,11 @@ namespace {
 
 /// Copies boxes of rows. Without a pitch the rows follow each other.
 CUresult copy_3d(const char* function, Asked asked, const CUDA_MEMCPY3D* params) {
+    if (params) {
+        const CUresult result =
+            wait_for_both(function, asked, on_device(params->dstDevice), on_device(params->srcDevice));
+        if (result != CUDA_SUCCESS) return result;
+    }
     return on_stream(
         function, asked.stream,
         [&](Driver& its, Context& context) {
@@ -180,6 +198,8 @@ void check_contexts(Driver& its, CUcontext to, CUcontext from) {
 
 CUresult copy_between(const char* function, Asked asked, CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                       CUcontext from_context, std::size_t bytes) {
+    const CUresult waited = wait_for_both(function, asked, on_device(to), on_device(from));
+    if (waited != CUDA_SUCCESS) return waited;
     return on_stream(
         function, asked.stream,
         [&](Driver& its, Context& context) {

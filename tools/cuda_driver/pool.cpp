@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "tools/cuda_driver/graphs/capture.hpp"
 #include "tools/cuda_driver/pool.hpp"
@@ -115,6 +116,32 @@ void set(Pool& pool, CUmemPool_attribute attribute, const void* value) {
     }
 }
 
+/// Whether a device may use the memory of a pool.
+unsigned access_of(const Pool& pool, const CUmemLocation& location) {
+    if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    check_device(location.id);
+    const bool may = location.id == pool.props.location.id || pool.users.contains(location.id);
+    return may ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+}
+
+/// What devices may from now on do with the memory of a pool.
+void set_access(Pool& pool, std::span<const CUmemAccessDesc> access) {
+    std::set<CUdevice> users = pool.users;
+    for (const auto& [location, flags] : access) {
+        require(location.type == CU_MEM_LOCATION_TYPE_DEVICE);
+        check_device(location.id);
+        if (flags == CU_MEM_ACCESS_FLAGS_PROT_READ)
+            refuse(CUDA_ERROR_NOT_SUPPORTED, "memory of a pool is read and written, or neither");
+        require(flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE || flags == CU_MEM_ACCESS_FLAGS_PROT_NONE);
+        const bool is_allowed = flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        if (location.id != pool.props.location.id)
+            is_allowed ? void(users.insert(location.id)) : void(users.erase(location.id));
+        else if (!is_allowed)
+            refuse(CUDA_ERROR_INVALID_VALUE, "the device that a pool is on reads and writes it");
+    }
+    pool.users = std::move(users);
+}
+
 /// What a driver gives back to the system, down to so much.
 void trim(Pool& pool, std::uint64_t kept) { pool.reserved = std::max(pool.used, std::min(pool.reserved, kept)); }
 
@@ -221,25 +248,18 @@ API(cuMemPoolSetAttribute, CUmemoryPool pool, CUmemPool_attribute attribute, voi
 API(cuMemPoolTrimTo, CUmemoryPool pool, std::size_t kept) {
     return initialised("cuMemPoolTrimTo", [&](Driver& its) { trim(pool_at(its, pool), kept); });
 }
-API(cuMemPoolSetAccess, CUmemoryPool pool, const CUmemAccessDesc* access, std::size_t count) {
-    return initialised("cuMemPoolSetAccess", [&](Driver& its) {
-        pool_at(its, pool);
+API(cuMemPoolSetAccess, CUmemoryPool handle, const CUmemAccessDesc* access, std::size_t count) {
+    return when_idle("cuMemPoolSetAccess", [&](Driver& its) {
+        Pool& pool = pool_at(its, handle);
         require(access || count == 0);
-        for (std::size_t i = 0; i < count; ++i) {
-            require(access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE);
-            check_device(access[i].location.id);
-            if (access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-                refuse(CUDA_ERROR_INVALID_VALUE, "the device that a pool is on reads and writes it");
-        }
+        set_access(pool, {access, count});
+        its.update_peers();
     });
 }
 API(cuMemPoolGetAccess, unsigned* flags, CUmemoryPool pool, CUmemLocation* location) {
     return initialised("cuMemPoolGetAccess", [&](Driver& its) {
         require(flags && location);
-        pool_at(its, pool);
-        if (location->type == CU_MEM_LOCATION_TYPE_DEVICE) check_device(location->id);
-        *flags = location->type == CU_MEM_LOCATION_TYPE_DEVICE ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-                                                               : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        *flags = access_of(pool_at(its, pool), *location);
     });
 }
 

@@ -178,6 +178,9 @@ void Driver::update_peers() {
     contexts.for_each([&](const Context& each) {
         for (const emulator::ContextId peer : each.peers) wanted.emplace(each.device, context(peer).device);
     });
+    pools.for_each([&](const Pool& pool) {
+        for (const CUdevice user : pool.users) wanted.emplace(user, pool.props.location.id);
+    });
     for (const auto& from : gpus)
         for (const auto& to : gpus) {
             if (from == to) continue;
@@ -257,6 +260,13 @@ CUresult drained(const char* function, CUdeviceptr address) noexcept {
     return translated(function, [&] {
         check_no_callback();
         driver().gpu_at(address).device.drain();
+    });
+}
+
+CUresult drained(const char* function) noexcept {
+    return translated(function, [] {
+        check_no_callback();
+        for (const auto& each : driver().gpus) each->device.drain();
     });
 }
 

@@ -85,6 +85,7 @@ struct Pool {
     std::uint64_t threshold = 0;
     std::uint64_t used = 0, used_high = 0, reserved = 0, reserved_high = 0;  // bytes
     bool is_destroyed = false;                                               // but it has memory that is in use
+    std::set<CUdevice> users{};                                              // other devices that reach its memory
 };
 
 /// What the API keeps of a context. One that was destroyed stays known.
@@ -174,9 +175,10 @@ struct Driver {
         return among.add(handle, std::move(object));
     }
     Context& context(emulator::ContextId id) { return contexts.at(std::uintptr_t(id)); }
-    /// Lets kernels of each device reach memory of those that one of its contexts has as peers.
+    /// Lets kernels of each device reach memory of those that one of its contexts has as peers, or that have a pool
+    /// that it may use. Called in when_idle().
     void update_peers();
-    /// Ends a context, and the handles of what it owns.
+    /// Ends a context, and the handles of what it owns. Called in when_idle().
     void end(Context& context);
     /// Device memory. CUDA_ERROR_OUT_OF_MEMORY if there is not so much left.
     CUdeviceptr allocate(Context& context, std::size_t bytes);
@@ -258,8 +260,10 @@ Context& context_of(Driver& its, CUstream stream);
 CUresult settle(const char* function, CUstream stream) noexcept;
 /// CUDA_ERROR_NOT_PERMITTED in a function of the program that a stream calls.
 CUresult permitted(const char* function) noexcept;
-/// Waits for all work of the device that has the memory at an address; what went wrong is left to others.
+/// Waits for all work of the device that has the memory at an address, or of all devices; what went wrong is left to
+/// others.
 CUresult drained(const char* function, CUdeviceptr address) noexcept;
+CUresult drained(const char* function) noexcept;
 /// The same for the program, which knows then that this has ended: a stream, the work before an event, or all.
 CUresult synchronise(const char* function, CUstream stream) noexcept;
 CUresult synchronise(const char* function, CUevent event) noexcept;
@@ -346,6 +350,21 @@ CUresult on_stream(const char* function, CUstream stream, Body body,
         });
         if (result != CUDA_SUCCESS) note_refusal(stream);
         if (is_idle) return result;
+    }
+}
+
+/// The same for a call that changes what work uses, when no device has any: functions of the program wait for the lock.
+template <class Body>
+CUresult when_idle(const char* function, Body body) noexcept {
+    if (const CUresult result = permitted(function); result != CUDA_SUCCESS) return result;
+    for (;;) {
+        bool is_idle = true;
+        const CUresult result = initialised(function, [&](Driver& its) {
+            for (const auto& each : its.gpus) is_idle = is_idle && each->device.is_idle();
+            if (is_idle) body(its);
+        });
+        if (is_idle) return result;
+        if (const CUresult waiting = drained(function); waiting != CUDA_SUCCESS) return waiting;
     }
 }
 

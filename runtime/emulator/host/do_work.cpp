@@ -213,6 +213,11 @@ bool HostDevice::is_idle(StreamId stream) const {
     return queue_.is_free(stream, waits_for_default(stream));
 }
 
+bool HostDevice::is_idle() const {
+    const std::lock_guard lock(work_mutex_);
+    return queue_.empty() && !is_busy_;
+}
+
 /// How long a call of the host is waited for that may decide which piece is next.
 static constexpr std::chrono::milliseconds patience{20};
 

@@ -77,6 +77,11 @@ bool HostDevice::release_primary() {
     return true;
 }
 
+unsigned HostDevice::primary_users() const {
+    const std::lock_guard lock(objects_mutex_);
+    return contexts_.at(primary_).users;
+}
+
 void HostDevice::end(ContextId context) {
     drain();
     std::vector<std::shared_ptr<LoadedModule>> ended;  // they end without the lock

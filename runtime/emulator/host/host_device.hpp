@@ -75,6 +75,7 @@ public:
     ContextId primary() const { return primary_; }
     void retain_primary();
     bool release_primary();
+    unsigned primary_users() const;
     /// Ends a context, however many use it: all that it has is freed.
     void end(ContextId context);
     bool is_alive(ContextId context) const;
@@ -124,8 +125,9 @@ public:
         std::size_t streams = 0;  // that launches of or failures are remembered of
     };
     Entries entries() const;
-    /// Whether new work on a stream could begin at once.
+    /// Whether new work on a stream could begin at once; whether there is no work.
     bool is_idle(StreamId stream) const;
+    bool is_idle() const;
     /// The program is about to enqueue something: no thread goes on with work by itself.
     void begin_call() noexcept { ++calls_; }
     void end_call() noexcept { --calls_; }

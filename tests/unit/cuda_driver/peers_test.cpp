@@ -11,7 +11,9 @@
 #include "tests/catch.hpp"
 #include "tests/environment.hpp"
 #include "tests/message.hpp"
+#include "tests/unit/cuda_driver/said.hpp"
 #include "tests/unit/cuda_driver/stand_in.hpp"
+#include "tools/cuda_driver/graphs/abi.hpp"
 
 namespace ikat::tests {
 namespace {
@@ -211,6 +213,142 @@ TEST_CASE("peers: a stream waits for an event of another device") {
           CUDA_SUCCESS);
     CHECK(call("cuStreamSynchronize", second) == CUDA_SUCCESS);
     CHECK(download(there, 1) == Words{1});
+}
+
+/// A function of the program, on a stream of each device, that waits for a thread which calls the driver.
+class Held {
+public:
+    explicit Held(const Contexts& contexts) : contexts_(contexts) {
+        for (int i = 1; i >= 0; --i) {
+            contexts.use(i);
+            REQUIRE(call("cuStreamCreate", &streams_[i], 1u) == CUDA_SUCCESS);
+            REQUIRE(call("cuLaunchHostFunc", streams_[i], &wait, static_cast<void*>(this)) == CUDA_SUCCESS);
+        }
+        thread_ = std::thread([this] {
+            while (!has_begun_) std::this_thread::yield();
+            int count = 0;
+            call("cuDeviceGetCount", &count);
+            may_go_on_ = true;
+        });
+    }
+    ~Held() { thread_.join(); }
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+
+private:
+    static void wait(void* held) {
+        auto& its = *static_cast<Held*>(held);
+        its.has_begun_ = true;
+        while (!its.may_go_on_) std::this_thread::yield();
+    }
+
+    const Contexts& contexts_;
+    std::atomic<bool> has_begun_ = false, may_go_on_ = false;
+    CUstream streams_[2]{};
+    std::thread thread_;
+};
+
+TEST_CASE("peers: what waits for another device does not keep other threads from the driver") {
+    const Contexts contexts;
+    const CUdeviceptr here = upload({1});
+    contexts.use(1);
+    const CUdeviceptr there = upload({2});
+    CUmemoryPool pool = nullptr;
+    REQUIRE(call("cuDeviceGetDefaultMemPool", &pool, CUdevice(1)) == CUDA_SUCCESS);
+    {
+        const Held held(contexts);
+        CHECK(call("cuMemcpyPeer", here, contexts.all[0], there, contexts.all[1], std::size_t{4}) == CUDA_SUCCESS);
+    }
+    CHECK(download(here, 1) == Words{2});
+    {
+        const Held held(contexts);
+        CHECK(call("cuCtxEnablePeerAccess", contexts.all[1], 0u) == CUDA_SUCCESS);
+    }
+    for (const unsigned flags : {CU_MEM_ACCESS_FLAGS_PROT_READWRITE, CU_MEM_ACCESS_FLAGS_PROT_NONE}) {
+        const Held held(contexts);
+        const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, flags};
+        CHECK(call("cuMemPoolSetAccess", pool, &access, std::size_t{1}) == CUDA_SUCCESS);
+    }
+    {
+        const Held held(contexts);
+        CUcontext more = nullptr;
+        CHECK(call("cuCtxCreate_v2", &more, 0u, CUdevice(0)) == CUDA_SUCCESS);
+        CHECK(call("cuCtxDestroy_v2", more) == CUDA_SUCCESS);
+    }
+}
+
+TEST_CASE("peers: work of both devices waits for a copy between them that is not asynchronous, and it for theirs") {
+    const Contexts contexts;
+    const CUdeviceptr here = upload({0});
+    contexts.use(1);
+    const CUdeviceptr there = upload({1});
+    const CUfunction kernel = increment();
+    CUstream stream = nullptr;
+    REQUIRE(call("cuStreamCreate", &stream, 1u) == CUDA_SUCCESS);
+    const auto write = [&] {
+        CUdeviceptr memory = there;
+        void* parameters[] = {&memory, &memory};
+        contexts.use(1);
+        CHECK(launch(kernel, {}, parameters, stream) == CUDA_SUCCESS);
+        contexts.use(0);
+    };
+    const auto copy = [&] {
+        return call("cuMemcpyPeer", here, contexts.all[0], there, contexts.all[1], std::size_t{4});
+    };
+    CHECK(said([&] {
+              write();
+              CHECK(copy() == CUDA_SUCCESS);
+              write();
+              CHECK(copy() == CUDA_SUCCESS);
+          }).empty());
+    CHECK(download(here, 1) == Words{3});
+    CHECK_THAT(said([&] {
+                   CHECK(call("cuMemcpyPeerAsync", here, contexts.all[0], there, contexts.all[1], std::size_t{4},
+                              CUstream(nullptr)) == CUDA_SUCCESS);
+                   write();
+                   contexts.use(1);
+                   call("cuCtxSynchronize");
+               }),
+               contains("nothing orders"));
+}
+
+TEST_CASE("peers: memory of a pool is reached by the devices that the pool says") {
+    const Contexts contexts;
+    CUmemoryPool pool = nullptr;
+    contexts.use(1);
+    CUmemPoolProps props{};
+    props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    props.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
+    REQUIRE(call("cuMemPoolCreate", &pool, static_cast<const CUmemPoolProps*>(&props)) == CUDA_SUCCESS);
+    CUdeviceptr there = 0;
+    REQUIRE(call("cuMemAllocFromPoolAsync", &there, std::size_t{4}, pool, CUstream(nullptr)) == CUDA_SUCCESS);
+    REQUIRE(call("cuMemsetD32_v2", there, 6u, std::size_t{1}) == CUDA_SUCCESS);
+    REQUIRE(call("cuCtxSynchronize") == CUDA_SUCCESS);
+    const auto set = [&](int device, unsigned flags) {
+        const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, device}, flags};
+        return call("cuMemPoolSetAccess", pool, &access, std::size_t{1});
+    };
+    const auto get = [&](int device) {
+        unsigned flags = 9;
+        CUmemLocation location{CU_MEM_LOCATION_TYPE_DEVICE, device};
+        CHECK(call("cuMemPoolGetAccess", &flags, pool, &location) == CUDA_SUCCESS);
+        return flags;
+    };
+    CHECK((get(0) == CU_MEM_ACCESS_FLAGS_PROT_NONE && get(1) == CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    CHECK(set(0, CU_MEM_ACCESS_FLAGS_PROT_READ) == CUDA_ERROR_NOT_SUPPORTED);
+    CHECK(set(0, 7u) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(set(2, CU_MEM_ACCESS_FLAGS_PROT_READWRITE) == CUDA_ERROR_INVALID_DEVICE);
+    CHECK(set(1, CU_MEM_ACCESS_FLAGS_PROT_NONE) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(set(0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE) == CUDA_SUCCESS);
+    CHECK(get(0) == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    contexts.use(0);
+    const CUdeviceptr here = upload({0});
+    const CUfunction kernel = increment();
+    CHECK(run(kernel, here, there) == CUDA_SUCCESS);
+    CHECK(download(here, 1) == Words{7});
+    CHECK(set(0, CU_MEM_ACCESS_FLAGS_PROT_NONE) == CUDA_SUCCESS);
+    CHECK(run(kernel, here, there) == CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK(call("cuMemPoolDestroy", pool) == CUDA_SUCCESS);
 }
 
 TEST_CASE("peers: a library is loaded on each device that uses it") {
