@@ -47,8 +47,8 @@ def build(*targets):
 
 def target_of(test):
     if test.startswith("golden."):
-        return "golden_runner"
-    return test if test.startswith("example_") else f"test_{test}"
+        return "golden_library_runner" if test in ("golden.cli", "golden.report", "golden.stdlib") else "golden_runner"
+    return test if test.startswith("example_") else f"test_{test.removesuffix('_long')}"
 
 
 def build_tests(tests):

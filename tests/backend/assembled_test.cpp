@@ -85,7 +85,7 @@ TEST_CASE("emitted PTX parses back to itself") {
         }
 }
 
-TEST_CASE("emitted PTX is accepted for every target") {
+TEST_CASE("emitted PTX is accepted for every target", "[long]") {
     if (skip_without_ptxas()) return;
     for (const fs::path& file : golden_files())
         for (const char* target : assembled_targets)

@@ -227,7 +227,7 @@ void check_fences(const Twins& twins, const std::string& code = "bulk-not-visibl
 
 }  // namespace
 
-TEST_CASE("fences of proxies between blocks that a flag orders") {
+TEST_CASE("fences of proxies between blocks that a flag orders", "[long]") {
     for (const Twins& each : fences_by_flags) check_fences(each);
 }
 TEST_CASE("fences of proxies between the blocks of a cluster") {

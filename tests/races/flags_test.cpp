@@ -256,7 +256,7 @@ TEST_CASE("races between blocks that a flag should order") {
 TEST_CASE("races between blocks by one location and several stores to it") {
     for (const Twins& each : by_releases) check(each);
 }
-TEST_CASE("races between blocks that count") {
+TEST_CASE("races between blocks that count", "[long]") {
     for (const Twins& each : by_counters) check(each);
 }
 TEST_CASE("flags in shared memory") {

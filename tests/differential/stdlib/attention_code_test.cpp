@@ -15,6 +15,7 @@
 #include "stdlib/attention/wgmma_kernels.hpp"
 #include "tests/catch.hpp"
 #include "tests/ptxas.hpp"
+#include "tests/targets.hpp"
 
 namespace {
 
@@ -85,7 +86,9 @@ void each_wgmma_kernel(F&& f, bool all = true) {
 
 TEST_CASE("attention: kernels are assembled without spills") {
     if (tests::skip_without_ptxas()) return;
-    const auto check = [](const AttentionKernel& is, const char* target) {
+    tests::Sample sample(3);
+    const auto check = [&](const AttentionKernel& is, const char* target) {
+        if (!sample.next()) return;
         const auto report = tests::assemble(compile(is.handle().ast(), {.target = target}).ptx, target);
         INFO(is.name() << ", " << is.queries << " queries, for " << target << "\n" << report.log);
         CHECK(report.clean());
@@ -151,7 +154,9 @@ TEST_CASE("attention: heads of 128 have few other instructions for each product"
 
 TEST_CASE("attention: kernels by wgmma are assembled without spills and warnings") {
     if (tests::skip_without_ptxas()) return;
-    each_wgmma_kernel([](const WgmmaAttentionKernel& is) {
+    tests::Sample sample(3);
+    each_wgmma_kernel([&](const WgmmaAttentionKernel& is) {
+        if (!sample.next()) return;
         const auto report = tests::assemble(compile(is.handle().ast(), {.target = "sm_90a"}).ptx, "sm_90a");
         INFO(is.name() << ", " << is.groups << " warpgroups\n" << report.log);
         CHECK(report.clean());

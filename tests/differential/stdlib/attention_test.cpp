@@ -28,6 +28,8 @@ const Shape shapes[] = {
     {.queries = 40, .keys = 33, .heads = 2, .kv_heads = 1, .batch = 3, .gap = 5, .heads_in_rows = true},
 };
 
+tests::Sample sample_of_shapes(3);
+
 template <class T>
 void check_shapes(std::uint32_t d) {
     const auto devices = devices_of_seeds();
@@ -35,7 +37,7 @@ void check_shapes(std::uint32_t d) {
     for (const bool causal : {false, true})
         for (const Shape& shape : shapes)
             // The emulator takes long for products of f32: each shape is for one of both.
-            if (sizeof(T) == 2 || number++ % 2 == 0)
+            if ((sizeof(T) == 2 || number++ % 2 == 0) && sample_of_shapes.next())
                 Problem<T>(shape, d, {.options = {.causal = causal}}).check(devices);
     Shape large{.queries = 200, .keys = 190};
     large.block = d < 128 || (d == 128 && sizeof(T) == 2) ? 128 : 64;
@@ -71,6 +73,8 @@ TEMPLATE_TEST_CASE("attention: heads of 128 have the same bits in blocks of 64 a
 
 namespace {
 
+tests::Sample sample_of_extra(5);
+
 template <class T>
 void check_extra(const Extra& extra, std::initializer_list<Shape> more = {}, std::uint32_t d = 64) {
     const auto devices = devices_of_seeds();
@@ -82,6 +86,7 @@ void check_extra(const Extra& extra, std::initializer_list<Shape> more = {}, std
                            {.queries = 130, .keys = 300, .gap = 8, .heads_in_rows = true}};
     all.insert(all.end(), more);
     for (Shape shape : all) {
+        if (!sample_of_extra.next()) continue;
         Extra of_shape = extra;
         if (of_shape.bias_batch > 1) of_shape.bias_batch = shape.batch;
         if (of_shape.bias_heads > 1) of_shape.bias_heads = shape.heads;

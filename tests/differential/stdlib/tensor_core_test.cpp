@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -138,9 +139,12 @@ const Shape shapes[] = {{1, 1, 1},
                         {72, 40, 64, 0, 0, 3},
                         {33, 17, 24, 5, 2, 2}};
 
-/// Calls check(device, shape) for each shape, with devices of four seeds in turn.
-void each_shape(std::span<const Shape> of, runtime::OpenOptions options, auto&& check) {
+/// Calls check(device, shape) for a sample of the shapes, with devices of four seeds in turn.
+void each_shape(std::span<const Shape> all, runtime::OpenOptions options, auto&& check) {
     static std::size_t number = 0;  // of the case
+    static tests::Sample sample(5);
+    std::vector<Shape> of;
+    std::ranges::copy_if(all, std::back_inserter(of), [&](const Shape&) { return sample.next(); });
     for (int seed = 0; seed < 4; ++seed) {
         const std::string schedule = std::to_string(seed);
         options.schedule = schedule;

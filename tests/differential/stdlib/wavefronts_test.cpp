@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products on tensor cores access shared memory without bank conflicts: the emulator counts as many wavefronts as there
 // have to be for what ldmatrix reads and cp.async writes, for all types, orders of matrices and tiles.
+#include <algorithm>
 #include <map>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "runtime/emulator/tools/traffic/shared.hpp"
 #include "stdlib/gemm/gemm.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
 #include "stdlib/gemm/tensor_kernels.hpp"
+#include "stdlib/tile/conflicts.hpp"
 #include "tests/catch.hpp"
 
 #include <ikat/ikat.hpp>
@@ -112,4 +116,24 @@ TEST_CASE("wavefronts: a tile without a swizzle takes eight times as many") {
     for (const emulator::SharedTraffic& line : traffic.at(0).shared) by_instruction[line.instruction].add(line);
     CHECK(by_instruction.at("ldmatrix").possible == 4);
     CHECK(by_instruction.at("ldmatrix").wavefronts == 32);
+}
+
+TEST_CASE("wavefronts that tiles are checked with are those that the emulator counts") {
+    std::mt19937 random(1);
+    for (int round = 0; round < 2000; ++round) {
+        const std::uint32_t bytes = 1u << random() % 5, step = 1u << random() % 8;
+        std::vector<std::uint64_t> addresses;
+        for (unsigned lane = 0; lane < 32; ++lane)
+            addresses.push_back((random() % 4 ? lane * step : random() % 4096) / bytes * bytes);
+        const auto counted = emulator::wavefronts_of(addresses, ~0u, bytes, emulator::Direction::Read);
+        REQUIRE(counted.taken == stdlib::wavefronts(addresses, bytes));
+        REQUIRE(counted.possible == std::max(1u, bytes / 4));
+        REQUIRE(counted.possible <= counted.taken);
+        // Lanes that take no part are as if they were not there; all atomics are apart.
+        const std::uint32_t mask = std::uint32_t(random());
+        REQUIRE(emulator::wavefronts_of(addresses, mask, bytes, emulator::Direction::Read).taken <= counted.taken);
+        REQUIRE(emulator::wavefronts_of(addresses, ~0u, bytes, emulator::Direction::Atomic).taken >= counted.taken);
+    }
+    CHECK(emulator::wavefronts_of(std::vector<std::uint64_t>(32), 0, 4, emulator::Direction::Read) ==
+          emulator::Wavefronts{});
 }

@@ -83,7 +83,7 @@ TEST_CASE("memories that come and go leave their addresses to others") {
     CHECK(stays.buffer_of(kept).bytes == 16);
 }
 
-TEST_CASE("a huge buffer can be had again and again") {
+TEST_CASE("a huge buffer can be had again and again", "[long]") {
     emulator::Memory memory;
     std::uint64_t first = 0;
     for (int i = 0; i < 80; ++i) {

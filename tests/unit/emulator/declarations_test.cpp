@@ -111,7 +111,7 @@ TEST_CASE("the reserved part of shared memory is zero, separate from the kernel'
     CHECK_THAT(finding("st.shared.u32 [own+16], %r4;"), contains("right past the end of"));
 }
 
-TEST_CASE("the blocks of a cooperative launch meet in its workspace") {
+TEST_CASE("the blocks of a cooperative launch meet in its workspace", "[long]") {
     // As in CUDA's cooperative groups: the first block adds a value that flips the highest bit when all have arrived.
     const std::string text = kernel(R"(
     .reg .b64 %ws; mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %ws, {%r2, %r1};

@@ -103,7 +103,7 @@ TEST_CASE("waiting for memory that no thread can change any more is found immedi
                contains("block (0,0,0) waits"));
 }
 
-TEST_CASE("waiting for a late thread is not a finding") {
+TEST_CASE("waiting for a late thread is not a finding", "[long]") {
     const std::string late = R"(
     mov.u32 %r4, 0;
 $work: add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 100000; @%p3 bra $work;
@@ -259,7 +259,7 @@ TEST_CASE("blocks that wait for ever are found with any number of host threads, 
         }
 }
 
-TEST_CASE("blocks that wait for each other for ever are found with any number of host threads") {
+TEST_CASE("blocks that wait for each other for ever are found with any number of host threads", "[long]") {
     // Each waits for the next one's flag, and the last for the first's.
     const std::string text = kernel(
         "ld.param.u64 %d1, [p0]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; add.u32 %r1, %r1, 1;\n"

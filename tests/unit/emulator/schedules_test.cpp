@@ -281,7 +281,7 @@ TEST_CASE("a block of a cluster that is starved") {
     check(twins, {"", ",lanes", ",descending", ",ascending"}, ",starved-block");
 }
 
-TEST_CASE("blocks in any order, and some at a time") {
+TEST_CASE("blocks in any order, and some at a time", "[long]") {
     const std::vector<std::string> others{"", ",lanes", ",descending", ",priorities", ",starved-block,missed-waits"};
     check({"the first block runs first", R"(
     setp.ne.u32 %p2, %r20, 0; @%p2 bra $wait; @%p1 st.volatile.global.u32 [%d3], 7;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The emulator's counts of wavefronts of shared memory, on accesses small enough to count by hand, and against the
-// library's count for tiles.
+// The emulator's counts of wavefronts of shared memory, on accesses small enough to count by hand.
 #include "runtime/emulator/tools/traffic/shared.hpp"
 
 #include <algorithm>
 #include <map>
-#include <random>
 
-#include "stdlib/tile/conflicts.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 using namespace ikat;
@@ -127,24 +124,4 @@ TEST_CASE("shared memory: counts are by line and instruction, over warps and blo
     CHECK(all[1].where.line == all[0].where.line);
     CHECK(all[2].where.line == all[0].where.line + 1);
     CHECK(all[2].instruction == "ld");
-}
-
-TEST_CASE("shared memory: wavefronts are those that tiles are checked with") {
-    std::mt19937 random(1);
-    for (int round = 0; round < 2000; ++round) {
-        const std::uint32_t bytes = 1u << random() % 5, step = 1u << random() % 8;
-        std::vector<std::uint64_t> addresses;
-        for (unsigned lane = 0; lane < 32; ++lane)
-            addresses.push_back((random() % 4 ? lane * step : random() % 4096) / bytes * bytes);
-        const auto counted = emulator::wavefronts_of(addresses, ~0u, bytes, emulator::Direction::Read);
-        REQUIRE(counted.taken == stdlib::wavefronts(addresses, bytes));
-        REQUIRE(counted.possible == std::max(1u, bytes / 4));
-        REQUIRE(counted.possible <= counted.taken);
-        // Lanes that take no part are as if they were not there; all atomics are apart.
-        const std::uint32_t mask = std::uint32_t(random());
-        REQUIRE(emulator::wavefronts_of(addresses, mask, bytes, emulator::Direction::Read).taken <= counted.taken);
-        REQUIRE(emulator::wavefronts_of(addresses, ~0u, bytes, emulator::Direction::Atomic).taken >= counted.taken);
-    }
-    CHECK(emulator::wavefronts_of(std::vector<std::uint64_t>(32), 0, 4, emulator::Direction::Read) ==
-          emulator::Wavefronts{});
 }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs: what is recorded runs as it would on a stream, any number of times, and what changes is given anew.
 #include <ikat/graph.hpp>
-#include <ikat/stdlib.hpp>
+#include <ikat/ikat.hpp>
 #include <ikat/work.hpp>
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,50 +15,10 @@
 
 #include "tests/catch.hpp"
 #include "tests/message.hpp"
+#include "tests/unit/runtime/graph_scene.hpp"
 
-namespace ikat::tests {
+namespace ikat::tests::graphs {
 namespace {
-namespace graphs {
-
-using namespace runtime;
-using Floats = std::vector<float>;
-
-constexpr std::uint32_t size = 64;
-
-const auto scale = kernel("scale", params("y", "x", "by", "n"), [](Out<float> y, In<float> x, f32 by, u32 count) {
-    const u32 i = global_id().x;
-    return_if(i >= count);
-    y[i] = x[i] * by;
-});
-const auto increment = kernel("increment", params("x", "n"), [](InOut<float> x, u32 count) {
-    const u32 i = global_id().x;
-    return_if(i >= count);
-    x[i] += 1.0f;
-});
-const auto multiply = kernel("multiply", params("x", "by"), [](InOut<float> x, f32 by) { x[global_id().x] *= by; });
-const auto add_number = kernel("add_number", params("x", "number"), [](InOut<float> x, In<std::uint32_t> number) {
-    x[global_id().x] += cast<float>(number[0u]);
-});
-/// list[0] is how many numbers follow.
-const auto append = kernel("append", params("list", "number"), [](InOut<std::uint32_t> list, u32 number) {
-    const u32 count = list[0u] + 1u;
-    list[count] = number;
-    list[0u] = count;
-});
-
-struct Scene {
-    Device device;
-    Stream stream = device.stream(), other = device.stream();
-    Buffer<float> x = device.upload(Floats(size, 1.0f), "x"), y = device.upload(Floats(size), "y");
-    Grid all = grid(size, 32);
-
-    explicit Scene(std::string_view schedule = "0", std::string_view check = {})
-        : device(Device::open({.device = "emulator", .threads = 1, .schedule = schedule, .check = check})) {}
-};
-
-}  // namespace graphs
-
-using namespace graphs;
 
 TEST_CASE("graphs: nothing runs while it is recorded, and all of it at each launch") {
     Scene its;
@@ -115,22 +73,6 @@ TEST_CASE("graphs: words of 8 bytes are filled") {
     std::vector<std::uint64_t> expected(9, 0x123456789abcdef0u);
     expected.front() = expected.back() = 0;
     CHECK(words.download() == expected);
-}
-
-TEST_CASE("graphs: functions of the library and memory of the queue") {
-    Scene its;
-    Buffer<float> sum = its.device.buffer<float>(1, "sum");
-    const GraphExec exec = Graph::record(its.device, [&](const Queue& q) {
-                               Buffer<float> between = q.buffer<float>(size, "between");
-                               q.launch(scale, its.all, between, its.x, 3.0f, size);
-                               q.launch(increment, its.all, between, size);
-                               stdlib::sum(q, between, sum);
-                           }).instantiate();
-    for (int i = 0; i < 3; ++i) {
-        exec.launch(its.stream);
-        its.stream.synchronize();
-        CHECK(sum.download() == Floats{4.0f * size});
-    }
 }
 
 TEST_CASE("graphs: memory of a graph is undefined at each launch") {
@@ -258,59 +200,6 @@ TEST_CASE("graphs: one is part of another that launches it") {
     CHECK(its.x.download() == Floats(size, 7.0f));
 }
 
-TEST_CASE("graphs: parameters by name: numbers, buffers, and numbers on the device") {
-    Scene its;
-    Buffer<float> z = its.device.upload(Floats(size), "z");
-    int recordings = 0;
-    const Graph graph = Graph::record(its.device, [&](const Queue& q, GraphParameters& parameters) {
-        ++recordings;
-        const auto out = parameters.buffer("out", its.y);
-        q.launch(scale, its.all, out, its.x, parameters.number("by", 2.0f), size);
-        q.launch(add_number, its.all, out, parameters.device_number("position", 7u));
-    });
-    const GraphExec exec = graph.instantiate();
-    const auto run = [&] {
-        exec.launch(its.stream);
-        its.stream.synchronize();
-    };
-    run();
-    CHECK(its.y.download() == Floats(size, 9.0f));
-    exec.set("position", 9u);
-    run();
-    CHECK(its.y.download() == Floats(size, 11.0f));
-    CHECK(recordings == 1);
-    exec.set("by", 3.0f);
-    exec.set("out", z);
-    run();
-    CHECK(recordings == 2);
-    CHECK(its.y.download() == Floats(size, 11.0f));
-    CHECK(z.download() == Floats(size, 12.0f));
-    exec.set("by", 3);  // as it is
-    run();
-    CHECK(recordings == 2);
-
-    const GraphExec second = graph.instantiate();  // with the values at first
-    second.launch(its.stream);
-    its.stream.synchronize();
-    CHECK(its.y.download() == Floats(size, 9.0f));
-}
-
-TEST_CASE("graphs: work that was enqueued has the numbers of then") {
-    Scene its;
-    const GraphExec exec = Graph::record(its.device, [&](const Queue& q, GraphParameters& parameters) {
-                               q.launch(multiply, its.all, its.x, parameters.number("by", 2.0f));
-                               q.launch(add_number, its.all, its.x, parameters.device_number("more", 1u));
-                           }).instantiate();
-    exec.launch(its.stream);  // 3
-    exec.set("by", 10.0f);
-    exec.set("more", 2u);
-    exec.launch(its.other);  // 32, after the launch on the other stream
-    exec.set("by", 1.0f);
-    exec.launch(its.stream);  // 34
-    its.stream.synchronize();
-    CHECK(its.x.download() == Floats(size, 34.0f));
-}
-
 TEST_CASE("graphs: those of one recording take turns with its memory") {
     Scene its;
     const Graph graph = Graph::record(its.device, [&](const Queue& q, GraphParameters& parameters) {
@@ -407,61 +296,6 @@ TEST_CASE("graphs: memory that a graph allocates stays when it is recorded again
     CHECK(its.y.download() == Floats(size, 4.0f));
 }
 
-TEST_CASE("graphs: numbers that choose kernels, grids or memory are refused, and the graph stays as it was") {
-    Scene its;
-    Buffer<float> many = its.device.upload(Floats(4096, 1.0f), "many");
-    const GraphExec exec = Graph::record(its.device, [&](const Queue& q, GraphParameters& parameters) {
-                               const auto n = parameters.number("n", 64u);
-                               const auto which = parameters.number("which", 0);
-                               Buffer<float> between = q.buffer<float>(parameters.number("memory", 8u));
-                               q.fill(between, 0.0f);
-                               if (which < 2) q.launch(increment, grid(n, 32), many, n);
-                               if (which == 1) q.launch(increment, grid(n, 32), many, n);
-                               if (which == 2) q.launch(multiply, grid(n, 32), many, 1.0f);
-                           }).instantiate();
-    const auto refused = [&](const char* name, unsigned value) {
-        exec.set(name, value);
-        return message_of([&] { exec.launch(its.device); });
-    };
-    CHECK_THAT(refused("n", 65), Catch::Contains("kernel 'increment' with 3 x 1 x 1 blocks instead of 2 x 1 x 1"));
-    CHECK_THAT(refused("which", 1), Catch::Contains("5 nodes instead of 4"));
-    CHECK_THAT(refused("which", 2), Catch::Contains("kernel 'multiply' instead of kernel 'increment'"));
-    CHECK_THAT(refused("memory", 9), Catch::Contains("allocates other memory than before"));
-    CHECK_THAT(refused("n", 5000), Catch::Contains("graph_test.cpp"));
-    exec.launch(its.device);
-    CHECK(many.download()[0] == 2.0f);
-    exec.set("n", 40u);  // fewer numbers by the same grid
-    exec.launch(its.device);
-    const Floats now = many.download();
-    CHECK(now[39] == 3.0f);
-    CHECK(now[40] == 2.0f);
-}
-
-TEST_CASE("graphs: a parameter that is not there, or of another kind") {
-    Scene its;
-    const GraphExec exec =
-        Graph::record(its.device, [&](const Queue& q, GraphParameters& parameters) {
-            q.launch(scale, its.all, parameters.buffer("y", its.y), its.x, 1.0f, parameters.number("n", size));
-        }).instantiate();
-    CHECK_THAT(message_of([&] { exec.set("m", 3u); }),
-               Catch::Contains("has no parameter 'm'") && Catch::Contains("n, y"));
-    CHECK_THAT(message_of([&] { exec.set("n", -1); }), Catch::Contains("-1 does not fit parameter 'n'"));
-    CHECK_THAT(message_of([&] { exec.set("n", its.y); }), Catch::Contains("is a number, not a buffer"));
-    CHECK_THAT(message_of([&] { exec.set("y", 2.0f); }), Catch::Contains("is a buffer, not a number"));
-    Buffer<std::uint32_t> words = its.device.buffer<std::uint32_t>(size);
-    CHECK_THAT(message_of([&] { exec.set("y", words); }), Catch::Contains("elements of f32, not of u32"));
-    CHECK_THAT(message_of([&] {
-                   Graph::record(its.device, [&](const Queue&, GraphParameters& parameters) {
-                       parameters.number("a", 1.0f);
-                       parameters.number("a", 1);
-                   });
-               }),
-               Catch::Contains("'a' as two things"));
-    const GraphExec without = Graph::record(its.device, [](const Queue&) {}).instantiate();
-    CHECK_THAT(message_of([&] { without.set("n", 1); }), Catch::Contains("recorded without any"));
-    without.launch(its.device);
-}
-
 TEST_CASE("graphs: a finding names where it was recorded and where the graph was launched") {
     Scene its;
     const GraphExec exec = Graph::record(its.device, [&](const Queue& q) {
@@ -506,4 +340,4 @@ TEST_CASE("graphs: text and pictures") {
 }
 
 }  // namespace
-}  // namespace ikat::tests
+}  // namespace ikat::tests::graphs

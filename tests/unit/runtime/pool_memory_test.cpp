@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ikat/stdlib.hpp"
+#include "ikat/ikat.hpp"
 #include "runtime/exec/recorder.hpp"
 #include "tests/catch.hpp"
 #include "tests/environment.hpp"
@@ -194,17 +194,6 @@ TEST_CASE("pool memory: what a recorder keeps does not go back before it ends") 
     CHECK(device.pool().report().used == 256);
     recorder.reset();
     CHECK(device.pool().report().used == 0);
-}
-
-TEST_CASE("pool memory: workspaces of functions on a stream are one after another the same block") {
-    const Device device = opened(own);
-    const Stream stream = device.stream();
-    const auto x = device.upload(std::vector<float>(5000, 1.0f));
-    auto totals = device.buffer<float>(10);
-    for (std::uint32_t i = 0; i < 10; ++i) stdlib::sum(stream, x, totals.slice(i, 1));
-    CHECK(totals.download() == std::vector<float>(10, 5000));
-    CHECK(device.pool().report().peak_used == 256);
-    CHECK(device.pool().report().reserved == segment);
 }
 
 TEST_CASE("pool memory: a choice that there is none of") {
