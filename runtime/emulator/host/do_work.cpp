@@ -297,9 +297,14 @@ void HostDevice::perform(Lock& lock, Piece& piece) {
         options_.trace->done(traced_as_, piece, begin, done.statistics.global_bytes_read,
                              done.statistics.global_bytes_written);
     if (auto* const call = std::get_if<work::HostCall>(&piece.work)) call->function = {};  // what it holds may end work
-    if (graph && graph->graph->calls_program)
-        graph->graph = std::make_shared<const WorkGraph>();  // so may what that holds
     lock.lock();
+    if (graph && graph->graph->calls_program) {  // so may what that holds
+        auto nothing = std::make_shared<WorkGraph>();
+        nothing->calls_program = true;  // it is still this thread's
+        const auto held = std::exchange(graph->graph, std::move(nothing));
+        lock.unlock();
+    }
+    if (!lock) lock.lock();
     const std::exception_ptr failure = std::move(done.failure);
     if (const auto awaited = std::ranges::find(awaited_, piece.number, &Awaited::number); awaited != awaited_.end())
         awaited->failure = failure;

@@ -170,7 +170,8 @@ TEST_CASE("launch: blocks and grids within the bounds of kernel and device") {
 TEST_CASE("launch: an address that violates a contract") {
     Launch launch;
     launch.scale.parameters[1].alignment = 1u << 31;
-    CHECK_THAT(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.y)}),
+    const Allocation second(launch.pool, 64, "x");  // behind another one in the pool's memory
+    CHECK_THAT(launch.refused({launch.n, launch.buffer(second), launch.buffer(launch.y)}),
                contains("buffer 'x' is not aligned to 2147483648 bytes"));
 }
 
