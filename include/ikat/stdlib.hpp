@@ -4,6 +4,7 @@
 #pragma once
 #include "stdlib/attention/attention.hpp"
 #include "stdlib/attention/incremental/incremental.hpp"
+#include "stdlib/backward/activations.hpp"
 #include "stdlib/conv/conv2d.hpp"
 #include "stdlib/elementwise/elementwise.hpp"
 #include "stdlib/elementwise/saxpy.hpp"

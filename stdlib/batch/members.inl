@@ -148,6 +148,14 @@ auto elu(const T0& x, const Setting& alpha, const Where& where = Where::current(
     return self().template make<ArrayOf<ElementOf<T0>>>({"elu", where}, {self().operand(x, where)}, {{"alpha", alpha}});
 }
 
+/// dx = dy where x > 0, else alpha exp(x) dy. dy: any shape; x: any shape; dx: any shape, made; alpha: a number. As
+/// stdlib::elementwise(queue, Backward1::elu_backward, dy, x, dx, alpha).
+template <class T0, class T1>
+auto elu_backward(const T0& dy, const T1& x, const Setting& alpha, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"elu_backward", where}, {self().operand(dy, where),
+                              self().operand(x, where)}, {{"alpha", alpha}});
+}
+
 /// x: ... x columns; residual: ... x columns, changed in place; gamma: columns; y: ... x columns, made; epsilon: what
 /// is added under the root, such as 1e-5. As stdlib::fused_residual_rmsnorm(queue, x, residual, gamma, y, epsilon).
 template <class T0, class T1, class T2>
@@ -172,11 +180,27 @@ auto gelu(const T0& x, const Where& where = Where::current()) const {
     return self().template make<ArrayOf<ElementOf<T0>>>({"gelu", where}, {self().operand(x, where)}, {});
 }
 
+/// dx = dy (P(x) + x p(x)), the normal distribution and its density. dy: any shape; x: any shape; dx: any shape, made.
+/// As stdlib::elementwise(queue, Backward::gelu_backward, dy, x, dx).
+template <class T0, class T1>
+auto gelu_backward(const T0& dy, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"gelu_backward", where}, {self().operand(dy, where),
+                              self().operand(x, where)}, {});
+}
+
 /// y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). x: any shape; y: any shape, made. As stdlib::elementwise(queue,
 /// Unary::gelu_tanh, x, y).
 template <class T0>
 auto gelu_tanh(const T0& x, const Where& where = Where::current()) const {
     return self().template make<ArrayOf<ElementOf<T0>>>({"gelu_tanh", where}, {self().operand(x, where)}, {});
+}
+
+/// dx = dy times the derivative of gelu_tanh. dy: any shape; x: any shape; dx: any shape, made. As
+/// stdlib::elementwise(queue, Backward::gelu_tanh_backward, dy, x, dx).
+template <class T0, class T1>
+auto gelu_tanh_backward(const T0& dy, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"gelu_tanh_backward", where}, {self().operand(dy, where),
+                              self().operand(x, where)}, {});
 }
 
 /// A: m x k; B: k x n; C: m x n, made. As stdlib::gemm(queue, A, B, C).
@@ -614,6 +638,14 @@ auto leaky_relu(const T0& x, const Setting& slope, const Where& where = Where::c
                               {{"slope", slope}});
 }
 
+/// dx = dy where x > 0, else slope dy. dy: any shape; x: any shape; dx: any shape, made; slope: a number. As
+/// stdlib::elementwise(queue, Backward1::leaky_relu_backward, dy, x, dx, slope).
+template <class T0, class T1>
+auto leaky_relu_backward(const T0& dy, const T1& x, const Setting& slope, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"leaky_relu_backward", where}, {self().operand(dy, where),
+                              self().operand(x, where)}, {{"slope", slope}});
+}
+
 /// x: ... x columns; y: ... x columns, made. As stdlib::log_softmax(queue, x, y).
 template <class T0>
 auto log_softmax(const T0& x, const Where& where = Where::current()) const {
@@ -668,6 +700,14 @@ auto quantise_q8_1(const T0& x, const Where& where = Where::current()) const {
 template <class T0>
 auto relu(const T0& x, const Where& where = Where::current()) const {
     return self().template make<ArrayOf<ElementOf<T0>>>({"relu", where}, {self().operand(x, where)}, {});
+}
+
+/// dx = 0 where x <= 0, else dy. dy: any shape; x: any shape; dx: any shape, made. As stdlib::elementwise(queue,
+/// Backward::relu_backward, dy, x, dx).
+template <class T0, class T1>
+auto relu_backward(const T0& dy, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"relu_backward", where}, {self().operand(dy, where),
+                              self().operand(x, where)}, {});
 }
 
 /// y += x. x: any shape; y: any shape, changed in place. As stdlib::residual_add(queue, x, y).
@@ -789,11 +829,27 @@ auto sigmoid(const T0& x, const Where& where = Where::current()) const {
     return self().template make<ArrayOf<ElementOf<T0>>>({"sigmoid", where}, {self().operand(x, where)}, {});
 }
 
+/// dx = dy y (1 - y), where y = sigmoid(x). dy: any shape; y: any shape; dx: any shape, made. As
+/// stdlib::elementwise(queue, Backward::sigmoid_backward, dy, y, dx).
+template <class T0, class T1>
+auto sigmoid_backward(const T0& dy, const T1& y, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"sigmoid_backward", where}, {self().operand(dy, where),
+                              self().operand(y, where)}, {});
+}
+
 /// y = x / (1 + exp(-x)), which is also called swish. x: any shape; y: any shape, made. As stdlib::elementwise(queue,
 /// Unary::silu, x, y).
 template <class T0>
 auto silu(const T0& x, const Where& where = Where::current()) const {
     return self().template make<ArrayOf<ElementOf<T0>>>({"silu", where}, {self().operand(x, where)}, {});
+}
+
+/// dx = dy (s + x s (1 - s)), where s = sigmoid(x). dy: any shape; x: any shape; dx: any shape, made. As
+/// stdlib::elementwise(queue, Backward::silu_backward, dy, x, dx).
+template <class T0, class T1>
+auto silu_backward(const T0& dy, const T1& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"silu_backward", where}, {self().operand(dy, where),
+                              self().operand(x, where)}, {});
 }
 
 /// x: ... x columns; y: ... x columns, made. As stdlib::softmax(queue, x, y).
@@ -812,6 +868,14 @@ auto sum(const T0& x, const Where& where = Where::current()) const {
 template <class T0>
 auto tanh(const T0& x, const Where& where = Where::current()) const {
     return self().template make<ArrayOf<ElementOf<T0>>>({"tanh", where}, {self().operand(x, where)}, {});
+}
+
+/// dx = dy (1 - y^2), where y = tanh x. dy: any shape; y: any shape; dx: any shape, made. As stdlib::elementwise(queue,
+/// Backward::tanh_backward, dy, y, dx).
+template <class T0, class T1>
+auto tanh_backward(const T0& dy, const T1& y, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"tanh_backward", where}, {self().operand(dy, where),
+                              self().operand(y, where)}, {});
 }
 
 /// transposes matrices. x: ... x rows x columns; y: ... x columns x rows, made. As stdlib::transpose(queue, x, y).

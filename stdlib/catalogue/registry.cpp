@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "dsl/record/capture.hpp"
+#include "stdlib/backward/activations.hpp"
 #include "stdlib/conv/conv2d.hpp"
 #include "stdlib/elementwise/elementwise.hpp"
 #include "stdlib/elementwise/saxpy.hpp"
@@ -23,8 +24,8 @@ namespace {
 
 std::vector<const Recipe*> all_recipes() {
     std::vector<const Recipe*> out;
-    for (const std::span<const Recipe> table :
-         {recipes(Unary{}), recipes(Unary1{}), recipes(Unary2{}), recipes(Binary{})})
+    for (const std::span<const Recipe> table : {recipes(Unary{}), recipes(Unary1{}), recipes(Unary2{}),
+                                                recipes(Binary{}), recipes(Backward{}), recipes(Backward1{})})
         for (const Recipe& recipe : table) out.push_back(&recipe);
     out.insert(out.end(), {&saxpy_recipe, &residual_add_recipe, &cast_recipe, &bias_activation_recipe});
     out.insert(out.end(), {&softmax_recipe, &log_softmax_recipe});

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "codegen/support/diagnostic.hpp"
 #include "stdlib/conv/conv2d.hpp"
@@ -97,6 +98,36 @@ void elementwise(Example& e, ElementFunction* f) {
     for (std::size_t i = 0; i < x.size(); ++i)
         wanted[i] = f(double(x[i]), second.empty() ? 0 : double(second[i]), p, q);
     e.expect("y", std::move(wanted), 8 * epsilon);
+}
+
+double silu_slope(double x) {
+    if (std::isinf(x)) return x > 0;
+    const double s = 1 / (1 + std::exp(-x));
+    return s + x * s * (1 - s);
+}
+
+double gelu_slope(double x) {
+    if (std::isinf(x)) return x > 0;
+    return std::erfc(-x / std::numbers::sqrt2) / 2 +
+           x * std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+}
+
+double gelu_tanh_slope(double x) {
+    if (std::isinf(x)) return x > 0;
+    const double scale = 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+    const double s = 1 / (1 + std::exp(-scale * (x + 0.044715 * x * x * x)));
+    return s + x * s * (1 - s) * scale * (1 + 3 * 0.044715 * x * x);
+}
+
+/// Slopes have an absolute error, by which dy is multiplied.
+void gradient(Example& e, ElementFunction* f) {
+    const std::vector<float> dy = e.input(0), x = e.input(1);
+    std::vector<double> wanted(x.size()), absolute(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        wanted[i] = f(double(dy[i]), double(x[i]), double(e.real(0)), 0);
+        absolute[i] = 16 * epsilon * std::abs(double(dy[i]));
+    }
+    e.expect("dx", std::move(wanted), 8 * epsilon, std::move(absolute));
 }
 
 void bias_activation(Example& e) {

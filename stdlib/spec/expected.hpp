@@ -37,5 +37,11 @@ void quantise_q8_1(Example& e);
 /// y = f(x, b, p, q) for each element, where b is a second array and p and q are numbers, if there are any.
 using ElementFunction = double(double x, double b, double p, double q);
 void elementwise(Example& e, ElementFunction* f);
+/// dx = f(dy, x, p, q) in the same way, which is linear in dy.
+void gradient(Example& e, ElementFunction* f);
+/// The derivatives of activations.
+double silu_slope(double x);
+double gelu_slope(double x);
+double gelu_tanh_slope(double x);
 
 }  // namespace ikat::stdlib::reference

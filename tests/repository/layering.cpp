@@ -64,6 +64,7 @@ constexpr Layer layers[] = {
     {"reduce", "stdlib/reduce/", {"math"}},
     {"tile", "stdlib/tile/", {"reduce"}},
     {"attention", "stdlib/attention/", {"quantised"}},
+    {"backward", "stdlib/backward/", {"elementwise"}},
     {"conv", "stdlib/conv/", {"tile"}},
     {"elementwise", "stdlib/elementwise/", {"tile"}},
     {"epilogue", "stdlib/epilogue/", {"spec"}},
@@ -76,7 +77,7 @@ constexpr Layer layers[] = {
     {"reference", "stdlib/reference/", {"conv", "elementwise", "quantised"}},
     {"catalogue",
      "stdlib/catalogue/",
-     {"attention", "conv", "elementwise", "gemm", "layout", "norm", "quantised", "reduction", "softmax"}},
+     {"attention", "backward", "conv", "elementwise", "gemm", "layout", "norm", "quantised", "reduction", "softmax"}},
     {"batch", "stdlib/batch/", {"catalogue"}},
     {"", "stdlib/"},  // outside of its rooms
     {"ikat's text", "tools/cli/text/", {"catalogue", "reference"}},
