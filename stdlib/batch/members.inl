@@ -40,6 +40,13 @@ auto clip(const T0& x, const Setting& low, const Setting& high, const Where& whe
                               {"high", high}});
 }
 
+/// the sum of each column of a matrix, in f32. x: ... x columns; sums: columns, made. As stdlib::column_sums(queue, x,
+/// sums, workspace).
+template <class T0>
+auto column_sums(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"column_sums", where}, {self().operand(x, where)}, {});
+}
+
 /// convolution of images with stride, padding, dilation and groups. x: batch x channels x height x width; w: filters x
 /// depth x kernel_h x kernel_w; y: batch x filters x out_h x out_w, made; stride_h: 1 if it is not set; stride_w: 1 if
 /// it is not set; pad_h: lines of zeros on each side; none if it is not set; pad_w: columns of zeros on each side; none
@@ -622,6 +629,17 @@ auto layernorm(const T0& x, const T1& gamma, const T2& beta, const Setting& epsi
                               self().operand(gamma, where), self().operand(beta, where)}, {{"epsilon", epsilon}});
 }
 
+/// x: ... x columns; dy: ... x columns; gamma: columns; dx: ... x columns, made; dgamma: columns, made; dbeta: columns,
+/// made; epsilon: what was added under the root, such as 1e-5. As stdlib::layernorm_backward(queue, x, dy, gamma, dx,
+/// dgamma, dbeta, epsilon, workspace).
+template <class T0, class T1, class T2>
+auto layernorm_backward(const T0& x, const T1& dy, const T2& gamma, const Setting& epsilon,
+                        const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>, ArrayOf<float>, ArrayOf<float>>({"layernorm_backward", where},
+                              {self().operand(x, where), self().operand(dy, where), self().operand(gamma, where)},
+                              {{"epsilon", epsilon}});
+}
+
 /// x: ... x columns; y: ... x columns, made; epsilon: what is added under the root, such as 1e-5. As
 /// stdlib::layernorm(queue, x, y, epsilon).
 template <class T0>
@@ -650,6 +668,13 @@ auto leaky_relu_backward(const T0& dy, const T1& x, const Setting& slope, const 
 template <class T0>
 auto log_softmax(const T0& x, const Where& where = Where::current()) const {
     return self().template make<ArrayOf<ElementOf<T0>>>({"log_softmax", where}, {self().operand(x, where)}, {});
+}
+
+/// y: ... x columns; dy: ... x columns; dx: ... x columns, made. As stdlib::log_softmax_backward(queue, y, dy, dx).
+template <class T0, class T1>
+auto log_softmax_backward(const T0& y, const T1& dy, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"log_softmax_backward", where}, {self().operand(y, where),
+                              self().operand(dy, where)}, {});
 }
 
 /// the maximum of an array. x: any shape; total: a number, made. As stdlib::max(queue, x, total, workspace).
@@ -723,6 +748,17 @@ template <class T0, class T1>
 auto rmsnorm(const T0& x, const T1& gamma, const Setting& epsilon, const Where& where = Where::current()) const {
     return self().template make<ArrayOf<ElementOf<T0>>>({"rmsnorm", where}, {self().operand(x, where),
                               self().operand(gamma, where)}, {{"epsilon", epsilon}});
+}
+
+/// x: ... x columns; dy: ... x columns; gamma: columns; dx: ... x columns, made; dgamma: columns, made; epsilon: what
+/// was added under the root, such as 1e-5. As stdlib::rmsnorm_backward(queue, x, dy, gamma, dx, dgamma, epsilon,
+/// workspace).
+template <class T0, class T1, class T2>
+auto rmsnorm_backward(const T0& x, const T1& dy, const T2& gamma, const Setting& epsilon,
+                      const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>, ArrayOf<float>>({"rmsnorm_backward", where},
+                              {self().operand(x, where), self().operand(dy, where), self().operand(gamma, where)},
+                              {{"epsilon", epsilon}});
 }
 
 /// x: tokens x heads x head_dim, changed in place; positions: tokens; form: interleaved, neighbouring elements, or
@@ -856,6 +892,13 @@ auto silu_backward(const T0& dy, const T1& x, const Where& where = Where::curren
 template <class T0>
 auto softmax(const T0& x, const Where& where = Where::current()) const {
     return self().template make<ArrayOf<ElementOf<T0>>>({"softmax", where}, {self().operand(x, where)}, {});
+}
+
+/// y: ... x columns; dy: ... x columns; dx: ... x columns, made. As stdlib::softmax_backward(queue, y, dy, dx).
+template <class T0, class T1>
+auto softmax_backward(const T0& y, const T1& dy, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"softmax_backward", where}, {self().operand(y, where),
+                              self().operand(dy, where)}, {});
 }
 
 /// the sum of an array, in f32. x: any shape; total: a number, made. As stdlib::sum(queue, x, total, workspace).

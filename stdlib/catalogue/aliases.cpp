@@ -11,6 +11,7 @@ std::vector<Alias> make_aliases() {
     std::vector<Alias> out{
         {"add_rms_norm", {"fused_residual_rmsnorm"}},
         {"axpy", {"saxpy"}},
+        {"bias_backward", {"column_sums"}},
         {"cast", {"cast_f16_f32", "cast_f32_f16", "cast_bf16_f32", "cast_f32_bf16"}},
         {"clamp", {"clip"}},
         {"conv", {"conv2d"}},
@@ -26,6 +27,7 @@ std::vector<Alias> make_aliases() {
         {"gemv", {"gemv_warp_reduce"}},
         {"gemv_transposed", {"gemv_coalesced"}},
         {"layer_norm", {"layernorm", "layernorm_plain"}},
+        {"layer_norm_backward", {"layernorm_backward_warp", "layernorm_backward_block", "layernorm_backward"}},
         {"logsoftmax", {"log_softmax"}},
         {"matmul", {"gemm_tiled", "gemm_tiled_large", "gemm_naive"}},
         {"matvec", {"gemv_warp_reduce"}},
@@ -33,6 +35,7 @@ std::vector<Alias> make_aliases() {
         {"quantize_q8_1", {"quantise_q8_1"}},
         {"reshape_and_cache", {"kv_scatter"}},
         {"rms_norm", {"rmsnorm_per_head", "rmsnorm"}},
+        {"rms_norm_backward", {"rmsnorm_backward_warp", "rmsnorm_backward_block", "rmsnorm_backward"}},
         {"rope", {"rope_interleaved", "rope_neox"}, false},
         {"sgemm", {"gemm_tiled", "gemm_tiled_large"}},
         {"softmax", {"softmax_warp", "softmax_block", "softmax_online"}},

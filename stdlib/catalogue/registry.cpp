@@ -6,6 +6,9 @@
 
 #include "dsl/record/capture.hpp"
 #include "stdlib/backward/activations.hpp"
+#include "stdlib/backward/column_sums.hpp"
+#include "stdlib/backward/norm_backward.hpp"
+#include "stdlib/backward/softmax_backward.hpp"
 #include "stdlib/conv/conv2d.hpp"
 #include "stdlib/elementwise/elementwise.hpp"
 #include "stdlib/elementwise/saxpy.hpp"
@@ -31,6 +34,8 @@ std::vector<const Recipe*> all_recipes() {
     out.insert(out.end(), {&softmax_recipe, &log_softmax_recipe});
     out.insert(out.end(),
                {&layernorm_recipe, &layernorm_plain_recipe, &rmsnorm_recipe, &fused_residual_rmsnorm_recipe});
+    out.insert(out.end(), {&softmax_backward_recipe, &log_softmax_backward_recipe, &rmsnorm_backward_recipe,
+                           &layernorm_backward_recipe, &column_sums_recipe});
     out.insert(out.end(), {&sum_recipe, &max_recipe, &dot_recipe, &norm2_recipe, &argmax_recipe, &argmax_final_recipe});
     out.insert(out.end(), {&gemm_recipe, &gemm_naive_recipe, &gemv_recipe, &gemv_transposed_recipe, &conv2d_recipe});
     out.insert(out.end(), {&copy_matrix_recipe, &transpose_recipe, &rope_recipe, &kv_scatter_recipe});

@@ -10,13 +10,12 @@
 
 #include "codegen/support/diagnostic.hpp"
 #include "stdlib/conv/conv2d.hpp"
+#include "stdlib/reference/bounds.hpp"
 #include "stdlib/reference/quantised.hpp"
 #include "stdlib/reference/reference.hpp"
 
 namespace ikat::stdlib::reference {
 namespace {
-
-constexpr double epsilon = 0x1p-24;
 
 std::vector<float> magnitudes(std::vector<float> x) {
     for (float& v : x) v = std::abs(v);
@@ -27,10 +26,6 @@ std::vector<double> times(double factor, std::vector<double> x) {
     for (double& v : x) v *= factor;
     return x;
 }
-
-/// The error of a sum over a row of at most `columns` terms, relative to the sum of their magnitudes: each thread adds
-/// its share, then come at most 16 levels of a tree.
-double of_sum(std::uint32_t columns) { return (columns / 32.0 + 16) * epsilon; }
 
 /// For C = A B with sums of k terms: k rounded additions of products.
 void expect_product(Example& e, std::string_view C, const std::vector<float>& A, const std::vector<float>& B,

@@ -12,7 +12,8 @@
 // A row that fits is read once and kept in registers. A longer one, or one that is not a whole number of vectors, is
 // read again in each pass. The lambda is recorded for both. Where several passes need f(x), row.mapped(f) is a row of
 // these, which a kept row computes once. The lambda of a pass gets the lanes of a vector as f32 values, and the number
-// of the vector in the row, for arrays that have one element per column.
+// of the vector in the row, for arrays that have one element per column. with_row_pair() is the same for a row of each
+// of two arrays, of which the lambdas get the lanes together: row.each_with(second, f), row.map_with(second, y, f).
 #pragma once
 #include <tuple>
 
@@ -46,12 +47,12 @@ struct BlockGroup {
 
 namespace detail {
 
-/// y[i] = f(v, more[column] ...), lane by lane.
+/// y[i] = f(v ..., more[column] ...), lane by lane, with a tuple of lanes v.
 template <int N, class E, Direction direction>
-void store_mapped(const Indexable<E, direction>& y, const Lanes<N>& v, const auto& i, const auto& column, auto&& f,
+void store_mapped(const Indexable<E, direction>& y, const auto& lanes, const auto& i, const auto& column, auto&& f,
                   const auto&... more) {
-    const auto apply = [&](const auto&... others) { return each_lane(f, v, others...); };
-    store_lanes(y, i, std::apply(apply, std::tuple{load_lanes<N>(more, column)...}));
+    const auto apply = [&](const auto&... v) { return each_lane(f, v...); };
+    store_lanes(y, i, std::apply(apply, std::tuple_cat(lanes, std::tuple{load_lanes<N>(more, column)...})));
 }
 
 }  // namespace detail
@@ -100,7 +101,21 @@ public:
     /// y[i] = f(x[i], more[column] ...).
     void map(const auto& y, auto&& f, const auto&... more) const {
         walk([&]<int N>(Width<N>, const auto& at, const auto& column) {
-            detail::store_mapped<N>(y, load_lanes<N>(x_, at[array_]), at[RowPlaces::Y], column, f, more...);
+            detail::store_mapped<N>(y, std::tuple{load_lanes<N>(x_, at[array_])}, at[RowPlaces::Y], column, f, more...);
+        });
+    }
+    /// body(lanes, lanes of the same row of another array, column).
+    void each_with(const StreamedRow& second, auto&& body) const {
+        walk([&]<int N>(Width<N>, const auto& at, const auto& column) {
+            body(load_lanes<N>(x_, at[array_]), load_lanes<N>(second.x_, at[second.array_]), column);
+        });
+    }
+    /// y[i] = f(x[i], second[i], more[column] ...).
+    void map_with(const StreamedRow& second, const auto& y, auto&& f, const auto&... more) const {
+        walk([&]<int N>(Width<N>, const auto& at, const auto& column) {
+            detail::store_mapped<N>(
+                y, std::tuple{load_lanes<N>(x_, at[array_]), load_lanes<N>(second.x_, at[second.array_])},
+                at[RowPlaces::Y], column, f, more...);
         });
     }
     /// A row of f(x), while this one lives.
@@ -138,9 +153,17 @@ class KeptRow {
 public:
     static constexpr std::uint32_t capacity = Group::threads * K * N;
 
-    KeptRow(const In<E>& x, const RowPlaces& places, const auto& row, const auto& active)
+    /// `array` is the number of x among the arrays of the places.
+    KeptRow(const In<E>& x, const RowPlaces& places, const auto& row, const auto& active,
+            RowPlaces::Array array = RowPlaces::X)
         : KeptRow(x, places.starts<N>(row, places.columns / std::uint32_t(N)),
-                  value(select(active, value(places.columns / std::uint32_t(N)), 0u)), !places.has_pitches()) {}
+                  value(select(active, value(places.columns / std::uint32_t(N)), 0u)), array, !places.has_pitches()) {}
+    /// Whose thread has the same columns in every row, wherever that begins.
+    static KeptRow in_columns(const In<E>& x, const RowPlaces& places, const auto& row,
+                              RowPlaces::Array array = RowPlaces::X) {
+        const auto length = value(places.columns / std::uint32_t(N));
+        return {x, places.starts<N>(row, length), length, array, false};
+    }
 
     Group group;
 
@@ -151,8 +174,25 @@ public:
     /// y[i] = f(x[i], more[column] ...).
     void map(const auto& y, auto&& f, const auto&... more) const {
         walk([&](int k, const auto& column) {
-            detail::store_mapped<N>(of_group(y, RowPlaces::Y), value(values_[k]), place(k), column, f, more...);
+            detail::store_mapped<N>(of_group(y, RowPlaces::Y), std::tuple{value(values_[k])}, place(k), column, f,
+                                    more...);
         });
+    }
+    /// As those of a StreamedRow.
+    void each_with(const KeptRow& second, auto&& body) const {
+        walk([&](int k, const auto& column) { body(value(values_[k]), value(second.values_[k]), column); });
+    }
+    void map_with(const KeptRow& second, const auto& y, auto&& f, const auto&... more) const {
+        walk([&](int k, const auto& column) {
+            detail::store_mapped<N>(of_group(y, RowPlaces::Y), std::tuple{value(values_[k]), value(second.values_[k])},
+                                    place(k), column, f, more...);
+        });
+    }
+    /// body(k, column) for this thread's vectors: (*this)[k] is what vector k has, store(y, k, lanes) where it is in y.
+    void each_vector(auto&& body) const { walk(body); }
+    Lanes<N> operator[](int k) const { return value(values_[k]); }
+    void store(const auto& y, int k, const auto& lanes) const {
+        store_lanes(of_group(y, RowPlaces::Y), place(k), lanes);
     }
     /// A row of f(x), each computed once.
     KeptRow mapped(const auto& f) const {
@@ -172,14 +212,16 @@ public:
 
 private:
     /// Whose rows follow each other, or not.
-    KeptRow(const In<E>& x, const RowPlaces::Index& first, const auto& length, bool is_packed)
-        : KeptRow(x, first, length, is_packed ? before(first[RowPlaces::X], length) : value(u32(0u)), is_packed) {}
-    KeptRow(const In<E>& x, const RowPlaces::Index& first, const auto& length, const auto& before, bool is_packed)
+    KeptRow(const In<E>& x, const RowPlaces::Index& first, const auto& length, RowPlaces::Array array, bool is_packed)
+        : KeptRow(x, first, length, is_packed ? before(first[RowPlaces::X], length) : value(u32(0u)), array,
+                  is_packed) {}
+    KeptRow(const In<E>& x, const RowPlaces::Index& first, const auto& length, const auto& before,
+            RowPlaces::Array array, bool is_packed)
         : start_(is_packed ? start_of(value(first[RowPlaces::X] - before)) : first),
           length_(length),
           begin_(value(Group::thread() - before)) {
         for (int k = 0; k < K; ++k)
-            values_[k] = load_lanes_if<N>(column(k) < length_, of_group(x, RowPlaces::X), place(k), 0.0f);
+            values_[k] = load_lanes_if<N>(column(k) < length_, of_group(x, array), place(k), 0.0f);
     }
     static RowPlaces::Index start_of(const Leaf<std::uint32_t>& all) { return {all, all, all}; }
 
@@ -210,18 +252,23 @@ private:
 
 namespace detail {
 
-/// Calls kept(row, active) if the group's row fits in registers, else streamed(row, active): the row's number, and
-/// whether there is such a row.
+/// Calls kept() if rows fit in registers, else streamed().
 template <class Group, class E, int K>
-void choose_row(const RowPlaces& places, auto&& kept, auto&& streamed) {
+void choose_rows(const RowPlaces& places, auto&& kept, auto&& streamed) {
     require_linear_grid();
     require_threads(Group::block);
+    constexpr std::uint32_t N = lanes_of<E>;
+    if_((places.unit() % N == 0) & (places.columns <= KeptRow<Group, E, K>::capacity), [&] { kept(); }).else_([&] {
+        streamed();
+    });
+}
+/// Calls one of these with the number of the group's row, and whether there is such a row.
+template <class Group, class E, int K>
+void choose_row(const RowPlaces& places, auto&& kept, auto&& streamed) {
     const auto row = Group::row();
     const auto active = value(row < places.rows);
-    constexpr std::uint32_t N = lanes_of<E>;
-    if_((places.unit() % N == 0) & (places.columns <= KeptRow<Group, E, K>::capacity), [&] {
-        kept(row, active);
-    }).else_([&] { streamed(row, active); });
+    choose_rows<Group, E, K>(
+        places, [&] { kept(row, active); }, [&] { streamed(row, active); });
 }
 
 }  // namespace detail
@@ -243,6 +290,20 @@ void with_row(const In<E>& x, const u32& rows, const u32& columns, auto&& body) 
     with_row<Group, E, K>(x, RowPlaces(rows, columns), body);
 }
 
+/// Calls body(row of x, row of `second`), two rows of one kind.
+template <class Group, class E, int K>
+void with_row_pair(const In<E>& x, const In<E>& second, const RowPlaces& places, auto&& body) {
+    const auto kept = [&](const auto& row, const auto& active) {
+        using Row = KeptRow<Group, E, K>;
+        body(Row(x, places, row, active), Row(second, places, row, active, RowPlaces::Second));
+    };
+    const auto streamed = [&](const auto& row, const auto& active) {
+        using Row = StreamedRow<Group, E>;
+        body(Row(x, places, row, active), Row(second, places, row, active, RowPlaces::Second));
+    };
+    detail::choose_row<Group, E, K>(places, kept, streamed);
+}
+
 /// The same for the rows of total + x, which total becomes first.
 template <class Group, class E, int K>
 void with_sum_of_rows(const In<E>& x, const InOut<E>& total, const RowPlaces& places, auto&& body) {
@@ -261,6 +322,9 @@ void with_sum_of_rows(const In<E>& x, const InOut<E>& total, const RowPlaces& pl
 /// What the library's kernels give with_row(): 32 elements of a row are kept in registers of each thread.
 template <class T>
 inline constexpr int kept_vectors = 32 / lanes_of<T>;
+/// ... and 16 of each of two rows.
+template <class T>
+inline constexpr int kept_vectors_of_pair = 16 / lanes_of<T>;
 /// Blocks to a multiprocessor, by which each thread has 64 registers: without this launch bound ptxas spills some of
 /// these kernels to fit one more block.
 template <class Group>

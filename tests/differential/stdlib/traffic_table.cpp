@@ -52,6 +52,7 @@ Numbers numbers_of(const stdlib::Entry& entry, const Numbers& instead) {
     const auto& parameters = entry.info().parameters;
     const auto has = [&](const char* name) { return std::ranges::count(parameters, name, &ir::Parameter::name) != 0; };
     Numbers of = has("m") ? of_gemm : has("filters") ? of_convolution : usual, out;
+    if (!has("m")) of["columns"] = std::min(of["columns"], double(entry.variant->max_columns));
     for (const auto& [name, number] : instead)
         if (!has("m")) of[name] = number;
     for (const ir::Parameter& parameter : parameters) {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The example of docs/training.md, backward of rows. pages_test.cpp compares the page with this file.
+#include <ikat/ikat.hpp>
+#include <ikat/stdlib.hpp>
+
+#include <vector>
+
+#include "tests/catch.hpp"
+
+// clang-format off
+namespace ikat {
+
+TEST_CASE("docs/training.md: backward of rows") {
+    const std::uint32_t rows = 100, columns = 64;
+    const Device device = Device::open({.device = "emulator"});
+    const auto x = device.upload(std::vector<half>(rows * columns, half(2.0f)));
+    const auto gradient = device.upload(std::vector<half>(rows * columns, half(1.0f)));
+    const auto gamma = device.upload(std::vector<half>(columns, half(1.0f)));
+    auto y = device.buffer<half>(rows * columns), dx = device.buffer<half>(rows * columns);
+    auto dgamma = device.buffer<float>(columns), db = device.buffer<float>(columns);
+    const auto dy = gradient.view(rows, columns);
+
+    stdlib::softmax(device, x.view(rows, columns), y.view(rows, columns));
+    stdlib::softmax_backward(device, y.view(rows, columns), dy, dx.view(rows, columns));        // from the result y
+    stdlib::rmsnorm_backward(device, x.view(rows, columns), dy, gamma, dx.view(rows, columns), dgamma, 1e-6f);  // from x
+    stdlib::column_sums(device, dy, db);                                                        // of a bias
+    CHECK(db.download() == std::vector<float>(columns, rows));
+    CHECK(dgamma.download()[0] == Approx(rows));
+}
+
+}  // namespace ikat
