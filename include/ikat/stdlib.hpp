@@ -18,6 +18,7 @@
 #include "stdlib/layout/layout.hpp"
 #include "stdlib/math/math.hpp"
 #include "stdlib/norm/norm.hpp"
+#include "stdlib/optimise/optimise.hpp"
 #include "stdlib/quantised/fused.hpp"
 #include "stdlib/quantised/product.hpp"
 #include "stdlib/quantised/quantised.hpp"

@@ -2,6 +2,42 @@
 // The members of CatalogueMembers, a function of the library each: made from the catalogue by
 // `cmake --build --preset dev -t bless`, never edited by hand.
 
+/// a step of Adam. gradient: any shape; parameter: any shape, changed in place; first: any shape, changed in place;
+/// second: any shape, changed in place; step: counted from 1, which it is if it is not said; learning_rate: 1e-3 if it
+/// is not said; beta1: 0.9 if it is not said; beta2: 0.999 if it is not said; epsilon: 1e-8 if it is not said;
+/// weight_decay: 0 if it is not said, of adamw 0.01; scale: what gradients are multiplied by, 1 if it is not said. As
+/// stdlib::adam(queue, gradient, parameter, first, second, step, options).
+template <class T0, class T1, class T2, class T3>
+auto adam(const T0& gradient, T1&& parameter, T2&& first, T3&& second, const Setting& step = {},
+          const Setting& learning_rate = {}, const Setting& beta1 = {}, const Setting& beta2 = {},
+          const Setting& epsilon = {}, const Setting& weight_decay = {}, const Setting& scale = {},
+          const Where& where = Where::current()) const {
+    return self().template make<>({"adam", where}, {self().operand(gradient, where),
+                              self().operand(std::forward<T1>(parameter), where),
+                              self().operand(std::forward<T2>(first), where),
+                              self().operand(std::forward<T3>(second), where)}, {{"step", step},
+                              {"learning_rate", learning_rate}, {"beta1", beta1}, {"beta2", beta2},
+                              {"epsilon", epsilon}, {"weight_decay", weight_decay}, {"scale", scale}});
+}
+
+/// a step of AdamW. gradient: any shape; parameter: any shape, changed in place; first: any shape, changed in place;
+/// second: any shape, changed in place; step: counted from 1, which it is if it is not said; learning_rate: 1e-3 if it
+/// is not said; beta1: 0.9 if it is not said; beta2: 0.999 if it is not said; epsilon: 1e-8 if it is not said;
+/// weight_decay: 0 if it is not said, of adamw 0.01; scale: what gradients are multiplied by, 1 if it is not said. As
+/// stdlib::adamw(queue, gradient, parameter, first, second, step, options).
+template <class T0, class T1, class T2, class T3>
+auto adamw(const T0& gradient, T1&& parameter, T2&& first, T3&& second, const Setting& step = {},
+           const Setting& learning_rate = {}, const Setting& beta1 = {}, const Setting& beta2 = {},
+           const Setting& epsilon = {}, const Setting& weight_decay = {}, const Setting& scale = {},
+           const Where& where = Where::current()) const {
+    return self().template make<>({"adamw", where}, {self().operand(gradient, where),
+                              self().operand(std::forward<T1>(parameter), where),
+                              self().operand(std::forward<T2>(first), where),
+                              self().operand(std::forward<T3>(second), where)}, {{"step", step},
+                              {"learning_rate", learning_rate}, {"beta1", beta1}, {"beta2", beta2},
+                              {"epsilon", epsilon}, {"weight_decay", weight_decay}, {"scale", scale}});
+}
+
 /// y = a + b. a: any shape; b: any shape; y: any shape, made. As stdlib::elementwise(queue, Binary::add, a, b, y).
 template <class T0, class T1>
 auto add(const T0& a, const T1& b, const Where& where = Where::current()) const {
@@ -664,6 +700,20 @@ auto leaky_relu_backward(const T0& dy, const T1& x, const Setting& slope, const 
                               self().operand(x, where)}, {{"slope", slope}});
 }
 
+/// a step of Lion: p = decay p - rate sign(...). gradient: any shape; parameter: any shape, changed in place; momentum:
+/// any shape, changed in place; learning_rate: 1e-4 if it is not said; beta1: 0.9 if it is not said; beta2: 0.99 if it
+/// is not said; weight_decay: 0 if it is not said; scale: what gradients are multiplied by, 1 if it is not said. As
+/// stdlib::lion(queue, gradient, parameter, momentum, options).
+template <class T0, class T1, class T2>
+auto lion(const T0& gradient, T1&& parameter, T2&& momentum, const Setting& learning_rate = {},
+          const Setting& beta1 = {}, const Setting& beta2 = {}, const Setting& weight_decay = {},
+          const Setting& scale = {}, const Where& where = Where::current()) const {
+    return self().template make<>({"lion", where}, {self().operand(gradient, where),
+                              self().operand(std::forward<T1>(parameter), where),
+                              self().operand(std::forward<T2>(momentum), where)}, {{"learning_rate", learning_rate},
+                              {"beta1", beta1}, {"beta2", beta2}, {"weight_decay", weight_decay}, {"scale", scale}});
+}
+
 /// x: ... x columns; y: ... x columns, made. As stdlib::log_softmax(queue, x, y).
 template <class T0>
 auto log_softmax(const T0& x, const Where& where = Where::current()) const {
@@ -857,6 +907,21 @@ template <class T0>
 auto scale(const T0& x, const Setting& factor, const Where& where = Where::current()) const {
     return self().template make<ArrayOf<ElementOf<T0>>>({"scale", where}, {self().operand(x, where)},
                               {{"factor", factor}});
+}
+
+/// gradient: any shape; parameter: any shape, changed in place; velocity: any shape, changed in place; learning_rate:
+/// 1e-3 if it is not said; momentum: the momentum's factor, 0.9 if it is not said; weight_decay: 0 if it is not said;
+/// nesterov: 1: with Nesterov's momentum; scale: what gradients are multiplied by, 1 if it is not said. As
+/// stdlib::sgd_momentum(queue, gradient, parameter, velocity, options).
+template <class T0, class T1, class T2>
+auto sgd_momentum(const T0& gradient, T1&& parameter, T2&& velocity, const Setting& learning_rate = {},
+                  const Setting& momentum = {}, const Setting& weight_decay = {}, const Setting& nesterov = {},
+                  const Setting& scale = {}, const Where& where = Where::current()) const {
+    return self().template make<>({"sgd_momentum", where}, {self().operand(gradient, where),
+                              self().operand(std::forward<T1>(parameter), where),
+                              self().operand(std::forward<T2>(velocity), where)}, {{"learning_rate", learning_rate},
+                              {"momentum", momentum}, {"weight_decay", weight_decay}, {"nesterov", nesterov},
+                              {"scale", scale}});
 }
 
 /// y = 1 / (1 + exp(-x)). x: any shape; y: any shape, made. As stdlib::elementwise(queue, Unary::sigmoid, x, y).

@@ -17,6 +17,7 @@
 #include "stdlib/layout/copy.hpp"
 #include "stdlib/layout/layout.hpp"
 #include "stdlib/norm/norm.hpp"
+#include "stdlib/optimise/optimise.hpp"
 #include "stdlib/quantised/quantised.hpp"
 #include "stdlib/reduction/dot.hpp"
 #include "stdlib/reduction/reduction.hpp"
@@ -40,6 +41,8 @@ std::vector<const Recipe*> all_recipes() {
     out.insert(out.end(), {&gemm_recipe, &gemm_naive_recipe, &gemv_recipe, &gemv_transposed_recipe, &conv2d_recipe});
     out.insert(out.end(), {&copy_matrix_recipe, &transpose_recipe, &rope_recipe, &kv_scatter_recipe});
     out.insert(out.end(), {&dequantise_recipe, &quantised_gemv_recipe, &quantise_q8_1_recipe, &packed_gemv_recipe});
+    out.insert(out.end(), {&sgd_momentum_recipe, &adam_recipe, &adamw_recipe, &lion_recipe, &clip_by_norm_recipe,
+                           &loss_scale_update_recipe});
     return out;
 }
 

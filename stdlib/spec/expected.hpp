@@ -38,6 +38,9 @@ void dequantise(Example& e);
 void quantised_gemv(Example& e);
 void packed_gemv(Example& e);
 void quantise_q8_1(Example& e);
+void optimiser(Example& e);
+void clip_by_norm(Example& e);
+void loss_scale_update(Example& e);
 
 /// y = f(x, b, p, q) for each element, where b is a second array and p and q are numbers, if there are any.
 using ElementFunction = double(double x, double b, double p, double q);

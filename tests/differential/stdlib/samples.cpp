@@ -25,6 +25,8 @@ const Samples all_samples[] = {
     {"w y n", {{0}, {1}, {2}, {3}, {7}, {16}, {33}, {200}}},
     {"x q n", {{0}, {1}, {2}, {3}, {4}, {5}, {31}, {100}}},
     {"n", {{0}, {1}, {3}, {4}, {31}, {32}, {33}, {1000}, {2049}, {10007}, {100003}}},
+    {"norm loss_scale scale step max_norm", {{0}, {1}}},
+    {"interval", {{0}, {1}, {2}}},
     {"w x y rows columns", {{0, 1}, {3, 0}, {1, 1}, {2, 3}, {5, 1}, {9, 4}, {64, 2}, {33, 7}, {3, 65}, {2, 133}}},
     // The last of them are longer than what registers hold.
     {"rows columns",
@@ -107,6 +109,9 @@ float number_of(std::string_view name, bool odd) {
     if (name == "base") return 10000;
     if (name == "sign") return odd ? 1 : -1;
     if (name == "high") return 1.5f;
+    if (name == "rate") return 0.125f;
+    if (name == "beta1" || name == "beta2") return odd ? 0.9f : 0.97f;
+    if (name == "root") return 0.3f;
     return -0.75f;
 }
 
@@ -163,6 +168,8 @@ std::vector<std::byte> contents(const stdlib::Entry& entry, const ir::Parameter&
             for (std::uint32_t i = 0; i < elements; ++i)
                 if (i % 4 != 3) std::memcpy(&out[4 * i], &i, 4);
     }
+    if (parameter.name == "second" && parameter.access == ir::Access::InOut)  // the mean of squares of an optimiser
+        for (std::size_t i = 3; i < out.size(); i += 4) out[i] &= std::byte{0x7f};
     return out;
 }
 

@@ -28,6 +28,7 @@ using ikat::golden::run;
 using ikat::stdlib::elementwise;
 using ikat::stdlib::gemm_naive;
 using ikat::stdlib::incremental_attention;
+using ikat::stdlib::OptimisedTensors;
 using ikat::stdlib::reduction_workspace;
 using ikat::stdlib::sum;
 
