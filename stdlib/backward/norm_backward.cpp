@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "stdlib/backward/column_shares.hpp"
+#include "stdlib/backward/row_variant.hpp"
 #include "stdlib/norm/moments.hpp"
 #include "stdlib/spec/families.hpp"
 #include "stdlib/spec/view_call.hpp"
@@ -282,6 +283,9 @@ std::uint64_t workspace_of_call(const Call& call) {
     return bytes_for(call["rows"], call["columns"], sums);
 }
 
+void launch_rmsnorm(Steps& steps) { launch_column_shares<1>(steps, {"dgamma"}, shares_of<1>, grid_of); }
+void launch_layernorm(Steps& steps) { launch_column_shares<2>(steps, {"dgamma", "dbeta"}, shares_of<2>, grid_of); }
+
 }  // namespace
 
 template <class T>
@@ -332,8 +336,6 @@ void layernorm_backward(const Queue& queue, const TensorView& x, const TensorVie
     run_rows({queue, layernorm_backward_recipe, {x, dy, gamma, dx, dgamma, dbeta}, workspace}, {epsilon});
 }
 
-// ---- the recipes
-
 IKAT_INSTANTIATE(rmsnorm_backward_warp)
 IKAT_INSTANTIATE(rmsnorm_backward_block)
 IKAT_INSTANTIATE(rmsnorm_backward)
@@ -341,32 +343,27 @@ IKAT_INSTANTIATE(layernorm_backward_warp)
 IKAT_INSTANTIATE(layernorm_backward_block)
 IKAT_INSTANTIATE(layernorm_backward)
 
-#define RMSNORM_PITCHED(name, Group)                                                                              \
-    IKAT_PITCHED(name, (rmsnorm_gradient_of<T, Group>), Group::block, blocks_of<Group>, "x", "dy", "gamma", "dx", \
-                 "dgamma", "epsilon")
-#define LAYERNORM_PITCHED(name, Group)                                                                              \
-    IKAT_PITCHED(name, (layernorm_gradient_of<T, Group>), Group::block, blocks_of<Group>, "x", "dy", "gamma", "dx", \
-                 "dgamma", "dbeta", "epsilon")
+// A kernel of a recipe, with its pitched ones.
+#define RMSNORM(made, Group, max_columns, summary)                                                              \
+    row_variant(summary, IKAT_FLOATS(made<T>()),                                                                \
+                IKAT_PITCHED(#made, (rmsnorm_gradient_of<T, Group>), Group::block, blocks_of<Group>, "x", "dy", \
+                             "gamma", "dx", "dgamma", "epsilon"),                                               \
+                one_share<Group>, 2, max_columns)
+#define LAYERNORM(made, Group, max_columns, summary)                                                              \
+    row_variant(summary, IKAT_FLOATS(made<T>()),                                                                  \
+                IKAT_PITCHED(#made, (layernorm_gradient_of<T, Group>), Group::block, blocks_of<Group>, "x", "dy", \
+                             "gamma", "dx", "dgamma", "dbeta", "epsilon"),                                        \
+                one_share<Group>, 7.0 / 3, max_columns)
+
+// ---- the recipes
 
 constexpr Recipe rmsnorm_backward_recipe{
     .call = "rmsnorm_backward(queue, x, dy, gamma, dx, dgamma, epsilon, workspace)",
-    .kernels = {{.summary = "the gradients of rmsnorm, a warp per row of up to 512 columns",
-                 .instances = IKAT_FLOATS(rmsnorm_backward_warp<T>()),
-                 .grid = one_share<WarpGroup>,
-                 .max_columns = 512,
-                 .passes = 2,
-                 .pitched = RMSNORM_PITCHED("rmsnorm_backward_warp", WarpGroup)},
-                {.summary = "the gradients of rmsnorm, a block per row of up to 2048 columns",
-                 .instances = IKAT_FLOATS(rmsnorm_backward_block<T>()),
-                 .grid = one_share<Block>,
-                 .max_columns = 2048,
-                 .passes = 2,
-                 .pitched = RMSNORM_PITCHED("rmsnorm_backward_block", Block)},
-                {.summary = "the gradients of rmsnorm, a block of 512 threads per row",
-                 .instances = IKAT_FLOATS(rmsnorm_backward<T>()),
-                 .grid = one_share<Wide>,
-                 .passes = 2,
-                 .pitched = RMSNORM_PITCHED("rmsnorm_backward", Wide)}},
+    .kernels = {RMSNORM(rmsnorm_backward_warp, WarpGroup, 512,
+                        "the gradients of rmsnorm, a warp per row of up to 512 columns"),
+                RMSNORM(rmsnorm_backward_block, Block, 2048,
+                        "the gradients of rmsnorm, a block per row of up to 2048 columns"),
+                RMSNORM(rmsnorm_backward, Wide, ~0u, "the gradients of rmsnorm, a block of 512 threads per row")},
     .operands = {{"x", "... columns"},
                  {"dy", "... columns"},
                  {"gamma", "columns"},
@@ -383,30 +380,18 @@ constexpr Recipe rmsnorm_backward_recipe{
               {"dx", "rows columns"},
               {"dgamma", "columns"},
               {"dbeta", "columns"}},
-    .steps = [](Steps& steps) { launch_column_shares<1>(steps, {"dgamma"}, shares_of<1>, grid_of); },
+    .steps = launch_rmsnorm,
     .workspace = workspace_of_call<1>,
     .reference = reference::rmsnorm_backward,
     .traffic = "3 E s",
     .note = "dx, and dgamma in f32; two launches, no atomics, the same result in every run"};
 constexpr Recipe layernorm_backward_recipe{
     .call = "layernorm_backward(queue, x, dy, gamma, dx, dgamma, dbeta, epsilon, workspace)",
-    .kernels = {{.summary = "the gradients of layernorm, a warp per row of up to 512 columns",
-                 .instances = IKAT_FLOATS(layernorm_backward_warp<T>()),
-                 .grid = one_share<WarpGroup>,
-                 .max_columns = 512,
-                 .passes = 7.0 / 3,
-                 .pitched = LAYERNORM_PITCHED("layernorm_backward_warp", WarpGroup)},
-                {.summary = "the gradients of layernorm, a block per row of up to 2048 columns",
-                 .instances = IKAT_FLOATS(layernorm_backward_block<T>()),
-                 .grid = one_share<Block>,
-                 .max_columns = 2048,
-                 .passes = 7.0 / 3,
-                 .pitched = LAYERNORM_PITCHED("layernorm_backward_block", Block)},
-                {.summary = "the gradients of layernorm, a block of 512 threads per row",
-                 .instances = IKAT_FLOATS(layernorm_backward<T>()),
-                 .grid = one_share<Wide>,
-                 .passes = 7.0 / 3,
-                 .pitched = LAYERNORM_PITCHED("layernorm_backward", Wide)}},
+    .kernels = {LAYERNORM(layernorm_backward_warp, WarpGroup, 512,
+                          "the gradients of layernorm, a warp per row of up to 512 columns"),
+                LAYERNORM(layernorm_backward_block, Block, 2048,
+                          "the gradients of layernorm, a block per row of up to 2048 columns"),
+                LAYERNORM(layernorm_backward, Wide, ~0u, "the gradients of layernorm, a block of 512 threads per row")},
     .operands = {{"x", "... columns"},
                  {"dy", "... columns"},
                  {"gamma", "columns"},
@@ -416,10 +401,7 @@ constexpr Recipe layernorm_backward_recipe{
     .settings = rmsnorm_backward_recipe.settings,
     .document = rmsnorm_backward_recipe.document,
     .sizes = rmsnorm_backward_recipe.sizes,
-    .steps =
-        [](Steps& steps) {
-            launch_column_shares<2>(steps, {"dgamma", "dbeta"}, shares_of<2>, grid_of);
-        },
+    .steps = launch_layernorm,
     .workspace = workspace_of_call<2>,
     .reference = reference::layernorm_backward,
     .traffic = "3 E s",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/backward/softmax_backward.hpp"
 
+#include "stdlib/backward/row_variant.hpp"
 #include "stdlib/math/math.hpp"
 #include "stdlib/spec/families.hpp"
 #include "stdlib/spec/view_call.hpp"
@@ -98,8 +99,6 @@ void log_softmax_backward(const Queue& queue, const TensorView& y, const TensorV
     run_rows({queue, log_softmax_backward_recipe, {y, dy, dx}}, {});
 }
 
-// ---- the recipes
-
 IKAT_INSTANTIATE(softmax_backward_warp)
 IKAT_INSTANTIATE(softmax_backward_block)
 IKAT_INSTANTIATE(softmax_backward)
@@ -107,30 +106,25 @@ IKAT_INSTANTIATE(log_softmax_backward_warp)
 IKAT_INSTANTIATE(log_softmax_backward_block)
 IKAT_INSTANTIATE(log_softmax_backward)
 
-#define PITCHED(name, body, Group) IKAT_PITCHED(name, (body<T, Group>), Group::block, blocks_of<Group>, "y", "dy", "dx")
-
 /// y and dy are read twice, dx is written once; for the logarithm y is read once.
 constexpr double passes_of_long_rows = 5.0 / 3, passes_of_logarithms = 4.0 / 3;
+#define PITCHED(name, body, Group) IKAT_PITCHED(name, (body<T, Group>), Group::block, blocks_of<Group>, "y", "dy", "dx")
+
+// ---- the recipes
 
 constexpr Recipe softmax_backward_recipe{
     .call = "softmax_backward(queue, y, dy, dx)",
-    .kernels = {{.summary = "dx = y (dy - sum of y dy), a warp per row: for up to 512 columns",
-                 .instances = IKAT_FLOATS(softmax_backward_warp<T>()),
-                 .grid = rows_to<WarpGroup>,
-                 .max_columns = 512,
-                 .passes = passes_of_long_rows,
-                 .pitched = PITCHED("softmax_backward_warp", softmax_gradient_of, WarpGroup)},
-                {.summary = "dx = y (dy - sum of y dy), a block per row: for up to 4096 columns",
-                 .instances = IKAT_FLOATS(softmax_backward_block<T>()),
-                 .grid = rows_to<Block>,
-                 .max_columns = 4096,
-                 .passes = passes_of_long_rows,
-                 .pitched = PITCHED("softmax_backward_block", softmax_gradient_of, Block)},
-                {.summary = "dx = y (dy - sum of y dy), a block of 512 threads per row",
-                 .instances = IKAT_FLOATS(softmax_backward<T>()),
-                 .grid = rows_to<Wide>,
-                 .passes = passes_of_long_rows,
-                 .pitched = PITCHED("softmax_backward", softmax_gradient_of, Wide)}},
+    .kernels = {row_variant("dx = y (dy - sum of y dy), a warp per row: for up to 512 columns",
+                            IKAT_FLOATS(softmax_backward_warp<T>()),
+                            PITCHED("softmax_backward_warp", softmax_gradient_of, WarpGroup), rows_to<WarpGroup>,
+                            passes_of_long_rows, 512),
+                row_variant("dx = y (dy - sum of y dy), a block per row: for up to 4096 columns",
+                            IKAT_FLOATS(softmax_backward_block<T>()),
+                            PITCHED("softmax_backward_block", softmax_gradient_of, Block), rows_to<Block>,
+                            passes_of_long_rows, 4096),
+                row_variant("dx = y (dy - sum of y dy), a block of 512 threads per row",
+                            IKAT_FLOATS(softmax_backward<T>()), PITCHED("softmax_backward", softmax_gradient_of, Wide),
+                            rows_to<Wide>, passes_of_long_rows)},
     .operands = {{"y", "... columns"}, {"dy", "... columns"}, {"dx", "... columns", Access::Out}},
     .document =
         "y, dy and dx are row-major, rows x columns, with fewer than 2^32 elements, and begin at multiples of\n"
@@ -142,23 +136,18 @@ constexpr Recipe softmax_backward_recipe{
     .note = "the gradient of softmax from its result y; by the number of columns"};
 constexpr Recipe log_softmax_backward_recipe{
     .call = "log_softmax_backward(queue, y, dy, dx)",
-    .kernels = {{.summary = "dx = dy - exp(y) sum of dy, a warp per row: for up to 512 columns",
-                 .instances = IKAT_FLOATS(log_softmax_backward_warp<T>()),
-                 .grid = rows_to<WarpGroup>,
-                 .max_columns = 512,
-                 .passes = passes_of_logarithms,
-                 .pitched = PITCHED("log_softmax_backward_warp", log_softmax_gradient_of, WarpGroup)},
-                {.summary = "dx = dy - exp(y) sum of dy, a block per row: for up to 4096 columns",
-                 .instances = IKAT_FLOATS(log_softmax_backward_block<T>()),
-                 .grid = rows_to<Block>,
-                 .max_columns = 4096,
-                 .passes = passes_of_logarithms,
-                 .pitched = PITCHED("log_softmax_backward_block", log_softmax_gradient_of, Block)},
-                {.summary = "dx = dy - exp(y) sum of dy, a block of 512 threads per row",
-                 .instances = IKAT_FLOATS(log_softmax_backward<T>()),
-                 .grid = rows_to<Wide>,
-                 .passes = passes_of_logarithms,
-                 .pitched = PITCHED("log_softmax_backward", log_softmax_gradient_of, Wide)}},
+    .kernels = {row_variant("dx = dy - exp(y) sum of dy, a warp per row: for up to 512 columns",
+                            IKAT_FLOATS(log_softmax_backward_warp<T>()),
+                            PITCHED("log_softmax_backward_warp", log_softmax_gradient_of, WarpGroup),
+                            rows_to<WarpGroup>, passes_of_logarithms, 512),
+                row_variant("dx = dy - exp(y) sum of dy, a block per row: for up to 4096 columns",
+                            IKAT_FLOATS(log_softmax_backward_block<T>()),
+                            PITCHED("log_softmax_backward_block", log_softmax_gradient_of, Block), rows_to<Block>,
+                            passes_of_logarithms, 4096),
+                row_variant("dx = dy - exp(y) sum of dy, a block of 512 threads per row",
+                            IKAT_FLOATS(log_softmax_backward<T>()),
+                            PITCHED("log_softmax_backward", log_softmax_gradient_of, Wide), rows_to<Wide>,
+                            passes_of_logarithms)},
     .operands = softmax_backward_recipe.operands,
     .document = softmax_backward_recipe.document,
     .sizes = softmax_backward_recipe.sizes,
