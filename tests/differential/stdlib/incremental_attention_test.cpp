@@ -12,6 +12,8 @@ using namespace ikat;
 using namespace ikat::tests::incremental;
 using Catch::Matchers::Contains;
 
+tests::Sample sample_of_sizes(3);
+
 template <class T>
 void check_sizes(std::uint32_t d) {
     const auto devices = devices_of_seeds();
@@ -26,6 +28,7 @@ void check_sizes(std::uint32_t d) {
         {.lengths = {257, 31}, .heads = 8, .kv_heads = 8, .queries = 2, .parts = 2, .page_rows = 64},
     };
     for (Case is : cases) {
+        if (!sample_of_sizes.next()) continue;
         is.d = d;
         Problem<T>(is).check(devices);
     }
