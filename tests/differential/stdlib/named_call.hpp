@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call of a function of the library by its name, with arrays of given or of random numbers.
 #pragma once
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <random>
@@ -45,7 +46,7 @@ inline void append(Numbers& to, ir::Type type, double value) {
 template <class T>
 std::vector<double> read(const std::vector<std::uint8_t>& bytes) {
     std::vector<T> elements(bytes.size() / sizeof(T));
-    std::memcpy(elements.data(), bytes.data(), bytes.size());
+    std::ranges::copy(bytes, reinterpret_cast<std::uint8_t*>(elements.data()));
     return {elements.begin(), elements.end()};
 }
 /// The bytes of an array whose rows follow each other, with pitches; 0xff between rows: NaN.

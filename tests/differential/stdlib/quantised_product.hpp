@@ -2,6 +2,7 @@
 // What tests of products of quantised weights share: weights in a buffer, a model of the product with activations in
 // Q8_1, and the comparison of a product with gemv() and that model, bit for bit.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -78,7 +79,7 @@ private:
     void upload() {
         std::vector<std::uint8_t> host(buffer_->size(), 0xff);
         for (std::uint64_t i = 0; i < rows_; ++i)
-            std::memcpy(host.data() + first_ + i * pitch_bytes_, blocks_.data() + i * row_bytes_, row_bytes_);
+            std::copy_n(blocks_.data() + i * row_bytes_, row_bytes_, host.data() + first_ + i * pitch_bytes_);
         buffer_->upload(host);
     }
 
