@@ -110,13 +110,6 @@ const auto& kernel_of(Table what) {
     return kernels[std::size_t(what)];
 }
 
-/// The recipe of an enumerator. Throws Error for a number that is none.
-const Recipe& recipe_of(const Queue& queue, auto what) {
-    const std::span<const Recipe> all = recipes(what);
-    SizeCheck{"elementwise", queue.where()}.enumerator("what", std::size_t(what), all.size());
-    return all[std::size_t(what)];
-}
-
 }  // namespace
 
 template <class T>

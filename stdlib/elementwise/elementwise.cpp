@@ -228,17 +228,6 @@ Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes, std::uint32_t 
     return runtime::grid(std::max<std::uint64_t>((n + lanes - 1) / lanes, 1), threads);
 }
 
-namespace {
-
-/// The recipe of an enumerator. Throws Error for a number that is none.
-const Recipe& recipe_of(const Queue& queue, auto what) {
-    const std::span<const Recipe> all = recipes(what);
-    SizeCheck{"elementwise", queue.where()}.enumerator("what", std::size_t(what), all.size());
-    return all[std::size_t(what)];
-}
-
-}  // namespace
-
 void elementwise(const Queue& queue, Unary what, const TensorView& x, const MutableTensorView& y) {
     run_rows({queue, recipe_of(queue, what), {x, y}}, {});
 }

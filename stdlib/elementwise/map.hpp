@@ -4,10 +4,12 @@
 //     kernel("relu", params("x", "y", "n"), [](In<T> x, Out<T> y, u32 n) { map<T>(y, n, relu_of, x); });
 #pragma once
 #include <cstdint>
+#include <span>
 #include <tuple>
 #include <utility>
 
 #include "dsl/kernel/kernel.hpp"
+#include "stdlib/spec/recipe.hpp"
 #include "stdlib/tile/row_places.hpp"
 #include "stdlib/tile/vectors.hpp"
 
@@ -49,6 +51,13 @@ K finished(K&& made) {
 template <class K>
 K of_n(K&& made) {
     return finished(std::move(made)).require(at_least(0, "n"), at_least(1, "n"));
+}
+
+/// The recipe of an enumerator of a table of such kernels. Throws Error for a number that is none.
+const Recipe& recipe_of(const Queue& queue, auto what) {
+    const std::span<const Recipe> all = recipes(what);
+    SizeCheck{"elementwise", queue.where()}.enumerator("what", std::size_t(what), all.size());
+    return all[std::size_t(what)];
 }
 
 }  // namespace ikat::stdlib
