@@ -16,6 +16,7 @@
 #include "stdlib/gemm/tensor_core.hpp"
 #include "stdlib/layout/copy.hpp"
 #include "stdlib/layout/layout.hpp"
+#include "stdlib/loss/cross_entropy.hpp"
 #include "stdlib/math/math.hpp"
 #include "stdlib/norm/norm.hpp"
 #include "stdlib/optimise/optimise.hpp"

@@ -98,6 +98,21 @@ auto conv2d(const T0& x, const T1& w, const Setting& stride_h = {}, const Settin
                               {"dilation_w", dilation_w}, {"groups", groups}});
 }
 
+/// loss = mean of log(sum of exp(x)) - x[target]. logits: rows x classes; targets: rows; loss: a number, made;
+/// reduction: of the rows' losses: mean or sum; mean if it is not set; ignored: rows with this target do not count;
+/// -100 if it is not set; smoothing: how much of the loss is that of a uniform target; 0 if it is not set; z_loss: what
+/// the square of the logarithm of the sum is multiplied with; 0 if it is not set; shift: 1: the target of a row is that
+/// of the next one; 0 if it is not set; scale: what the gradient is multiplied with; 1 if it is not set. As
+/// stdlib::cross_entropy(queue, logits, targets, loss, options).
+template <class T0, class T1>
+auto cross_entropy(const T0& logits, const T1& targets, const Setting& reduction = {}, const Setting& ignored = {},
+                   const Setting& smoothing = {}, const Setting& z_loss = {}, const Setting& shift = {},
+                   const Setting& scale = {}, const Where& where = Where::current()) const {
+    return self().template make<NumberOf<float>>({"cross_entropy", where}, {self().operand(logits, where),
+                              self().operand(targets, where)}, {{"reduction", reduction}, {"ignored", ignored},
+                              {"smoothing", smoothing}, {"z_loss", z_loss}, {"shift", shift}, {"scale", scale}});
+}
+
 /// the f32 values of IQ4_NL weights. W: ... x columns; y: ... x columns, made. As stdlib::dequantise(queue, W, y).
 template <class T0>
 auto dequantise_iq4_nl(const T0& W, const Where& where = Where::current()) const {
@@ -197,6 +212,23 @@ template <class T0, class T1>
 auto elu_backward(const T0& dy, const T1& x, const Setting& alpha, const Where& where = Where::current()) const {
     return self().template make<ArrayOf<ElementOf<T0>>>({"elu_backward", where}, {self().operand(dy, where),
                               self().operand(x, where)}, {{"alpha", alpha}});
+}
+
+/// loss = mean of log(sum of exp(x)) - x[target], dlogits = its gradient. logits: rows x classes; targets: rows; loss:
+/// a number, made; dlogits: rows x classes, made; reduction: of the rows' losses: mean or sum; mean if it is not set;
+/// ignored: rows with this target do not count; -100 if it is not set; smoothing: how much of the loss is that of a
+/// uniform target; 0 if it is not set; z_loss: what the square of the logarithm of the sum is multiplied with; 0 if it
+/// is not set; shift: 1: the target of a row is that of the next one; 0 if it is not set; scale: what the gradient is
+/// multiplied with; 1 if it is not set. As stdlib::fused_cross_entropy(queue, logits, targets, loss, dlogits, options).
+template <class T0, class T1>
+auto fused_cross_entropy(const T0& logits, const T1& targets, const Setting& reduction = {},
+                         const Setting& ignored = {}, const Setting& smoothing = {}, const Setting& z_loss = {},
+                         const Setting& shift = {}, const Setting& scale = {},
+                         const Where& where = Where::current()) const {
+    return self().template make<NumberOf<float>, ArrayOf<ElementOf<T0>>>({"fused_cross_entropy", where},
+                              {self().operand(logits, where), self().operand(targets, where)},
+                              {{"reduction", reduction}, {"ignored", ignored}, {"smoothing", smoothing},
+                              {"z_loss", z_loss}, {"shift", shift}, {"scale", scale}});
 }
 
 /// x: ... x columns; residual: ... x columns, changed in place; gamma: columns; y: ... x columns, made; epsilon: what
@@ -698,6 +730,23 @@ template <class T0, class T1>
 auto leaky_relu_backward(const T0& dy, const T1& x, const Setting& slope, const Where& where = Where::current()) const {
     return self().template make<ArrayOf<ElementOf<T0>>>({"leaky_relu_backward", where}, {self().operand(dy, where),
                               self().operand(x, where)}, {{"slope", slope}});
+}
+
+/// the same of the logits X W', and dX, dW. X: rows x k; W: classes x k; targets: rows; loss: a number, made; dX: rows
+/// x k, made; dW: classes x k, made; reduction: of the rows' losses: mean or sum; mean if it is not set; ignored: rows
+/// with this target do not count; -100 if it is not set; smoothing: how much of the loss is that of a uniform target; 0
+/// if it is not set; z_loss: what the square of the logarithm of the sum is multiplied with; 0 if it is not set; shift:
+/// 1: the target of a row is that of the next one; 0 if it is not set; scale: what the gradient is multiplied with; 1
+/// if it is not set. As stdlib::linear_cross_entropy(queue, X, W, targets, loss, dX, dW, options).
+template <class T0, class T1, class T2>
+auto linear_cross_entropy(const T0& X, const T1& W, const T2& targets, const Setting& reduction = {},
+                          const Setting& ignored = {}, const Setting& smoothing = {}, const Setting& z_loss = {},
+                          const Setting& shift = {}, const Setting& scale = {},
+                          const Where& where = Where::current()) const {
+    return self().template make<NumberOf<float>, ArrayOf<ElementOf<T0>>, ArrayOf<float>>(
+                              {"linear_cross_entropy", where}, {self().operand(X, where), self().operand(W, where),
+                              self().operand(targets, where)}, {{"reduction", reduction}, {"ignored", ignored},
+                              {"smoothing", smoothing}, {"z_loss", z_loss}, {"shift", shift}, {"scale", scale}});
 }
 
 /// a step of Lion: p = decay p - rate sign(...). gradient: any shape; parameter: any shape, changed in place; momentum:

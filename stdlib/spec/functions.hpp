@@ -150,5 +150,6 @@ std::vector<NamedFunction> product_functions();
 std::vector<NamedFunction> quantiser_functions();
 std::vector<NamedFunction> fused_functions();
 std::vector<NamedFunction> cache_functions();
+std::vector<NamedFunction> loss_functions();
 
 }  // namespace ikat::stdlib

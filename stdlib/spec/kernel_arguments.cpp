@@ -11,7 +11,7 @@ KernelArguments::KernelArguments(const KernelHandle& kernel, const Location& whe
     list_.reserve(kernel.info().parameters.size());
 }
 
-void KernelArguments::add_number(ir::Type type, std::uint32_t bits) { list_.push_back({.type = type, .bits = bits}); }
+void KernelArguments::add_number(ir::Type type, std::uint64_t bits) { list_.push_back({.type = type, .bits = bits}); }
 
 void KernelArguments::add_array(ir::Type type, const runtime::BufferPart& part) {
     list_.push_back(runtime::buffer_argument(type, part, kernel_.info(), list_.size(), where_));
@@ -34,8 +34,10 @@ void KernelArguments::add_map(const TensorView& x, std::span<const std::uint64_t
         runtime::map_argument(x.type, x.part, extents, pitches, kernel_.info(), list_.size(), where_, back));
 }
 
-void KernelArguments::launch(const runtime::Queue& queue, std::uint64_t blocks, std::uint32_t threads) const {
-    queue.launch(kernel_, {runtime::Grid{{std::uint32_t(blocks)}, {threads}}, where_}, std::span(list_));
+void KernelArguments::launch(const runtime::Queue& queue, std::uint64_t blocks, std::uint32_t threads,
+                             std::uint32_t dynamic_shared_bytes) const {
+    const runtime::Grid grid{{std::uint32_t(blocks)}, {threads}, dynamic_shared_bytes};
+    queue.launch(kernel_, {grid, where_}, std::span(list_));
 }
 
 }  // namespace ikat::stdlib

@@ -12,6 +12,23 @@
 // clang-format off
 namespace ikat::optimiser_examples {
 
+TEST_CASE("docs/training.md: cross entropy") {
+    const Device device = Device::open({.device = "emulator", .check = "strict,registers,races"});
+    const std::uint32_t rows = 3, classes = 4, k = 2;
+    auto logits = device.upload(std::vector<bfloat16>(rows * classes, bfloat16(1.0f)));
+    const auto x = device.upload(std::vector<bfloat16>(rows * k, bfloat16(0.0f))), w = device.upload(std::vector<bfloat16>(classes * k, bfloat16(1.0f)));
+    auto dx = device.buffer<bfloat16>(rows * k);
+    auto dw = device.buffer<float>(classes * k), loss = device.buffer<float>(1);
+    const auto targets = device.upload(std::vector<std::int32_t>{0, -100, 3});
+stdlib::cross_entropy(device, logits.view(rows, classes), targets, loss);                         // the loss alone
+stdlib::fused_cross_entropy(device, logits.view(rows, classes), targets, loss, logits.view(rows, classes));  // and its gradient, in place
+stdlib::linear_cross_entropy(device, x.view(rows, k), w.view(classes, k), targets, loss, dx.view(rows, k),
+                             dw.view(classes, k), {.loss = {.smoothing = 0.1f}});                 // of the logits x w'
+    CHECK(float(logits.download()[0]) == -0.375f);
+    CHECK(std::abs(loss.download()[0] - std::log(4.0f)) < 1e-6f);
+    CHECK(dw.download()[0] == 0);
+}
+
 TEST_CASE("docs/training.md: a step of an optimiser") {
     const Device device = Device::open({.device = "emulator", .check = "strict,registers,races"});
     const std::uint32_t step = 1;
