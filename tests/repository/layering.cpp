@@ -79,8 +79,8 @@ constexpr Layer layers[] = {
     {"reference", "stdlib/reference/", {"conv", "elementwise", "optimise", "quantised"}},
     {"catalogue",
      "stdlib/catalogue/",
-     {"attention", "backward", "conv", "elementwise", "gemm", "layout", "loss", "norm", "optimise", "quantised", "reduction",
-      "softmax"}},
+     {"attention", "backward", "conv", "elementwise", "gemm", "layout", "loss", "norm", "optimise", "quantised",
+      "reduction", "softmax"}},
     {"batch", "stdlib/batch/", {"catalogue"}},
     {"", "stdlib/"},  // outside of its rooms
     {"ikat's text", "tools/cli/text/", {"catalogue", "reference"}},
