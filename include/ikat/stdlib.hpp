@@ -6,6 +6,7 @@
 #include "stdlib/attention/incremental/incremental.hpp"
 #include "stdlib/backward/activations.hpp"
 #include "stdlib/backward/column_sums.hpp"
+#include "stdlib/backward/gemm_backward.hpp"
 #include "stdlib/backward/norm_backward.hpp"
 #include "stdlib/backward/softmax_backward.hpp"
 #include "stdlib/conv/conv2d.hpp"

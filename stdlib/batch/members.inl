@@ -285,6 +285,45 @@ auto gemm(const T0& A, const T1& B, const Where& where = Where::current()) const
                               {});
 }
 
+/// C = alpha A B + beta C. A: [planes x] m x k; B: [planes x] k x n; C: [planes x] m x n, made; alpha: a number, 1 if
+/// it is not set; beta: a number, 0 if it is not set: then C is not read. As stdlib::gemm_f32(queue, A, B, C, {}).
+template <class T0, class T1>
+auto gemm_f32_nn(const T0& A, const T1& B, const Setting& alpha = {}, const Setting& beta = {},
+                 const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemm_f32_nn", where}, {self().operand(A, where),
+                              self().operand(B, where)}, {{"alpha", alpha}, {"beta", beta}});
+}
+
+/// C = alpha A B + beta C. A: [planes x] m x k; B: [planes x] n x k; C: [planes x] m x n, made; alpha: a number, 1 if
+/// it is not set; beta: a number, 0 if it is not set: then C is not read. As stdlib::gemm_f32(queue, A, B, C, {.b =
+/// MatrixOrder::Columns}).
+template <class T0, class T1>
+auto gemm_f32_nt(const T0& A, const T1& B, const Setting& alpha = {}, const Setting& beta = {},
+                 const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemm_f32_nt", where}, {self().operand(A, where),
+                              self().operand(B, where)}, {{"alpha", alpha}, {"beta", beta}});
+}
+
+/// C = alpha A B + beta C. A: [planes x] k x m; B: [planes x] k x n; C: [planes x] m x n, made; alpha: a number, 1 if
+/// it is not set; beta: a number, 0 if it is not set: then C is not read. As stdlib::gemm_f32(queue, A, B, C, {.a =
+/// MatrixOrder::Columns}).
+template <class T0, class T1>
+auto gemm_f32_tn(const T0& A, const T1& B, const Setting& alpha = {}, const Setting& beta = {},
+                 const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemm_f32_tn", where}, {self().operand(A, where),
+                              self().operand(B, where)}, {{"alpha", alpha}, {"beta", beta}});
+}
+
+/// C = alpha A B + beta C. A: [planes x] k x m; B: [planes x] n x k; C: [planes x] m x n, made; alpha: a number, 1 if
+/// it is not set; beta: a number, 0 if it is not set: then C is not read. As stdlib::gemm_f32(queue, A, B, C, {.a =
+/// MatrixOrder::Columns, .b = MatrixOrder::Columns}).
+template <class T0, class T1>
+auto gemm_f32_tt(const T0& A, const T1& B, const Setting& alpha = {}, const Setting& beta = {},
+                 const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>>({"gemm_f32_tt", where}, {self().operand(A, where),
+                              self().operand(B, where)}, {{"alpha", alpha}, {"beta", beta}});
+}
+
 /// Y = X W', W of iq4_nl weights. W: rows x columns; X: tokens x columns; Y: tokens x rows, made; activations: exact,
 /// or q8_1, rounded to 8 bits; exact if it is not set; schedule: of tiles of more than eight tokens: stream_k; chosen
 /// if it is not set; multiprocessors: for how many stream_k divides tiles; those of the device if it is not set. As

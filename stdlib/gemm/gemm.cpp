@@ -20,7 +20,7 @@ const GemmPitchedKernel& gemm_tiled_pitched() {
     static const auto made =
         kernel("gemm_tiled_pitched", params("A", "B", "C", "m", "n", "k", "a_pitch", "b_pitch", "c_pitch"),
                [](In<float> A, In<float> B, Out<float> C, u32 m, u32 n, u32 k, u32 a_pitch, u32 b_pitch, u32 c_pitch) {
-                   detail::tiled_product<GemmTile{}>(A, B, C, m, n, k, {a_pitch, b_pitch, c_pitch});
+                   detail::tile_of_block<GemmTile{}>(A, B, C, m, n, k, {a_pitch, b_pitch, c_pitch});
                })
             .launch_bounds(GemmTile{}.threads());
     return made;

@@ -14,6 +14,7 @@
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/threads/simt.hpp"
 #include "stdlib/spec/recipe.hpp"
+#include "stdlib/tile/matrix_order.hpp"
 
 namespace ikat::stdlib {
 
@@ -27,37 +28,38 @@ struct GemmTile {
 
 namespace detail {
 
-/// How far apart the rows of A, B and C are, in elements.
-struct GemmPitches {
-    const u32 &a, &b, &c;
-};
-
-template <GemmTile tile>
-void tiled_product(const In<float>& A, const In<float>& B, const Out<float>& C, const u32& m, const u32& n,
-                   const u32& k, const GemmPitches& pitches) {
+/// A tile of A B from element (first_row, first_column) on. a(is_there, row, column) and b(is_there, row, column) are
+/// elements of A and of B, or 0; put(is_there, row, column, sum) takes those of the tile. Neighbouring threads ask for
+/// neighbours in memory: of a row, or of a column of what is stored by columns.
+template <GemmTile tile, MatrixOrder order_a = MatrixOrder::Rows, MatrixOrder order_b = MatrixOrder::Rows>
+void tiled_product(const auto& first_row, const auto& first_column, const auto& m, const auto& n, const auto& k,
+                   auto&& a_at, auto&& b_at, auto&& put) {
     constexpr std::uint32_t threads = tile.threads(), threads_n = tile.n / tile.thread_n;
-    require_linear_blocks();
     require_threads(threads);
     Shared<float, tile.k, tile.m> As;  // transposed
     Shared<float, tile.k, tile.n> Bs;
     Regs<Regs<Vec<float, 4>, tile.thread_n / 4>, tile.thread_m> sum(0);
 
     u32 thread = thread_id().x;
-    u32 first_row = (block_id().z * grid_dim().y + block_id().y) * tile.m;  // of the block's tile
-    u32 first_column = block_id().x * tile.n;
     u32 row_group = thread / threads_n * (tile.thread_m / 4);  // of the thread's tile, in fours
     u32 column_group = thread % threads_n * (tile.thread_n / 4);
 
     for (auto depth : range(0u, k, tile.k)) {
         for (std::uint32_t element = 0; element < tile.m * tile.k; element += threads) {
-            u32 r = (thread + element) / tile.k, c = (thread + element) % tile.k;
+            constexpr std::uint32_t length = order_a == MatrixOrder::Rows ? tile.k : tile.m;
+            u32 line = (thread + element) / length, along = (thread + element) % length;
+            const u32 &r = order_a == MatrixOrder::Rows ? line : along,
+                      &c = order_a == MatrixOrder::Rows ? along : line;
             u32 row = first_row + r, column = depth + c;
-            As[c, r] = A.load_if((row < m) & (column < k), row * pitches.a + column, 0.0f);
+            As[c, r] = a_at((row < m) & (column < k), row, column);
         }
         for (std::uint32_t element = 0; element < tile.k * tile.n; element += threads) {
-            u32 r = (thread + element) / tile.n, c = (thread + element) % tile.n;
+            constexpr std::uint32_t length = order_b == MatrixOrder::Rows ? tile.n : tile.k;
+            u32 line = (thread + element) / length, along = (thread + element) % length;
+            const u32 &r = order_b == MatrixOrder::Rows ? line : along,
+                      &c = order_b == MatrixOrder::Rows ? along : line;
             u32 row = depth + r, column = first_column + c;
-            Bs[r, c] = B.load_if((row < k) & (column < n), row * pitches.b + column, 0.0f);
+            Bs[r, c] = b_at((row < k) & (column < n), row, column);
         }
         sync_block();
         for (std::uint32_t slice = 0; slice < tile.k; ++slice) {
@@ -75,9 +77,28 @@ void tiled_product(const In<float>& A, const In<float>& B, const Out<float>& C, 
         u32 row = first_row + row_group * 4 + i;
         for (std::uint32_t j = 0; j < tile.thread_n; ++j) {
             u32 column = first_column + column_group * 4 + j;
-            C.store_if((row < m) & (column < n), row * pitches.c + column, sum[i][j / 4][j % 4]);
+            put((row < m) & (column < n), row, column, sum[i][j / 4][j % 4]);
         }
     }
+}
+
+/// How far apart the rows of A, B and C are, in elements.
+struct GemmPitches {
+    const u32 &a, &b, &c;
+};
+
+/// The tile of a block of gemm_tiled_grid().
+template <GemmTile tile>
+void tile_of_block(const In<float>& A, const In<float>& B, const Out<float>& C, const u32& m, const u32& n,
+                   const u32& k, const GemmPitches& pitches) {
+    require_linear_blocks();
+    u32 first_row = (block_id().z * grid_dim().y + block_id().y) * tile.m;
+    u32 first_column = block_id().x * tile.n;
+    tiled_product<tile>(
+        first_row, first_column, m, n, k,
+        [&](auto&& is, const u32& i, const u32& j) { return A.load_if(is, i * pitches.a + j, 0.0f); },
+        [&](auto&& is, const u32& i, const u32& j) { return B.load_if(is, i * pitches.b + j, 0.0f); },
+        [&](auto&& is, const u32& i, const u32& j, auto&& x) { C.store_if(is, i * pitches.c + j, x); });
 }
 
 }  // namespace detail
@@ -97,7 +118,7 @@ GemmKernel make_gemm_tiled(const char* name) {
                   "a thread reads its rows and columns four at a time");
     return kernel(name, params("A", "B", "C", "m", "n", "k"),
                   [](In<float> A, In<float> B, Out<float> C, u32 m, u32 n, u32 k) {
-                      detail::tiled_product<tile>(A, B, C, m, n, k, {k, n, n});
+                      detail::tile_of_block<tile>(A, B, C, m, n, k, {k, n, n});
                   })
         .require(at_least("A", "m", "k"), at_least("B", "k", "n"), at_least("C", "m", "n"))
         .launch_bounds(tile.threads());
@@ -129,5 +150,19 @@ extern const Recipe gemm_recipe;
 /// quantised_gemm().
 void gemm(const Queue& queue, const TensorView& A, const TensorView& B, const MutableTensorView& C,
           GemmBlock block = GemmBlock::chosen);
+
+/// What gemm_f32() computes besides A B.
+struct GemmF32Options {
+    float alpha = 1, beta = 0;
+    MatrixOrder a = MatrixOrder::Rows, b = MatrixOrder::Rows;
+    /// As for gemm().
+    GemmBlock block = GemmBlock::chosen;
+};
+/// C = alpha A B + beta C for each of the matrices, of f32, by fma along k, without tensor cores: A is m x k, B is
+/// k x n, C is m x n; by columns, A is stored as k x m, B as n x k. Views are (rows, columns), or (matrices, rows,
+/// columns), with any pitches. Where beta is 0, C is not read. The sums have the bits of gemm(). Throws Error for
+/// shapes and types that do not fit.
+void gemm_f32(const Queue& queue, const TensorView& A, const TensorView& B, const MutableTensorView& C,
+              const GemmF32Options& options = {});
 
 }  // namespace ikat::stdlib

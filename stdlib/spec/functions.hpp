@@ -144,6 +144,8 @@ std::string nearest_name(std::string_view name);
 // The sources of functions(): the recipes, and a family each, in the folders of their kernels.
 std::vector<NamedFunction> recipe_functions();
 std::vector<NamedFunction> tensor_core_functions();
+std::vector<NamedFunction> gemm_f32_functions();
+std::vector<NamedFunction> gemm_backward_functions();
 std::vector<NamedFunction> attention_functions();
 std::vector<NamedFunction> incremental_functions();
 std::vector<NamedFunction> product_functions();

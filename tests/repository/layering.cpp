@@ -64,7 +64,7 @@ constexpr Layer layers[] = {
     {"reduce", "stdlib/reduce/", {"math"}},
     {"tile", "stdlib/tile/", {"reduce"}},
     {"attention", "stdlib/attention/", {"quantised"}},
-    {"backward", "stdlib/backward/", {"elementwise", "norm"}},
+    {"backward", "stdlib/backward/", {"elementwise", "gemm", "norm"}},
     {"conv", "stdlib/conv/", {"tile"}},
     {"elementwise", "stdlib/elementwise/", {"tile"}},
     {"epilogue", "stdlib/epilogue/", {"spec"}},

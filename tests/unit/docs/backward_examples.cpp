@@ -28,4 +28,18 @@ TEST_CASE("docs/training.md: backward of rows") {
     CHECK(dgamma.download()[0] == Approx(rows));
 }
 
+TEST_CASE("docs/training.md: gradients of products") {
+    const std::uint32_t m = 20, n = 24, k = 40;
+    const Device device = Device::open({.device = "emulator"});
+    const auto X = device.upload(std::vector<half>(m * k, half(1.0f))), W = device.upload(std::vector<half>(k * n, half(2.0f)));
+    const auto dC = device.upload(std::vector<half>(m * n, half(0.5f)));
+    auto dX = device.buffer<half>(m * k);
+    auto dW = device.upload(std::vector<float>(k * n, 100));
+
+    stdlib::gemm_backward_a(device, dC.view(m, n), W.view(k, n), dX.view(m, k));
+    stdlib::gemm_backward_b(device, X.view(m, k), dC.view(m, n), dW.view(k, n), {.accumulate = true});  // f32, of f16 factors
+    CHECK(float(dX.download()[0]) == n);
+    CHECK(dW.download()[0] == 100 + m / 2);
+}
+
 }  // namespace ikat
