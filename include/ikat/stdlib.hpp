@@ -12,6 +12,7 @@
 #include "stdlib/conv/conv2d.hpp"
 #include "stdlib/elementwise/elementwise.hpp"
 #include "stdlib/elementwise/saxpy.hpp"
+#include "stdlib/embedding/embedding.hpp"
 #include "stdlib/gemm/gemm.hpp"
 #include "stdlib/gemm/gemv.hpp"
 #include "stdlib/gemm/tensor_core.hpp"

@@ -22,6 +22,7 @@ std::vector<Alias> make_aliases() {
 #undef IKAT_ROW
          },
          false},
+        {"embedding", {"gather_rows"}},
         {"gelu_new", {"gelu_tanh"}},
         {"gemm", {"gemm_tiled", "gemm_tiled_large", "gemm_naive"}},
         {"gemv", {"gemv_warp_reduce"}},

@@ -12,6 +12,7 @@
 #include "stdlib/conv/conv2d.hpp"
 #include "stdlib/elementwise/elementwise.hpp"
 #include "stdlib/elementwise/saxpy.hpp"
+#include "stdlib/embedding/embedding.hpp"
 #include "stdlib/gemm/gemm.hpp"
 #include "stdlib/gemm/gemv.hpp"
 #include "stdlib/layout/copy.hpp"
@@ -39,7 +40,8 @@ std::vector<const Recipe*> all_recipes() {
                            &layernorm_backward_recipe, &column_sums_recipe});
     out.insert(out.end(), {&sum_recipe, &max_recipe, &dot_recipe, &norm2_recipe, &argmax_recipe, &argmax_final_recipe});
     out.insert(out.end(), {&gemm_recipe, &gemm_naive_recipe, &gemv_recipe, &gemv_transposed_recipe, &conv2d_recipe});
-    out.insert(out.end(), {&copy_matrix_recipe, &transpose_recipe, &rope_recipe, &kv_scatter_recipe});
+    out.insert(out.end(),
+               {&copy_matrix_recipe, &transpose_recipe, &rope_recipe, &kv_scatter_recipe, &gather_rows_recipe});
     out.insert(out.end(), {&dequantise_recipe, &quantised_gemv_recipe, &quantise_q8_1_recipe, &packed_gemv_recipe});
     out.insert(out.end(), {&sgd_momentum_recipe, &adam_recipe, &adamw_recipe, &lion_recipe, &clip_by_norm_recipe,
                            &loss_scale_update_recipe});

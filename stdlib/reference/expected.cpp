@@ -260,6 +260,16 @@ void kv_scatter(Example& e) {
     e.expect("cache", std::move(cache));
 }
 
+void gather_rows(Example& e) {
+    const std::vector<float> table = e["table"];
+    const std::size_t width = e.number("width");
+    std::vector<double> y;
+    for (const std::uint32_t id : e.words("ids"))
+        for (std::size_t c = 0; c < width; ++c)
+            y.push_back(id < e.number("table_rows") ? double(table[id * width + c]) : 0);
+    e.expect("y", std::move(y));
+}
+
 void dequantise(Example& e) {
     const std::vector<float> weights = dequantise(format_of(e), e.bytes("w"));
     e.expect("y", doubles(weights));

@@ -34,6 +34,7 @@ void copy_matrix(Example& e);
 void transpose(Example& e);
 void rope(Example& e);
 void kv_scatter(Example& e);
+void gather_rows(Example& e);
 void dequantise(Example& e);
 void quantised_gemv(Example& e);
 void packed_gemv(Example& e);

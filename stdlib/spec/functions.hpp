@@ -146,6 +146,7 @@ std::vector<NamedFunction> recipe_functions();
 std::vector<NamedFunction> tensor_core_functions();
 std::vector<NamedFunction> gemm_f32_functions();
 std::vector<NamedFunction> gemm_backward_functions();
+std::vector<NamedFunction> embedding_functions();
 std::vector<NamedFunction> attention_functions();
 std::vector<NamedFunction> incremental_functions();
 std::vector<NamedFunction> product_functions();

@@ -77,6 +77,7 @@ const Samples all_samples[] = {
       {40, 8, 40, 40}}},
     {"tokens width cache_rows",
      {{0, 4, 3}, {1, 1, 1}, {3, 0, 4}, {2, 5, 7}, {5, 128, 9}, {9, 1030, 20}, {1, 3, 1}, {4, 64, 4}, {20, 31, 9}}},
+    {"tokens width table_rows", {{0, 4, 3}, {1, 1, 1}, {3, 0, 4}, {5, 7, 2}, {5, 128, 9}, {9, 1030, 20}, {6, 4, 0}}},
     {"from_extent0 from_extent1 from_pitch to_extent0 to_extent1 to_pitch",
      {{1, 1, 1, 1, 1, 1},
       {0, 5, 5, 0, 5, 5},

@@ -42,4 +42,19 @@ TEST_CASE("docs/training.md: gradients of products") {
     CHECK(dW.download()[0] == 100 + m / 2);
 }
 
+TEST_CASE("docs/training.md: embeddings") {
+    const std::uint32_t rows = 10, columns = 24, tokens = 3;
+    const Device device = Device::open({.device = "emulator"});
+    const auto ids = device.upload(std::vector<std::uint32_t>{7, 2, 7});
+    const auto table = device.upload(std::vector<half>(rows * columns, half(2.0f)));
+    const auto dy = device.upload(std::vector<half>(tokens * columns, half(0.5f)));
+    auto y = device.buffer<half>(tokens * columns);
+    auto dtable = device.upload(std::vector<float>(rows * columns, 100));
+
+    stdlib::embedding(device, ids, table.view(rows, columns), y.view(tokens, columns));
+    stdlib::embedding_backward(device, ids, dy.view(tokens, columns), dtable.view(rows, columns), {.accumulate = true});
+    CHECK(float(y.download()[0]) == 2);
+    CHECK(dtable.download()[7 * columns] == 101);
+}
+
 }  // namespace ikat
