@@ -9,6 +9,7 @@
 #include "stdlib/backward/gemm_backward.hpp"
 #include "stdlib/backward/norm_backward.hpp"
 #include "stdlib/backward/softmax_backward.hpp"
+#include "stdlib/backward/swiglu_backward.hpp"
 #include "stdlib/conv/conv2d.hpp"
 #include "stdlib/elementwise/elementwise.hpp"
 #include "stdlib/elementwise/saxpy.hpp"

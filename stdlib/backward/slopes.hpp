@@ -24,12 +24,13 @@ inline std::pair<Leaf<float>, Leaf<float>> logistic(const Leaf<float>& x) {
 
 }  // namespace detail
 
-/// s + x s (1 - s), s = sigmoid(x).
-inline Leaf<float> silu_slope(const Leaf<float>& x) {
+/// silu(x) = x s, within 7 roundings of f32, and its slope s + x s (1 - s), with s = sigmoid(x).
+inline std::pair<Leaf<float>, Leaf<float>> silu_and_slope(const Leaf<float>& x) {
     const Leaf<float> v = detail::within(x, 110.0f);  // further out the exponential is 0
     const auto [s, slope] = detail::logistic(v);
-    return value(fma(v, slope, s));
+    return {value(select(x < 0.0f, v, x) * s), value(fma(v, slope, s))};
 }
+inline Leaf<float> silu_slope(const Leaf<float>& x) { return silu_and_slope(x).second; }
 
 /// P(x) + x p(x), with the standard normal distribution P and its density p.
 inline Leaf<float> gelu_slope(const Leaf<float>& x) {

@@ -151,6 +151,21 @@ void log_softmax_backward(Example& e) {
         [&](const Rounded& y, const Rounded& dy, const Rounded& sum) { return dy - exp(y) * sum; });
 }
 
+void swiglu_backward(Example& e) {
+    const std::vector<float> dy = e["dy"], gate = e["gate"], up = e["up"];
+    std::vector<double> dgate(gate.size()), dup(gate.size()), of_gate(gate.size()), of_up(gate.size());
+    for (std::size_t i = 0; i < gate.size(); ++i) {
+        const double x = double(gate[i]), g = double(dy[i]), silu = std::isinf(x) && x < 0 ? 0 : x / (1 + std::exp(-x));
+        dgate[i] = g * double(up[i]) * silu_slope(x), dup[i] = g * silu;
+        of_gate[i] = 16 * epsilon * std::abs(g * double(up[i]));  // of the slope, see gradient()
+        of_up[i] = 0x1p-142 * std::abs(g);                        // exp(x) below the normal numbers, times x
+    }
+    // silu has 7 roundings, and dy one more.
+    const bool in_place = e.name().find("in_place") != std::string_view::npos;
+    e.expect(in_place ? "gate" : "dgate", std::move(dgate), 8 * epsilon, std::move(of_gate));
+    e.expect(in_place ? "up" : "dup", std::move(dup), 8 * epsilon, std::move(of_up));
+}
+
 void rmsnorm_backward(Example& e) { norm_backward(e, false); }
 void layernorm_backward(Example& e) { norm_backward(e, true); }
 

@@ -26,6 +26,7 @@ void log_softmax_backward(Example& e);
 void rmsnorm_backward(Example& e);
 void layernorm_backward(Example& e);
 void column_sums(Example& e);
+void swiglu_backward(Example& e);
 void gemm(Example& e);
 void gemv(Example& e);
 void gemv_transposed(Example& e);

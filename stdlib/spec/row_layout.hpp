@@ -13,10 +13,10 @@ namespace ikat::stdlib {
 
 using runtime::TensorView;
 
-/// The dimensions that up to three arrays of the same shape have in common, as few as there can be.
+/// The dimensions that up to six arrays of the same shape have in common, as few as there can be.
 class RowLayout {
 public:
-    static constexpr std::size_t arrays = 3;
+    static constexpr std::size_t arrays = 6;
     /// Where rows do not matter, one of 2^32 elements or more is cut into pieces of this many.
     static constexpr std::uint64_t piece = std::uint64_t{1} << 31;
     struct Dimension {

@@ -12,7 +12,7 @@
 namespace ikat::stdlib {
 namespace {
 
-constexpr std::size_t written = RowLayout::arrays - 1;  // see RowPlaces
+constexpr std::size_t written = 2, first_of_more = 3;  // see RowPlaces
 
 std::string extents_text(const TensorView& view) {
     return fmt::format("{}", fmt::join(view.extents.begin(), view.extents.begin() + view.rank, " x "));
@@ -30,6 +30,7 @@ struct RowArrays {
             if (all[i].shape.has_more()) last = i;
         for (std::size_t i = 0; i <= last; ++i) {
             if (!all[i].shape.has_more()) continue;
+            if (next == written) ++next;
             const std::size_t at = i == last && all[i].access != Access::In ? written : next++;
             IKAT_ASSERT(at < views.size(), "a function with too many arrays of rows");
             views[at] = &call.views()[i];
@@ -89,12 +90,15 @@ private:
         if (name == "columns") return layout_.columns;
         if (name == "n") return layout_.is_empty() ? 0 : layout_.columns;
         if (name == "before") return layout_.before;
-        if (!name.starts_with("pitches_")) return {};
-        name.remove_prefix(8);
+        const bool is_of_more = name.starts_with("more_");
+        if (!is_of_more && !name.starts_with("pitches_")) return {};
+        name.remove_prefix(is_of_more ? 5 : 8);
         const bool has_inner = !layout_.rows.empty();
         if (name == "unit") return unit();
         if (name == "inner") return has_inner ? layout_.rows.back().extent : 1;
-        const std::size_t a = name.starts_with("x_") ? 0 : name.starts_with("second_") ? 1 : written;
+        const std::size_t a = (is_of_more ? first_of_more : 0) + (name.starts_with("x_")        ? 0
+                                                                  : name.starts_with("second_") ? 1
+                                                                                                : written);
         if (name.ends_with("_pitch")) return has_inner ? layout_.rows.back().strides[a] : 0;
         return layout_.rows.size() > 1 ? layout_.rows.front().strides[a] : 0;
     }

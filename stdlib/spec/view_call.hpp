@@ -80,11 +80,12 @@ decltype(auto) with_type(const ViewCall& call, F&& f) {
 }
 
 /// Runs a function that treats the rows, or the elements, of its arrays by themselves: of the operands with "..." in
-/// their shapes there are at most three. The last is the one that is written, if one is; others are the same for all
+/// their shapes there are at most six. The last is the one that is written, if one is; others are the same for all
 /// rows. Rows are the last dimension if the shapes have a name for it.
 ///
 /// The kernels' parameters are the arrays in the operands' order, numbers of the names rows, columns and n, those of
-/// RowPitches for a variant's `pitched` kernels, and others, which are the given numbers in their order. `kernel` is
+/// RowPitches for a variant's `pitched` kernels, as `pitches` for the first two arrays and the last and as `more` for
+/// the third and those after it, and others, which are the given numbers in their order. `kernel` is
 /// the kernel's number; without one, it follows from the columns. Where one launch does not reach all rows there are
 /// several, which a recipe with steps gets together, as its parts. Throws Error for rows at pitches, if there is no
 /// such kernel.

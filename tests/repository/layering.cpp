@@ -77,7 +77,7 @@ constexpr Layer layers[] = {
     {"quantised", "stdlib/quantised/", {"elementwise", "epilogue"}},
     {"reduction", "stdlib/reduction/", {"tile"}},
     {"softmax", "stdlib/softmax/", {"tile"}},
-    {"reference", "stdlib/reference/", {"conv", "elementwise", "optimise", "quantised", "embedding"}},
+    {"reference", "stdlib/reference/", {"conv", "elementwise", "embedding", "optimise", "quantised"}},
     {"catalogue",
      "stdlib/catalogue/",
      {"attention", "backward", "conv", "elementwise", "gemm", "layout", "embedding", "loss", "norm", "optimise",

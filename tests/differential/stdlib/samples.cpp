@@ -135,7 +135,8 @@ void fill(std::span<std::byte> bytes, float magnitude, bool special, std::uint32
 /// Whether each element is treated by itself.
 bool by_element(const stdlib::Recipe& recipe) {
     const std::string_view function = recipe.function();
-    return function == "elementwise" || function == "cast" || function == "residual_add";
+    return function == "elementwise" || function == "cast" || function == "residual_add" ||
+           function.starts_with("swiglu_backward");
 }
 
 /// Weights in blocks, or activations in blocks of Q8_1.
