@@ -38,8 +38,8 @@ std::vector<const Recipe*> all_recipes() {
     out.insert(out.end(),
                {&layernorm_recipe, &layernorm_plain_recipe, &rmsnorm_recipe, &fused_residual_rmsnorm_recipe});
     out.insert(out.end(), {&softmax_backward_recipe, &log_softmax_backward_recipe, &rmsnorm_backward_recipe,
-                           &layernorm_backward_recipe, &column_sums_recipe, &swiglu_backward_recipe,
-                           &swiglu_backward_in_place_recipe});
+                           &layernorm_backward_recipe, &column_sums_recipe, &softmax_causal_backward_recipe,
+                           &swiglu_backward_recipe, &swiglu_backward_in_place_recipe});
     out.insert(out.end(), {&sum_recipe, &max_recipe, &dot_recipe, &norm2_recipe, &argmax_recipe, &argmax_final_recipe});
     out.insert(out.end(), {&gemm_recipe, &gemm_naive_recipe, &gemv_recipe, &gemv_transposed_recipe, &conv2d_recipe});
     out.insert(out.end(),

@@ -117,17 +117,18 @@ void norm_backward(Example& e, bool centred) {
     if (centred) e.expect("dbeta", dbeta.wanted, 0, dbeta.errors());
 }
 
-/// dx = f(y, dy, mean over the row of the terms).
-void gradient_of_rows(Example& e, auto&& term, auto&& f) {
+/// dx = f(y, dy, mean over the row of the terms); 0 beyond the columns that a row has.
+void gradient_of_rows(Example& e, auto&& columns_of, auto&& term, auto&& f) {
     const std::vector<float> y = e["y"], dy = e["dy"];
     const std::size_t columns = e.number("columns");
     std::vector<double> wanted(y.size()), errors(y.size());
     each_row(e, [&](std::size_t first) {
         const auto at = [](const std::vector<float>& x, std::size_t i) { return Rounded{double(x[i]), 0}; };
         Mean mean(columns);
-        for (std::size_t i = first; i < first + columns; ++i) mean.add(term(at(y, i), at(dy, i)));
+        const std::size_t end = first + (columns == 0 ? 0 : columns_of(first / columns));
+        for (std::size_t i = first; i < end; ++i) mean.add(term(at(y, i), at(dy, i)));
         const Rounded sum{mean.get().value * double(columns), mean.get().error * double(columns)};
-        for (std::size_t i = first; i < first + columns; ++i) {
+        for (std::size_t i = first; i < end; ++i) {
             const Rounded dx = f(at(y, i), at(dy, i), sum);
             wanted[i] = dx.value, errors[i] = dx.error;
         }
@@ -137,17 +138,32 @@ void gradient_of_rows(Example& e, auto&& term, auto&& f) {
 
 }  // namespace
 
-void softmax_backward(Example& e) {
+namespace {
+
+void softmax_gradient(Example& e, auto&& columns_of) {
     gradient_of_rows(
-        e, [](const Rounded& y, const Rounded& dy) { return y * dy; },
+        e, columns_of, [](const Rounded& y, const Rounded& dy) { return y * dy; },
         [](const Rounded& y, const Rounded& dy, const Rounded& sum) { return y * (dy - sum); });
+}
+
+}  // namespace
+
+void softmax_backward(Example& e) {
+    softmax_gradient(e, [&](std::size_t) { return e.number("columns"); });
+}
+void softmax_causal_backward(Example& e) {
+    const std::size_t columns = e.number("columns"), queries = e.number("queries"), before = e.number("first_row");
+    softmax_gradient(e, [=](std::size_t row) {
+        const std::size_t i = (row + before) % queries;
+        return i + 1 + columns > queries ? i + 1 + columns - queries : 0;
+    });
 }
 void log_softmax_backward(Example& e) {
     const auto exp = [](const Rounded& y) {  // within an ulp
         return Rounded{std::exp(y.value), 2 * epsilon * std::exp(y.value)};
     };
     gradient_of_rows(
-        e, [](const Rounded&, const Rounded& dy) { return dy; },
+        e, [&](std::size_t) { return e.number("columns"); }, [](const Rounded&, const Rounded& dy) { return dy; },
         [&](const Rounded& y, const Rounded& dy, const Rounded& sum) { return dy - exp(y) * sum; });
 }
 

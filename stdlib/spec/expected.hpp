@@ -23,6 +23,7 @@ void rmsnorm(Example& e);
 void fused_residual_rmsnorm(Example& e);
 void softmax_backward(Example& e);
 void log_softmax_backward(Example& e);
+void softmax_causal_backward(Example& e);
 void rmsnorm_backward(Example& e);
 void layernorm_backward(Example& e);
 void column_sums(Example& e);

@@ -90,6 +90,7 @@ private:
         if (name == "columns") return layout_.columns;
         if (name == "n") return layout_.is_empty() ? 0 : layout_.columns;
         if (name == "before") return layout_.before;
+        if (name == "first_row") return layout_.columns == 0 ? 0 : layout_.before / layout_.columns;
         const bool is_of_more = name.starts_with("more_");
         if (!is_of_more && !name.starts_with("pitches_")) return {};
         name.remove_prefix(is_of_more ? 5 : 8);

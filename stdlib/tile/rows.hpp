@@ -164,6 +164,11 @@ public:
         const auto length = value(places.columns / std::uint32_t(N));
         return {x, places.starts<N>(row, length), length, array, false};
     }
+    /// Its first vectors alone.
+    static KeptRow first_vectors(const In<E>& x, const RowPlaces& places, const auto& row, const auto& count,
+                                 RowPlaces::Array array = RowPlaces::X) {
+        return {x, places.starts<N>(row, places.columns / std::uint32_t(N)), count, array, !places.has_pitches()};
+    }
 
     Group group;
 
