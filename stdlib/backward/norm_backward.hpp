@@ -9,44 +9,61 @@
 //                              dgamma, 1e-6f);
 //
 // The mean and the variance are computed again: x has to be read for the gradient anyway, and a row that is in
-// registers costs no more traffic; the forward functions need no more outputs. x, dy and dx have the same shape, of one
+// registers costs no more traffic; the forward functions need no more outputs. Those of long rows, which are read
+// several times, are read once less with the statistics that the forward functions store if they are asked to:
+//
+//     stdlib::rmsnorm_backward(device, x, dy, gamma, dx, dgamma, 1e-6f, {.residual = gradient, .statistics =
+//     statistics});
+//
+// x, dy and dx have the same shape, of one
 // to five dimensions; rows are the last of these and may begin anywhere. gamma has an element for each column. All of
 // these are of one type, f32, f16 or bf16; dgamma and dbeta are of float, with an element for each column. Computed in
 // f32. Each block adds what its rows give, and a second launch adds these: in one order, so the results are the same in
 // every run.
 #pragma once
+#include <optional>
+#include <span>
+
 #include "dsl/kernel/kernel.hpp"
+#include "dsl/kernel/optional.hpp"
 #include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
 
-// Kernels of row-major matrices, rows * columns < 2^32, that begin at multiples of 16 bytes. Block b takes share b of
-// the rows, and stores what they give at dgamma[b * columns + c] and dbeta[b * columns + c]: with one block, sums over
-// all rows. Each has three sizes: a warp per row, for up to 512 columns, which are kept in registers; 128 threads, for
-// 2048; 512 threads, for 8192. Longer rows are read several times.
-/// The arguments are x, dy, gamma, dx, dgamma, rows, columns, epsilon.
+/// What a gradient of a norm is made from.
+struct NormGradient {
+    bool centred = false;   // of layernorm, which has a mean and beta
+    bool saved = false;     // from the statistics that the forward pass has stored
+    bool residual = false;  // and another gradient is added
+};
+/// How many threads a row has: a warp; a block of 128; a block of 512.
+enum class RowThreads : std::uint8_t { warp, block, wide };
+
+/// The arguments are x, dy, gamma, statistics, residual, dx, dgamma, dbeta, rows, columns, epsilon; those that the
+/// gradient does not need are std::nullopt, as epsilon is with statistics, of which a row has 2. All are row-major,
+/// rows * columns < 2^32, from multiples of 16 bytes on. Block b takes share b of the rows, and stores what they give
+/// at dgamma[b * columns + c] and dbeta[b * columns + c]: with one block, sums over all rows. A warp keeps rows of up
+/// to 512 columns in registers, 128 threads up to 2048, 512 threads up to 8192. Longer rows are read several times.
 template <class T>
-using RmsnormBackwardKernel = Kernel<In<T>, In<T>, In<T>, Out<T>, InOut<float>, u32, u32, f32>;
+using NormBackwardKernel = Kernel<In<T>, In<T>, In<T>, Optional<In<float>>, Optional<In<T>>, Out<T>, InOut<float>,
+                                  Optional<InOut<float>>, u32, u32, Optional<f32>>;
 template <class T>
-const RmsnormBackwardKernel<T>& rmsnorm_backward_warp();
-template <class T>
-const RmsnormBackwardKernel<T>& rmsnorm_backward_block();
-template <class T>
-const RmsnormBackwardKernel<T>& rmsnorm_backward();
-/// The arguments are x, dy, gamma, dx, dgamma, dbeta, rows, columns, epsilon.
-template <class T>
-using LayernormBackwardKernel = Kernel<In<T>, In<T>, In<T>, Out<T>, InOut<float>, InOut<float>, u32, u32, f32>;
-template <class T>
-const LayernormBackwardKernel<T>& layernorm_backward_warp();
-template <class T>
-const LayernormBackwardKernel<T>& layernorm_backward_block();
-template <class T>
-const LayernormBackwardKernel<T>& layernorm_backward();
+const NormBackwardKernel<T>& norm_backward_kernel(const NormGradient& of, RowThreads threads);
+
+/// What the gradients are made from beside their arrays.
+struct NormBackwardOptions {
+    /// Of the shape and type of dx: a gradient that is added to dx, of what comes to x past the norm.
+    std::optional<TensorView> residual{};
+    /// What the forward function has stored, which then is not computed again. epsilon is not used.
+    std::optional<TensorView> statistics{};
+    WorkspaceSlice workspace{};
+};
 
 /// The bytes of workspace that either function needs for x, dy and dx, which have one shape.
-std::uint64_t norm_backward_workspace(const TensorView& x, const TensorView& dy, const TensorView& dx);
+std::uint64_t norm_backward_workspace(const TensorView& x, const TensorView& dy, const TensorView& dx,
+                                      const NormBackwardOptions& options = {});
 /// For the catalogue: names, launches, checks and references.
-extern const Recipe rmsnorm_backward_recipe, layernorm_backward_recipe;
+std::span<const Recipe> norm_backward_recipes();
 /// dx of each row, and the sums over all rows, which are 0 without rows. They throw Error for shapes and types that do
 /// not fit, and where an output overlaps another array.
 void rmsnorm_backward(const Queue& queue, const TensorView& x, const TensorView& dy, const TensorView& gamma,
@@ -55,5 +72,12 @@ void rmsnorm_backward(const Queue& queue, const TensorView& x, const TensorView&
 void layernorm_backward(const Queue& queue, const TensorView& x, const TensorView& dy, const TensorView& gamma,
                         const MutableTensorView& dx, const MutableTensorView& dgamma, const MutableTensorView& dbeta,
                         float epsilon, const WorkspaceSlice& workspace = {});
+/// The same with options.
+void rmsnorm_backward(const Queue& queue, const TensorView& x, const TensorView& dy, const TensorView& gamma,
+                      const MutableTensorView& dx, const MutableTensorView& dgamma, float epsilon,
+                      const NormBackwardOptions& options);
+void layernorm_backward(const Queue& queue, const TensorView& x, const TensorView& dy, const TensorView& gamma,
+                        const MutableTensorView& dx, const MutableTensorView& dgamma, const MutableTensorView& dbeta,
+                        float epsilon, const NormBackwardOptions& options);
 
 }  // namespace ikat::stdlib

@@ -30,16 +30,16 @@ namespace {
 
 std::vector<const Recipe*> all_recipes() {
     std::vector<const Recipe*> out;
-    for (const std::span<const Recipe> table : {recipes(Unary{}), recipes(Unary1{}), recipes(Unary2{}),
-                                                recipes(Binary{}), recipes(Backward{}), recipes(Backward1{})})
+    for (const std::span<const Recipe> table :
+         {recipes(Unary{}), recipes(Unary1{}), recipes(Unary2{}), recipes(Binary{}), recipes(Backward{}),
+          recipes(Backward1{}), norm_backward_recipes()})
         for (const Recipe& recipe : table) out.push_back(&recipe);
     out.insert(out.end(), {&saxpy_recipe, &residual_add_recipe, &cast_recipe, &bias_activation_recipe});
     out.insert(out.end(), {&softmax_recipe, &log_softmax_recipe});
-    out.insert(out.end(),
-               {&layernorm_recipe, &layernorm_plain_recipe, &rmsnorm_recipe, &fused_residual_rmsnorm_recipe});
-    out.insert(out.end(), {&softmax_backward_recipe, &log_softmax_backward_recipe, &rmsnorm_backward_recipe,
-                           &layernorm_backward_recipe, &column_sums_recipe, &softmax_causal_backward_recipe,
-                           &swiglu_backward_recipe, &swiglu_backward_in_place_recipe});
+    out.insert(out.end(), {&layernorm_recipe, &layernorm_plain_recipe, &rmsnorm_recipe, &fused_residual_rmsnorm_recipe,
+                           &layernorm_saving_recipe, &rmsnorm_saving_recipe});
+    out.insert(out.end(), {&softmax_backward_recipe, &log_softmax_backward_recipe, &column_sums_recipe,
+                           &softmax_causal_backward_recipe, &swiglu_backward_recipe, &swiglu_backward_in_place_recipe});
     out.insert(out.end(), {&sum_recipe, &max_recipe, &dot_recipe, &norm2_recipe, &argmax_recipe, &argmax_final_recipe});
     out.insert(out.end(), {&gemm_recipe, &gemm_naive_recipe, &gemv_recipe, &gemv_transposed_recipe, &conv2d_recipe});
     out.insert(out.end(),

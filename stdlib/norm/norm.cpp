@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/norm/norm.hpp"
 
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
 #include "stdlib/norm/moments.hpp"
 #include "stdlib/spec/families.hpp"
+#include "stdlib/spec/functions.hpp"
 #include "stdlib/spec/view_call.hpp"
 #include "stdlib/tile/rows.hpp"
 
@@ -12,12 +18,25 @@ namespace {
 using Block = BlockGroup<256>;
 using detail::F, detail::find_moments, detail::Moments;
 
+/// Stores the mean and 1 / sqrt(variance + epsilon) of the group's row, if they are wanted.
+template <class Group>
+void store_statistics(const RowPlaces& places, const Moments& of, const Out<float>* statistics) {
+    if (!statistics) return;
+    const auto row = Group::row();
+    if_((Group::thread() == 0u) & (row < places.rows), [&] {
+        const auto at = places.starts<1>(row, 2u)[RowPlaces::Second];
+        (*statistics)[at] = select(of.scale == 1.0f, of.mean, of.mean * 0x1p100f);
+        (*statistics)[at + 1u] = of.factor * of.scale;
+    });
+}
+
 template <class T, class Group>
-void layernorm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma, const In<T>& beta, const Out<T>& y,
-                  const f32& epsilon) {
+void layernorm_row(const RowPlaces& places, const In<T>& x, const In<T>& gamma, const In<T>& beta,
+                   const Out<float>* statistics, const Out<T>& y, const f32& epsilon) {
     with_row<Group, T, kept_vectors<T>>(x, places, [&](const auto& row) {
         Moments of;
         find_moments(of, true, row, places.columns, epsilon);
+        store_statistics<Group>(places, of, statistics);
         const F scale = value(of.scale), mean = value(of.mean), factor = value(of.factor);
         row.map(
             y,
@@ -26,6 +45,12 @@ void layernorm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma, c
             },
             gamma, beta);
     });
+}
+
+template <class T, class Group>
+void layernorm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma, const In<T>& beta, const Out<T>& y,
+                  const f32& epsilon) {
+    layernorm_row<T, Group>(places, x, gamma, beta, nullptr, y, epsilon);
 }
 
 template <class T, class Group>
@@ -39,24 +64,35 @@ void layernorm_plain_of(const RowPlaces& places, const In<T>& x, const Out<T>& y
 }
 
 /// y = the root-mean-square norm of a row.
-template <class T>
-void store_rmsnorm(const RowPlaces& places, const auto& row, const In<T>& gamma, const Out<T>& y, const f32& epsilon) {
+template <class T, class Group>
+void store_rmsnorm(const RowPlaces& places, const auto& row, const In<T>& gamma, const Out<float>* statistics,
+                   const Out<T>& y, const f32& epsilon) {
     Moments of;
     find_moments(of, false, row, places.columns, epsilon);
+    store_statistics<Group>(places, of, statistics);
     const F scale = value(of.scale), factor = value(of.factor);
     row.map(
         y, [&](const F& x, const F& weight) { return x * scale * factor * weight; }, gamma);
 }
 template <class T, class Group>
 void rmsnorm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma, const Out<T>& y, const f32& epsilon) {
-    with_row<Group, T, kept_vectors<T>>(x, places,
-                                        [&](const auto& row) { store_rmsnorm<T>(places, row, gamma, y, epsilon); });
+    with_row<Group, T, kept_vectors<T>>(
+        x, places, [&](const auto& row) { store_rmsnorm<T, Group>(places, row, gamma, nullptr, y, epsilon); });
+}
+/// Without beta it is rmsnorm.
+template <class T, class Group>
+void saving_norm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma, const Optional<In<T>>& beta,
+                    const Out<float>& statistics, const Out<T>& y, const f32& epsilon) {
+    if (beta) return layernorm_row<T, Group>(places, x, gamma, *beta, &statistics, y, epsilon);
+    with_row<Group, T, kept_vectors<T>>(
+        x, places, [&](const auto& row) { store_rmsnorm<T, Group>(places, row, gamma, &statistics, y, epsilon); });
 }
 template <class T, class Group>
 void fused_residual_rmsnorm_of(const RowPlaces& places, const In<T>& x, const InOut<T>& residual, const In<T>& gamma,
                                const Out<T>& y, const f32& epsilon) {
-    with_sum_of_rows<Group, T, kept_vectors<T>>(
-        x, residual, places, [&](const auto& row) { store_rmsnorm<T>(places, row, gamma, y, epsilon); });
+    with_sum_of_rows<Group, T, kept_vectors<T>>(x, residual, places, [&](const auto& row) {
+        store_rmsnorm<T, Group>(places, row, gamma, nullptr, y, epsilon);
+    });
 }
 
 template <class T, class Group>
@@ -102,8 +138,71 @@ ResidualRmsnormKernel<T> make_fused_residual_rmsnorm(const char* name) {
         .launch_bounds(Group::block);
 }
 
+template <class T, class Group>
+SavingNormKernel<T> make_saving_norm(const char* name, bool centred) {
+    return kernel(name_of<T>(name),
+                  params("x", "gamma", only_if(centred, "beta"), "statistics", "y", "rows", "columns", "epsilon"),
+                  [](In<T> x, In<T> gamma, Optional<In<T>> beta, Out<float> statistics, Out<T> y, u32 rows, u32 columns,
+                     f32 epsilon) {
+                      saving_norm_of<T, Group>(RowPlaces(rows, columns), x, gamma, beta, statistics, y, epsilon);
+                  })
+        .require(aligned<16>("x"), aligned<16>("gamma"), aligned<16>("beta"), aligned<16>("y"))
+        .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"), at_least<2>("statistics", "rows"))
+        .require(at_least("gamma", "columns"), at_least("beta", "columns"))
+        .launch_bounds(Group::block);
+}
+template <class T, class Group>
+auto make_pitched_saving_norm(const char* name, bool centred) {
+    return kernel(name_of<T>(name),
+                  params("x", "gamma", only_if(centred, "beta"), "statistics", "y", "epsilon", "rows", "columns",
+                         "pitches"),
+                  [](In<T> x, In<T> gamma, Optional<In<T>> beta, Out<float> statistics, Out<T> y, f32 epsilon, u32 rows,
+                     u32 columns, Struct<RowPitches> pitches) {
+                      saving_norm_of<T, Group>(RowPlaces(rows, columns, pitches), x, gamma, beta, statistics, y,
+                                               epsilon);
+                  })
+        .launch_bounds(Group::block);
+}
+template <class T, bool centred, class Group>
+const auto& pitched_saving_norm() {
+    constexpr bool of_warp = Group::rows_of_block > 1;
+    static const auto made = make_pitched_saving_norm<T, Group>(
+        centred ? (of_warp ? "layernorm_saving_warp_pitched" : "layernorm_saving_pitched")
+                : (of_warp ? "rmsnorm_saving_warp_pitched" : "rmsnorm_saving_pitched"),
+        centred);
+    return made;
+}
+
+void run_saving(const Queue& queue, const Recipe& recipe, std::vector<TensorView> views, float epsilon) {
+    const ViewCall call(queue, recipe, std::move(views));
+    if (call.extent("pair") != 2)
+        call.fail(fmt::format("'statistics' has {} numbers for each row", call.extent("pair")),
+                  "they are 2, the mean and 1 / sqrt(variance + epsilon)");
+    run_rows(call, {epsilon});
+}
+
 }  // namespace
 
+template <class T>
+const SavingNormKernel<T>& layernorm_saving() {
+    static const auto made = make_saving_norm<T, Block>("layernorm_saving", true);
+    return made;
+}
+template <class T>
+const SavingNormKernel<T>& layernorm_saving_warp() {
+    static const auto made = make_saving_norm<T, WarpGroup>("layernorm_saving_warp", true);
+    return made;
+}
+template <class T>
+const SavingNormKernel<T>& rmsnorm_saving() {
+    static const auto made = make_saving_norm<T, Block>("rmsnorm_saving", false);
+    return made;
+}
+template <class T>
+const SavingNormKernel<T>& rmsnorm_saving_warp() {
+    static const auto made = make_saving_norm<T, WarpGroup>("rmsnorm_saving_warp", false);
+    return made;
+}
 template <class T>
 const LayernormKernel<T>& layernorm() {
     static const auto made = make_layernorm<T, Block>("layernorm");
@@ -163,6 +262,19 @@ void fused_residual_rmsnorm(const Queue& queue, const TensorView& x, const Mutab
 
 // ---- the recipes
 
+void layernorm(const Queue& queue, const TensorView& x, const TensorView& gamma, const TensorView& beta,
+               const MutableTensorView& y, float epsilon, const MutableTensorView& statistics) {
+    run_saving(queue, layernorm_saving_recipe, {x, gamma, beta, statistics, y}, epsilon);
+}
+void rmsnorm(const Queue& queue, const TensorView& x, const TensorView& gamma, const MutableTensorView& y,
+             float epsilon, const MutableTensorView& statistics) {
+    run_saving(queue, rmsnorm_saving_recipe, {x, gamma, statistics, y}, epsilon);
+}
+
+IKAT_INSTANTIATE(layernorm_saving)
+IKAT_INSTANTIATE(layernorm_saving_warp)
+IKAT_INSTANTIATE(rmsnorm_saving)
+IKAT_INSTANTIATE(rmsnorm_saving_warp)
 IKAT_INSTANTIATE(layernorm)
 IKAT_INSTANTIATE(layernorm_warp)
 IKAT_INSTANTIATE(layernorm_plain)
@@ -270,5 +382,39 @@ constexpr Recipe fused_residual_rmsnorm_recipe{
     .reference = reference::fused_residual_rmsnorm,
     .traffic = "4 E s",
     .note = "residual += x, rounded; y is the norm of that"};
+
+/// The same with the statistics of each row.
+template <bool centred>
+constexpr Recipe saving(const Recipe& of, std::string_view call, const Instances& warp, const Instances& block) {
+    Recipe out = of;
+    out.call = call;
+    out.kernels[0].instances = warp, out.kernels[1].instances = block;
+    out.kernels[0].pitched = IKAT_FLOATS(pitched_saving_norm<T, centred, WarpGroup>());
+    out.kernels[1].pitched = IKAT_FLOATS(pitched_saving_norm<T, centred, Block>());
+    out.operands = {{"x", "... columns"},
+                    {"gamma", "columns"},
+                    centred ? ArrayOperand{"beta", "columns"} : ArrayOperand{},
+                    {"statistics", "... pair", Access::Out, ir::Type::F32, false, true},
+                    {"y", "... columns", Access::Out}};
+    out.extents = [](NamedExtents& extents, const FunctionSettings&) { extents["pair"] = 2; };
+    out.run = [](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
+        run_saving(queue, centred ? layernorm_saving_recipe : rmsnorm_saving_recipe, {arrays.begin(), arrays.end()},
+                   settings.required("epsilon"));
+    };
+    out.sizes = {{"x", "rows columns"},
+                 {"gamma", "columns"},
+                 {"beta", "columns"},
+                 {"statistics", "rows 2"},
+                 {"y", "rows columns"}};
+    out.reference = centred ? reference::layernorm_saving : reference::rmsnorm_saving;
+    out.note = "with the mean and 1 / sqrt(variance + epsilon) of each row, in f32, for the gradients";
+    return out;
+}
+constexpr Recipe layernorm_saving_recipe =
+    saving<true>(layernorm_recipe, "layernorm(queue, x, gamma, beta, y, epsilon, statistics)",
+                 IKAT_FLOATS(layernorm_saving_warp<T>()), IKAT_FLOATS(layernorm_saving<T>()));
+constexpr Recipe rmsnorm_saving_recipe =
+    saving<false>(rmsnorm_recipe, "rmsnorm(queue, x, gamma, y, epsilon, statistics)",
+                  IKAT_FLOATS(rmsnorm_saving_warp<T>()), IKAT_FLOATS(rmsnorm_saving<T>()));
 
 }  // namespace ikat::stdlib

@@ -9,6 +9,7 @@
 // What is written must not overlap what is read.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
+#include "dsl/kernel/optional.hpp"
 #include "stdlib/spec/recipe.hpp"
 
 namespace ikat::stdlib {
@@ -52,15 +53,36 @@ const ResidualRmsnormKernel<T>& fused_residual_rmsnorm();
 template <class T>
 const ResidualRmsnormKernel<T>& fused_residual_rmsnorm_warp();
 
+/// layernorm and rmsnorm that store two numbers of each row, too: the mean, of rmsnorm 0, and 1 / sqrt(variance +
+/// epsilon). The arguments are x, gamma, beta, of rmsnorm std::nullopt, statistics, y, rows, columns, epsilon.
+template <class T>
+using SavingNormKernel = Kernel<In<T>, In<T>, Optional<In<T>>, Out<float>, Out<T>, u32, u32, f32>;
+template <class T>
+const SavingNormKernel<T>& layernorm_saving();
+template <class T>
+const SavingNormKernel<T>& rmsnorm_saving();
+/// A warp per row.
+template <class T>
+const SavingNormKernel<T>& layernorm_saving_warp();
+template <class T>
+const SavingNormKernel<T>& rmsnorm_saving_warp();
+
 // Functions on views. Rows of up to 1024 columns have a warp each, longer ones a block. They throw Error for shapes and
 // types that do not fit.
-extern const Recipe layernorm_recipe, layernorm_plain_recipe, rmsnorm_recipe, fused_residual_rmsnorm_recipe;
+extern const Recipe layernorm_recipe, layernorm_plain_recipe, rmsnorm_recipe, fused_residual_rmsnorm_recipe,
+    layernorm_saving_recipe, rmsnorm_saving_recipe;
 void layernorm(const Queue& queue, const TensorView& x, const TensorView& gamma, const TensorView& beta,
                const MutableTensorView& y, float epsilon);
 /// Without gamma and beta.
 void layernorm(const Queue& queue, const TensorView& x, const MutableTensorView& y, float epsilon);
 void rmsnorm(const Queue& queue, const TensorView& x, const TensorView& gamma, const MutableTensorView& y,
              float epsilon);
+/// The same with the statistics of each row, ... x 2 of float, for the gradients: the mean, which of rmsnorm is 0, and
+/// 1 / sqrt(variance + epsilon).
+void layernorm(const Queue& queue, const TensorView& x, const TensorView& gamma, const TensorView& beta,
+               const MutableTensorView& y, float epsilon, const MutableTensorView& statistics);
+void rmsnorm(const Queue& queue, const TensorView& x, const TensorView& gamma, const MutableTensorView& y,
+             float epsilon, const MutableTensorView& statistics);
 /// residual has the shape of x.
 void fused_residual_rmsnorm(const Queue& queue, const TensorView& x, const MutableTensorView& residual,
                             const TensorView& gamma, const MutableTensorView& y, float epsilon);

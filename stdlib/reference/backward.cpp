@@ -41,12 +41,19 @@ Rounded operator-(const Rounded& a, const Rounded& b) {
     const double error = a.error + b.error;
     return {a.value - b.value, error + epsilon * (std::abs(a.value - b.value) + error)};
 }
+Rounded operator+(const Rounded& a, const Rounded& b) { return a - Rounded{-b.value, b.error}; }
 
 /// What a kernel finds about a row, with its columns normed.
 struct Normed {
     std::vector<Rounded> columns;
-    Rounded factor;
+    Rounded factor, mean{};
 };
+/// From what has been stored about it.
+Normed normed_by(std::span<const float> x, float mean, float factor) {
+    Normed all{{}, {double(factor), 0}, {double(mean), 0}};
+    for (const float v : x) all.columns.push_back((Rounded{double(v), 0} - all.mean) * all.factor);
+    return all;
+}
 Normed normed(std::span<const float> x, bool centred, double epsilon_of_norm) {
     Mean mean(x.size()), variance(x.size());
     for (const float v : x)
@@ -59,7 +66,7 @@ Normed normed(std::span<const float> x, bool centred, double epsilon_of_norm) {
     // wrong in the second order.
     const double under = variance.get().value + epsilon_of_norm, relative = variance.get().error / under;
     const double root = 1 / std::sqrt(under);
-    Normed all{{}, {root, root * (relative / 2 + relative * relative + 4 * epsilon)}};
+    Normed all{{}, {root, root * (relative / 2 + relative * relative + 4 * epsilon)}, middle};
     for (const Rounded& v : out) all.columns.push_back(v * all.factor);
     return all;
 }
@@ -91,12 +98,17 @@ private:
 };
 
 void norm_backward(Example& e, bool centred) {
-    const std::vector<float> x = e["x"], dy = e["dy"], gamma = e["gamma"];
+    const std::vector<float> x = e["x"], dy = e["dy"], gamma = e["gamma"], residual = e["residual"];
+    const std::vector<float> statistics = e["statistics"];
     const std::size_t columns = e.number("columns");
     std::vector<double> wanted(x.size()), errors(x.size());
     ColumnSums dgamma(e.number("rows"), columns), dbeta(e.number("rows"), columns);
     each_row(e, [&](std::size_t first) {
-        const Normed row = normed(std::span(x).subspan(first, columns), centred, double(e.real("epsilon")));
+        const auto of_row = std::span(x).subspan(first, columns);
+        const std::size_t number = columns == 0 ? 0 : 2 * (first / columns);
+        const Normed row = statistics.empty()
+                               ? normed(of_row, centred, double(e.real("epsilon")))
+                               : normed_by(of_row, centred ? statistics[number] : 0, statistics[number + 1]);
         Mean of_g(columns), of_gn(columns);
         std::vector<Rounded> g;
         for (std::size_t c = 0; c < columns; ++c) {
@@ -108,7 +120,8 @@ void norm_backward(Example& e, bool centred) {
             dbeta.add(c, of_y);
         }
         for (std::size_t c = 0; c < columns; ++c) {
-            const Rounded dx = (g[c] - of_g.get() - row.columns[c] * of_gn.get()) * row.factor;
+            Rounded dx = (g[c] - of_g.get() - row.columns[c] * of_gn.get()) * row.factor;
+            if (!residual.empty()) dx = dx + Rounded{double(residual[first + c]), 0};
             wanted[first + c] = dx.value, errors[first + c] = dx.error;
         }
     });
@@ -181,6 +194,26 @@ void swiglu_backward(Example& e) {
     e.expect(in_place ? "gate" : "dgate", std::move(dgate), 8 * epsilon, std::move(of_gate));
     e.expect(in_place ? "up" : "dup", std::move(dup), 8 * epsilon, std::move(of_up));
 }
+
+namespace {
+
+/// What a norm stores about each row.
+void expect_statistics(Example& e, bool centred) {
+    const std::vector<float> x = e["x"];
+    const std::size_t columns = e.number("columns");
+    std::vector<double> wanted, errors;
+    each_row(e, [&](std::size_t first) {
+        const Normed row = normed(std::span(x).subspan(first, columns), centred, double(e.real("epsilon")));
+        for (const Rounded& number : {row.mean, row.factor})
+            wanted.push_back(number.value), errors.push_back(number.error);
+    });
+    e.expect("statistics", std::move(wanted), 0, std::move(errors));
+}
+
+}  // namespace
+
+void layernorm_saving(Example& e) { layernorm(e), expect_statistics(e, true); }
+void rmsnorm_saving(Example& e) { rmsnorm(e), expect_statistics(e, false); }
 
 void rmsnorm_backward(Example& e) { norm_backward(e, false); }
 void layernorm_backward(Example& e) { norm_backward(e, true); }

@@ -20,6 +20,8 @@ void softmax(Example& e);
 void log_softmax(Example& e);
 void layernorm(Example& e);
 void rmsnorm(Example& e);
+void layernorm_saving(Example& e);
+void rmsnorm_saving(Example& e);
 void fused_residual_rmsnorm(Example& e);
 void softmax_backward(Example& e);
 void log_softmax_backward(Example& e);

@@ -10,7 +10,8 @@ constexpr std::uint64_t max_offset = 0xffffffff;
 RowLayout::RowLayout(const std::array<const TensorView*, arrays>& of, bool rows_matter) : rows_matter_(rows_matter) {
     const TensorView* shape = nullptr;
     for (std::size_t a = 0; a < arrays; ++a)
-        if ((has_[a] = of[a] != nullptr)) shape = of[a];
+        if ((has_[a] = of[a] != nullptr)) shape = of[a], columns_of_[a] = of[a]->extents[of[a]->rank - 1];
+    if (has_[0]) shape = of[0];
     columns = shape->extents[shape->rank - 1];
     for (std::size_t d = shape->rank - 1; d-- > 0;) {
         if (shape->extents[d] == 1) continue;
@@ -40,7 +41,7 @@ std::uint64_t RowLayout::number_of_rows() const {
 bool RowLayout::is_packed() const {
     if (rows.size() > 1) return false;
     for (std::size_t a = 0; a < arrays; ++a)
-        if (has_[a] && !rows.empty() && rows[0].strides[a] != columns) return false;
+        if (has_[a] && !rows.empty() && rows[0].strides[a] != (rows_matter_ ? columns_of_[a] : columns)) return false;
     return true;
 }
 

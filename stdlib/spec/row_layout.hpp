@@ -28,7 +28,7 @@ public:
     /// matter, as many elements as follow each other in all arrays.
     RowLayout(const std::array<const TensorView*, arrays>& of, bool rows_matter);
 
-    std::uint64_t columns = 1;
+    std::uint64_t columns = 1;                  // of the first array; others may have rows of another length
     std::vector<Dimension> rows{};              // the outermost first, none with one index
     std::array<std::uint64_t, arrays> first{};  // the first element of each array, counted from its view's
     std::uint64_t before = 0;                   // of a part: how many elements come before it, gaps not counted
@@ -47,6 +47,7 @@ private:
     RowLayout part_of_row(std::uint64_t begin, std::uint64_t count) const;
 
     std::array<bool, arrays> has_{};
+    std::array<std::uint64_t, arrays> columns_of_{};
     bool rows_matter_;
 };
 

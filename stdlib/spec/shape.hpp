@@ -109,13 +109,14 @@ struct ArrayOperand {
 /// Of one function, in the order of its parameters.
 class Operands {
 public:
-    static constexpr std::size_t max_operands = 6;
+    static constexpr std::size_t max_operands = 8;
 
     constexpr Operands() = default;
-    /// In a constant, operands that do not fit each other do not compile.
+    /// Those without a name are left out. In a constant, operands that do not fit each other do not compile.
     constexpr Operands(std::initializer_list<ArrayOperand> list) {
         for (const ArrayOperand& operand : list) {
-            if (count_ == max_operands) throw "a function has at most six arrays";
+            if (operand.name.empty()) continue;
+            if (count_ == max_operands) throw "a function has at most eight arrays";
             if (operand.shape.optional() != 0) throw "an operand has all its extents, or '...'";
             for (const ArrayOperand& other : all())
                 if (other.name == operand.name) throw "two operands have one name";
@@ -194,12 +195,12 @@ struct ArraySize {
 /// Of the arrays of a kernel.
 class ArraySizes {
 public:
-    static constexpr std::size_t max_arrays = 6;
+    static constexpr std::size_t max_arrays = 8;
 
     constexpr ArraySizes() = default;
     constexpr ArraySizes(std::initializer_list<ArraySize> list) {
         for (const ArraySize& each : list) {
-            if (count_ == max_arrays || find(each.array)) throw "sizes are of at most six arrays, of each once";
+            if (count_ == max_arrays || find(each.array)) throw "sizes are of at most eight arrays, of each once";
             list_[count_++] = each;
         }
     }

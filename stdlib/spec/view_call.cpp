@@ -58,7 +58,10 @@ public:
     RowLaunch(const ViewCall& call, const RowArrays& of, const RowLayout& layout)
         : views_(call.views().begin(), call.views().end()), layout_(layout) {
         for (std::size_t a = 0; a < RowLayout::arrays; ++a)
-            if (of.views[a]) views_[of.operands[a]] = part_from(*of.views[a], layout.first[a]);
+            if (of.views[a]) {
+                views_[of.operands[a]] = part_from(*of.views[a], layout.first[a]);
+                is_of_rows_[a] = row_of(*of.views[a]) == row_of(*of.views[of.views[0] ? 0 : written]);
+            }
     }
 
     /// Whether it is one for kernels whose rows follow each other and begin at multiples of 16 bytes.
@@ -84,6 +87,7 @@ public:
     }
 
 private:
+    static std::uint64_t row_of(const TensorView& view) { return view.extents[view.rank - 1]; }
     /// A parameter that follows from the layout.
     std::optional<std::uint64_t> size(std::string_view name) const {
         if (name == "rows") return layout_.number_of_rows();
@@ -103,16 +107,19 @@ private:
         if (name.ends_with("_pitch")) return has_inner ? layout_.rows.back().strides[a] : 0;
         return layout_.rows.size() > 1 ? layout_.rows.front().strides[a] : 0;
     }
+    /// Of the arrays with rows of the first one's length; others are read by element.
     std::uint32_t unit() const {
         Unit out;
         out.add(layout_.columns);
         for (const RowLayout::Dimension& dimension : layout_.rows)
-            for (const std::uint64_t stride : dimension.strides) out.add(stride);
+            for (std::size_t a = 0; a < RowLayout::arrays; ++a)
+                if (is_of_rows_[a]) out.add(dimension.strides[a]);
         for (const TensorView& view : views_) out.add(view);
         return out.value();
     }
 
     std::vector<TensorView> views_;
+    std::array<bool, RowLayout::arrays> is_of_rows_{};
     const RowLayout& layout_;
 };
 

@@ -3,7 +3,7 @@
 // 0, and that begin with a division.
 // expect: an output has an extent that no input has
 // expect: a shape has each name once
-// expect: sizes are of at most six arrays, of each once
+// expect: sizes are of at most eight arrays, of each once
 // expect: a factor of a size is not 0
 // expect: a size begins with a parameter or a number
 #include "stdlib/spec/shape.hpp"

@@ -26,6 +26,13 @@ TEST_CASE("docs/training.md: backward of rows") {
     stdlib::column_sums(device, dy, db);                                                        // of a bias
     CHECK(db.download() == std::vector<float>(columns, rows));
     CHECK(dgamma.download()[0] == Approx(rows));
+
+    auto statistics = device.buffer<float>(rows * 2);
+    stdlib::rmsnorm(device, x.view(rows, columns), gamma, y.view(rows, columns), 1e-6f, statistics.view(rows, 2));
+    stdlib::rmsnorm_backward(device, x.view(rows, columns), dy, gamma, dx.view(rows, columns), dgamma, 1e-6f,
+                             {.residual = y.view(rows, columns), .statistics = statistics.view(rows, 2)});
+    CHECK(statistics.download()[1] == Approx(0.5));
+    CHECK(float(dx.download()[0]) == 1);
 }
 
 TEST_CASE("docs/training.md: gradients of products") {
