@@ -4,6 +4,7 @@
 #pragma once
 #include "stdlib/attention/attention.hpp"
 #include "stdlib/attention/incremental/incremental.hpp"
+#include "stdlib/attention_backward/attention_backward.hpp"
 #include "stdlib/backward/activations.hpp"
 #include "stdlib/backward/column_sums.hpp"
 #include "stdlib/backward/gemm_backward.hpp"

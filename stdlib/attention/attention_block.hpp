@@ -21,22 +21,6 @@
 
 namespace ikat::stdlib::flash {
 
-/// Blocks have the last queries of a head first, which see the most keys if they see none after their own.
-template <class T>
-QueriesPlace place_of_block(const AttentionKernel& is, const Scoring<T>& with) {
-    if (is.has_offsets) {
-        const auto blocks = value(grid_dim().x / with.heads), number = value(blocks - 1u - block_id().x % blocks);
-        const auto found = sequence_of_block(with, number, is.queries);
-        return_if(!found.has_queries());
-        return place_in_sequence(with, found, value(block_id().x / blocks));
-    }
-    const auto tiles = tiles_of(with.queries, is.queries);
-    const auto first_query = value((tiles - 1u - block_id().x % tiles) * is.queries);
-    const auto head = value(block_id().x / tiles % with.heads);
-    const auto sequence = value(block_id().x / tiles / with.heads);
-    return {with.queries, with.keys, first_query, head, sequence, with.first, with.last};
-}
-
 /// Of elements of T; K and V of E, which is T or, encoded or in pages, bytes.
 template <class T, class E, std::uint32_t d, std::uint32_t queries_>
 class AttentionBlock {
@@ -158,21 +142,11 @@ private:
         return {begin, end};
     }
 
-    /// Calls take(number, with_next) for the tiles of keys that some query may see; with_next(f) calls f(the number of
-    /// the next one), if there is one.
+    /// Calls take(number, with_next) for the tiles of keys that some query may see, see each_seen().
     void each_tile(const U32& begin, const U32& end, auto&& take) const {
-        if (!is_.own.has_sight()) {
-            for (auto number : range(begin, end))
-                take(number, [&](auto&& f) { if_(number + 1u < end, [&] { f(value(number + 1u)); }); });
-            return;
-        }
-        u32 number = begin;
-        while_([&] { return number < end; },
-               [&] {
-                   const auto now = value(number), then = next_seen(*own_, at_, queries, keys, value(now + 1u), end);
-                   take(now, [&](auto&& f) { if_(then < end, [&] { f(then); }); });
-                   number = then;
-               });
+        each_seen(
+            begin, end, is_.own.has_sight(),
+            [&](const U32& from) { return next_seen(*own_, at_, queries, keys, from, end); }, take);
     }
 
     /// What only the end needs of a block's place. If registers are few, shared memory keeps it until then.
@@ -220,20 +194,9 @@ private:
     }
 
     void store(const Out<T, 4>& O, const Output& to) {
-        constexpr std::uint32_t count = 16 / sizeof(T);
         const auto o = rows_of_head(O, to.sequence, to.head, to.queries, d, to.query_row);
         const auto [lane, warp_row] = place_of_thread();
-        put_rows(sums_, q_[0], warp_row, lane);
-        const auto put = [&](const auto& row, const auto& column, const auto& v) {
-            const auto query = value(to.first_query + warp_row + row);
-            if_(query < to.queries, [&] {
-                if (is_.o_is_aligned)
-                    o.template vec<int(count)>(query, column / count) = v;
-                else
-                    for (std::uint32_t e = 0; e < count; ++e) o[query, column + e] = v.lane(e);
-            });
-        };
-        each_piece(q_[0], warp_row, rows, put, lane);
+        store_rows(sums_, q_[0], warp_row, lane, o, to.first_query, to.queries, is_.o_is_aligned);
         if (!is_.has_log_sum) return;
         const auto of_head = (*with_.log_sum)[to.sequence, to.head];
         const auto log_sums = to.query_row ? of_head.slice(*to.query_row) : of_head;
@@ -247,7 +210,7 @@ private:
     const AttentionKernel& is_;
     const Scoring<T>& with_;
     std::optional<PageTable> pages_;
-    QueriesPlace at_ = place_of_block(is_, with_);
+    QueriesPlace at_ = place_of_block(with_, is_.has_offsets, queries);
     std::optional<HeadScores> own_ = at_.own(with_);
     U32 all_queries_ = at_.queries, all_keys_ = at_.keys;
     U32 first_query_ = at_.first_query, head_ = at_.head, sequence_ = at_.sequence;

@@ -30,6 +30,8 @@ public:
     bool has_scores() const;
     bool has_sight() const;
     Leaf<float> score(const Leaf<float>& score, const I32& query, const I32& key) const;
+    /// The derivative of score() by the score.
+    Leaf<float> slope(const Leaf<float>& score, const I32& query, const I32& key) const;
     Leaf<bool> sees(const I32& query, const I32& key) const;
     Truth sees(const Interval<std::int32_t>& query, const Interval<std::int32_t>& key) const;
 
@@ -37,11 +39,13 @@ private:
     struct Row;
     class Source;
     Row row(ScoreAxis axis, const I32& query, const I32& key) const;
+    Leaf<float> call(const OwnScores::Function& f, const Source& arguments, const Leaf<float>& score, const I32& query,
+                     const I32& key) const;
 
     const BoundAttention* bound_;
     ScoreIndex sequence_, head_;
     ScoreRows rows_;
-    std::vector<GivenNumber> of_scores_, of_sight_;  // none for elements that are read later
+    std::vector<GivenNumber> of_scores_, of_sight_, of_slope_;  // none for elements that are read later
 };
 
 class BoundAttention {
@@ -67,7 +71,7 @@ private:
     static Arguments taken(const OwnAttention::Code& code, More& more);
 
     const OwnAttention& own_;
-    Arguments of_scores_, of_sight_;
+    Arguments of_scores_, of_sight_, of_slope_;
 };
 
 }  // namespace ikat::stdlib

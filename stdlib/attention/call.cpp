@@ -49,7 +49,7 @@ std::uint32_t access_of(const TensorView& given) {
 }
 
 AttentionCall::AttentionCall(std::string_view function, const Queue& queue, const TensorView& Q, const TensorView& K,
-                             const TensorView& V, const TensorView& O, const std::optional<MutableTensorView>& log_sum)
+                             const TensorView& V, const TensorView& O, const std::optional<TensorView>& log_sum)
     : queue_(queue),
       where_(queue.where()),
       function_(function),
@@ -119,9 +119,9 @@ void AttentionCall::check_encoded() const {
             fail(fmt::format("{} begins at byte {} of its buffer", what, x->part.offset), "blocks begin at even bytes");
 }
 
-void AttentionCall::check_memory(std::vector<OperandRole> others) const {
-    std::vector<OperandRole> all{{"Q", Q_.part}, {"K", K_.part}, {"V", V_.part}, {"O", O_.part, Role::Written}};
-    if (log_sum_) all.push_back({"log_sum", log_sum_->part, Role::Written});
+void AttentionCall::check_memory(Role of_results, std::vector<OperandRole> others) const {
+    std::vector<OperandRole> all{{"Q", Q_.part}, {"K", K_.part}, {"V", V_.part}, {"O", O_.part, of_results}};
+    if (log_sum_) all.push_back({"log_sum", log_sum_->part, of_results});
     if (sinks_) all.push_back({"sinks", sinks_->part});
     for (const OwnArgument& own : own_arguments_)
         if (own.argument.array) all.push_back({own.what, own.argument.array->part});
@@ -174,12 +174,13 @@ void AttentionCall::take_sinks(const std::optional<TensorView>& sinks) {
 }
 
 void AttentionCall::take_own(const std::optional<OwnScores>& scores, const std::optional<OwnSight>& sight,
-                             std::uint64_t sequences, std::uint64_t keys) {
-    own_ =
-        OwnAttention(scores, sight, [this](const std::string& message, std::string_view hint) { fail(message, hint); });
+                             std::uint64_t sequences, std::uint64_t keys, const std::optional<OwnScores>& slope) {
+    own_ = OwnAttention(
+        scores, sight, [this](const std::string& message, std::string_view hint) { fail(message, hint); }, slope);
     const AxisCounts counts{sequences, heads(), queries(), keys};
     if (scores) take_own(own_.scores(), scores->arguments, counts);
     if (sight) take_own(own_.sight(), sight->arguments, counts);
+    if (slope) take_own(own_.slope(), slope->arguments, counts);
 }
 void AttentionCall::take_own(const OwnAttention::Code& code, const std::vector<ScoreArgument>& arguments,
                              const AxisCounts& counts) {

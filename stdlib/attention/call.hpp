@@ -26,7 +26,7 @@ struct ScoreNumbers {
 class AttentionCall {
 protected:
     AttentionCall(std::string_view function, const Queue& queue, const TensorView& Q, const TensorView& K,
-                  const TensorView& V, const TensorView& O, const std::optional<MutableTensorView>& log_sum);
+                  const TensorView& V, const TensorView& O, const std::optional<TensorView>& log_sum);
 
     /// As (sequences, heads, rows, elements), of which the first may be left out, down to `min_rank` dimensions.
     TensorView heads_of_rows(std::string_view what, const TensorView& given, std::uint32_t min_rank = 2) const;
@@ -40,7 +40,7 @@ protected:
 
     /// The functions, if there are any, of that many sequences, and keys in an array's rows; before check_memory().
     void take_own(const std::optional<OwnScores>& scores, const std::optional<OwnSight>& sight, std::uint64_t sequences,
-                  std::uint64_t keys);
+                  std::uint64_t keys, const std::optional<OwnScores>& slope = {});
     /// ... their arguments.
     void add_own(KernelArguments& to) const;
 
@@ -49,8 +49,8 @@ protected:
 
     /// Of all five: that they are there, of types that fit.
     void check_types() const;
-    /// That what is written, these or `others`, is no other operand's memory.
-    void check_memory(std::vector<OperandRole> others) const;
+    /// That what is written, O and log_sum if they are, or `others`, is no other operand's memory.
+    void check_memory(Role of_results, std::vector<OperandRole> others) const;
     /// The pages of sequences, if there are any; their type; and, with this many sequences, their shapes.
     void take_pages(const std::optional<TensorView>& pages);
     void check_page_types() const;

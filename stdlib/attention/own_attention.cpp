@@ -70,7 +70,10 @@ BoundAttention::Arguments BoundAttention::taken(const Code& code, More& more) {
 }
 
 BoundAttention::BoundAttention(const OwnAttention& own, More& more)
-    : own_(own), of_scores_(taken(own.scores(), more)), of_sight_(taken(own.sight(), more)) {}
+    : own_(own),
+      of_scores_(taken(own.scores(), more)),
+      of_sight_(taken(own.sight(), more)),
+      of_slope_(taken(own.slope(), more)) {}
 BoundAttention::~BoundAttention() = default;
 
 /// An index, and whether there is an element, where that is not sure.
@@ -120,6 +123,7 @@ HeadScores::HeadScores(const BoundAttention& bound, const U32& sequence, const U
     : bound_(&bound), sequence_(sequence, ScoreAxis::Sequence), head_(head, ScoreAxis::Head), rows_(rows) {
     const auto of_head = [&](ScoreAxis axis) { return Row{axis == ScoreAxis::Head ? head_ : sequence_}; };
     of_scores_ = Source::read(bound.of_scores_, of_head), of_sight_ = Source::read(bound.of_sight_, of_head);
+    of_slope_ = Source::read(bound.of_slope_, of_head);
 }
 
 bool HeadScores::has_scores() const { return bound_->own_.has_scores(); }
@@ -142,8 +146,15 @@ HeadScores::Row HeadScores::row(ScoreAxis axis, const I32& query, const I32& key
 
 Leaf<float> HeadScores::score(const Leaf<float>& score, const I32& query, const I32& key) const {
     const Source source(bound_->of_scores_, of_scores_, [&](ScoreAxis axis) { return row(axis, query, key); });
-    return bound_->own_.scores_function()(score, {sequence_, head_, {query, ScoreAxis::Query}, {key, ScoreAxis::Key}},
-                                          source);
+    return call(bound_->own_.scores_function(), source, score, query, key);
+}
+Leaf<float> HeadScores::slope(const Leaf<float>& score, const I32& query, const I32& key) const {
+    const Source source(bound_->of_slope_, of_slope_, [&](ScoreAxis axis) { return row(axis, query, key); });
+    return call(bound_->own_.slope_function(), source, score, query, key);
+}
+Leaf<float> HeadScores::call(const OwnScores::Function& f, const Source& arguments, const Leaf<float>& score,
+                             const I32& query, const I32& key) const {
+    return f(score, {sequence_, head_, {query, ScoreAxis::Query}, {key, ScoreAxis::Key}}, arguments);
 }
 Leaf<bool> HeadScores::sees(const I32& query, const I32& key) const {
     const Source source(bound_->of_sight_, of_sight_, [&](ScoreAxis axis) { return row(axis, query, key); });
@@ -233,15 +244,18 @@ void record(
 }  // namespace
 
 OwnAttention::OwnAttention(const std::optional<OwnScores>& scores, const std::optional<OwnSight>& sight,
-                           const Fail& fail) {
-    if (scores) {
-        scores_.name = scores->name;
-        record(scores_, scores->arguments, fail,
+                           const Fail& fail, const std::optional<OwnScores>& slope) {
+    const auto take = [&](const std::optional<OwnScores>& given, Code& code, auto& function) {
+        if (!given) return;
+        code.name = given->name;
+        record(code, given->arguments, fail,
                [&](const ScorePlace& at, const f32& score, const auto& results, const Uses& from) {
-                   results[0] = scores->function(value(score), at, from);
+                   results[0] = given->function(value(score), at, from);
                });
-        scores_function_ = std::make_shared<const OwnScores::Function>(scores->function);
-    }
+        function = std::make_shared<const OwnScores::Function>(given->function);
+    };
+    take(scores, scores_, scores_function_);
+    take(slope, slope_, slope_function_);
     if (sight) {
         sight_.name = sight->name;
         record(sight_, sight->arguments, fail,
@@ -275,7 +289,7 @@ std::string OwnAttention::suffix() const {
 
 MoreParameters OwnAttention::more() const {
     MoreParameters out;
-    for (const Code* code : {&scores_, &sight_})
+    for (const Code* code : {&scores_, &sight_, &slope_})
         for (std::size_t i = 0; i < code->parameters.size(); ++i) {
             const ScoreParameter& parameter = code->parameters[i];
             if (parameter.is_array)
@@ -300,6 +314,7 @@ std::strong_ordering OwnAttention::operator<=>(const OwnAttention& other) const 
     const auto what = [](const OwnAttention& of) { return int(of.has_scores()) + 2 * int(of.has_sight()); };
     if (const auto by_kind = what(*this) <=> what(other); by_kind != 0) return by_kind;
     if (const auto by_scores = scores_ <=> other.scores_; by_scores != 0) return by_scores;
+    if (const auto by_slope = slope_ <=> other.slope_; by_slope != 0) return by_slope;
     return sight_ <=> other.sight_;
 }
 

@@ -14,6 +14,7 @@
 #include "stdlib/attention/soft_cap.hpp"
 #include "stdlib/tile/online_softmax.hpp"
 #include "stdlib/tile/schedule.hpp"
+#include "stdlib/tile/tile_rows.hpp"
 
 namespace ikat::stdlib {
 
@@ -68,6 +69,25 @@ auto rows_of_head(const Heads& x, const Word& sequence, const Word& head, const 
                  : matrix.window(0u, 0u, word(rows), word(columns));
 }
 
+/// Accumulators of a warp, rounded, to a matrix, by way of rows `warp_row` and on of a stage, which are the warp's own:
+/// row `first_row` of the matrix, which has `rows`, is the stage's row 0.
+void store_rows(const auto& accumulators, const auto& stage, const Leaf<std::uint32_t>& warp_row,
+                const Leaf<std::uint32_t>& lane, const auto& matrix, const Leaf<std::uint32_t>& first_row,
+                const Leaf<std::uint32_t>& rows, bool is_aligned) {
+    constexpr std::uint32_t count = 16 / sizeof(typename std::remove_cvref_t<decltype(stage)>::element_type);
+    put_rows(accumulators, stage, warp_row, lane);
+    const auto put = [&](const auto& row, const auto& column, const auto& v) {
+        const auto at = value(first_row + warp_row + row);
+        if_(at < rows, [&] {
+            if (is_aligned)
+                matrix.template vec<int(count)>(at, column / count) = v;
+            else
+                for (std::uint32_t e = 0; e < count; ++e) matrix[at, column + e] = v.lane(e);
+        });
+    };
+    each_piece(stage, warp_row, std::remove_cvref_t<decltype(accumulators)>::m, put, lane);
+}
+
 /// Queries that are worked on together, of a head of a sequence.
 struct QueriesPlace {
     Leaf<std::uint32_t> queries, keys;  // of the sequence
@@ -78,6 +98,13 @@ struct QueriesPlace {
     /// ... and then its number: `sequence` is 0.
     std::optional<Leaf<std::uint32_t>> number{};
 
+    /// The same of another sequence, or of another head.
+    QueriesPlace of_sequence(const Leaf<std::uint32_t>& other) const {
+        return {queries, keys, first_query, head, other, first, last, query_row, key_row, number};
+    }
+    QueriesPlace of_head(const Leaf<std::uint32_t>& other) const {
+        return {queries, keys, first_query, other, sequence, first, last, query_row, key_row, number};
+    }
     /// The functions of the head, if there are any.
     template <class T>
     std::optional<HeadScores> own(const Scoring<T>& with) const {
@@ -97,11 +124,10 @@ struct SequenceFound {
     auto has_queries() const { return value(first_query < end - begin); }
 };
 /// Sequence s, from row `offset` on, has blocks from number offset / of_block + s on, in each head as many as its
-/// queries need or one more, which has nothing to do.
-template <class T>
-SequenceFound sequence_of_block(const Scoring<T>& with, const Leaf<std::uint32_t>& number, std::uint32_t of_block) {
-    const auto& starts = *with.query_offsets;
-    u32 sequence = 0, last = with.sequences;
+/// queries need or one more, which has nothing to do. `starts`: of the queries, or, of blocks of keys, of these.
+inline SequenceFound sequence_of_block(const In<std::uint32_t>& starts, const Leaf<std::uint32_t>& sequences,
+                                       const Leaf<std::uint32_t>& number, std::uint32_t of_block) {
+    u32 sequence = 0, last = sequences;
     while_([&] { return last - sequence > 1u; },
            [&] {
                const auto middle = value((sequence + last) / 2u), start = value(starts[middle]);
@@ -113,6 +139,10 @@ SequenceFound sequence_of_block(const Scoring<T>& with, const Leaf<std::uint32_t
     return {found, begin, end, value((number - (begin / of_block + found)) * of_block)};
 }
 template <class T>
+SequenceFound sequence_of_block(const Scoring<T>& with, const Leaf<std::uint32_t>& number, std::uint32_t of_block) {
+    return sequence_of_block(*with.query_offsets, with.sequences, number, of_block);
+}
+template <class T>
 QueriesPlace place_in_sequence(const Scoring<T>& with, const SequenceFound& found, const Leaf<std::uint32_t>& head) {
     const auto& starts = *with.key_offsets;
     const auto key_begin = value(starts[found.number]), key_end = value(starts[found.number + 1u]);
@@ -120,6 +150,43 @@ QueriesPlace place_in_sequence(const Scoring<T>& with, const SequenceFound& foun
     const auto shift = value(bit_cast<i32>(keys - queries));
     const auto first = value(with.first + shift), last = value(with.last + shift);
     return {queries, keys, found.first_query, head, value(word(0u)), first, last, found.begin, key_begin, found.number};
+}
+
+/// Of a block of `queries` queries. Blocks have the last queries of a head first, which see the most keys if they see
+/// none after their own.
+template <class T>
+QueriesPlace place_of_block(const Scoring<T>& with, bool has_offsets, std::uint32_t of_block) {
+    if (has_offsets) {
+        const auto blocks = value(grid_dim().x / with.heads), number = value(blocks - 1u - block_id().x % blocks);
+        const auto found = sequence_of_block(with, number, of_block);
+        return_if(!found.has_queries());
+        return place_in_sequence(with, found, value(block_id().x / blocks));
+    }
+    const auto tiles = tiles_of(with.queries, of_block);
+    const auto first_query = value((tiles - 1u - block_id().x % tiles) * of_block);
+    const auto head = value(block_id().x / tiles % with.heads);
+    const auto sequence = value(block_id().x / tiles / with.heads);
+    return {with.queries, with.keys, first_query, head, sequence, with.first, with.last};
+}
+
+/// Of a block of `of_block` keys: `head` is one of K, and `first_query` the first key. Blocks have the first keys of a
+/// head first, which the most queries see if none sees a key after its own.
+template <class T>
+QueriesPlace place_of_keys(const Scoring<T>& with, bool has_offsets, std::uint32_t of_block) {
+    const auto heads = value(with.heads / with.group);
+    if (has_offsets) {
+        const auto blocks = value(grid_dim().x / heads);
+        const auto found = sequence_of_block(*with.key_offsets, with.sequences, value(block_id().x % blocks), of_block);
+        return_if(!found.has_queries());
+        const auto& starts = *with.query_offsets;
+        const SequenceFound of_queries{found.number, value(starts[found.number]), value(starts[found.number + 1u]),
+                                       found.first_query};
+        return place_in_sequence(with, of_queries, value(block_id().x / blocks));
+    }
+    const auto tiles = tiles_of(with.keys, of_block);
+    const auto first_key = value(block_id().x % tiles * of_block);
+    const auto head = value(block_id().x / tiles % heads), sequence = value(block_id().x / tiles / heads);
+    return {with.queries, with.keys, first_key, head, sequence, with.first, with.last};
 }
 
 /// A tile of scores.
@@ -136,19 +203,40 @@ inline Truth sight_of(const HeadScores& own, const QueriesPlace& of, const Score
     return own.sees({of.position(tile.first_query), of.position(last_query)},
                     {value(bit_cast<i32>(tile.first_key)), value(bit_cast<i32>(last_key))});
 }
-/// The first tile of `keys` keys, from number `from` on and before `end`, that some of `queries` queries may see, or
-/// `end`.
+/// The first tile, from number `from` on and before `end`, of which some query may see a key, or `end`;
+/// place_of(number) is a tile's ScoresPlace.
+inline Leaf<std::uint32_t> next_seen(const HeadScores& own, const QueriesPlace& of, const Leaf<std::uint32_t>& from,
+                                     const Leaf<std::uint32_t>& end, auto&& place_of) {
+    u32 number = from;
+    while_([&] { return (number < end) & !sight_of(own, of, place_of(value(number))).possibly; },
+           [&] { number = number + 1u; });
+    return value(number);
+}
+/// The same of tiles of `keys` keys, which some of `queries` queries may see.
 inline Leaf<std::uint32_t> next_seen(const HeadScores& own, const QueriesPlace& of, std::uint32_t queries,
                                      std::uint32_t keys, const Leaf<std::uint32_t>& from,
                                      const Leaf<std::uint32_t>& end) {
-    u32 number = from;
-    while_(
-        [&] {
-            const ScoresPlace tile{of.first_query, value(number * keys), queries, keys};
-            return (number < end) & !sight_of(own, of, tile).possibly;
-        },
-        [&] { number = number + 1u; });
-    return value(number);
+    return next_seen(own, of, from, end, [&](const auto& number) {
+        return ScoresPlace{of.first_query, value(number * keys), queries, keys};
+    });
+}
+/// Calls take(number, with_next) for the tiles from `begin` to `end` that some query may see, of which `begin` is one
+/// or `end`; next(from) is the first one from there on, if there is a function sees(). with_next(f) calls f(the number
+/// of the next one), if there is one.
+inline void each_seen(const Leaf<std::uint32_t>& begin, const Leaf<std::uint32_t>& end, bool has_sight, auto&& next,
+                      auto&& take) {
+    if (!has_sight) {
+        for (auto number : range(begin, end))
+            take(number, [&](auto&& f) { if_(number + 1u < end, [&] { f(value(number + 1u)); }); });
+        return;
+    }
+    u32 number = begin;
+    while_([&] { return number < end; },
+           [&] {
+               const auto now = value(number), then = next(value(now + 1u));
+               take(now, [&](auto&& f) { if_(then < end, [&] { f(then); }); });
+               number = then;
+           });
 }
 
 /// A head's sink, if there are any.

@@ -5,6 +5,11 @@
 
 namespace ikat::stdlib::reference {
 
+/// A number and the largest error of a kernel.
+struct Bounded {
+    double value = 0, error = 0;
+};
+
 /// The rounding error of f32.
 inline constexpr double epsilon = 0x1p-24;
 

@@ -2,6 +2,7 @@
 // One step of an optimiser for one element, on the host in double precision, and how far a kernel may be from it.
 #pragma once
 #include "stdlib/optimise/optimise.hpp"
+#include "stdlib/reference/bounds.hpp"
 
 namespace ikat::stdlib::reference {
 
@@ -9,10 +10,6 @@ namespace ikat::stdlib::reference {
 /// sqrt(1 - beta2^step); `decay` is the weight decay, of AdamW and Lion 1 - learning rate * weight decay.
 struct OptimiserStep {
     double rate = 0, beta1 = 0, beta2 = 0, epsilon = 0, decay = 0, root = 1, scale = 1;
-};
-/// A number and the largest error of a kernel.
-struct Bounded {
-    double value = 0, error = 0;
 };
 /// What an element is, or becomes. An optimiser without second moments leaves that as it is.
 struct OptimisedElement {

@@ -72,6 +72,7 @@ constexpr Layer layers[] = {
     {"layout", "stdlib/layout/", {"quantised"}},
     {"loss", "stdlib/loss/", {"gemm"}},
     {"embedding", "stdlib/embedding/", {"tile"}},
+    {"attention_backward", "stdlib/attention_backward/", {"attention"}},
     {"norm", "stdlib/norm/", {"tile"}},
     {"optimise", "stdlib/optimise/", {"tile"}},
     {"quantised", "stdlib/quantised/", {"elementwise", "epilogue"}},

@@ -79,7 +79,7 @@ void Incremental::check_memory() const {
     if (options_.lengths) others.push_back({"lengths", options_.lengths->part});
     if (options_.pages) others.push_back({"pages", options_.pages->part});
     others.push_back({"workspace", options_.workspace.part(), Role::Written});
-    AttentionCall::check_memory(std::move(others));
+    AttentionCall::check_memory(Role::Written, std::move(others));
 }
 
 void Incremental::check_sizes() const {

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of attention_backward() on the problems of attention, against the formula in double, with a bound for each
+// element that follows from the roundings. What is between rows is NaN.
+#pragma once
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stdlib/attention_backward/attention_backward.hpp"
+#include "stdlib/reference/attention.hpp"
+#include "tests/differential/stdlib/attention_problem.hpp"
+
+namespace ikat::tests::attention_backward {
+
+using namespace stdlib;
+using attention::Extra, attention::Rows, attention::Shape, attention::small;
+using reference::Bounded;
+using runtime::Device;
+
+/// What a call makes.
+template <class T>
+struct Made {
+    std::vector<T> dQ, dK, dV, dbias;
+    bool operator==(const Made& other) const {
+        const auto same = [](const std::vector<T>& x, const std::vector<T>& y) {
+            return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0;
+        };
+        return same(dQ, other.dQ) && same(dK, other.dK) && same(dV, other.dV) && same(dbias, other.dbias);
+    }
+};
+
+template <class T>
+struct Problem : attention::Problem<T> {
+    using Base = attention::Problem<T>;
+    using Base::bias, Base::d, Base::extra, Base::K, Base::O, Base::Q, Base::shape, Base::V;
+    static constexpr double step = std::is_same_v<T, half> ? 0x1p-11 : 0x1p-8;
+
+    Rows<T> dO;
+    std::vector<float> log_sum;
+    bool has_dbias;
+
+    Problem(const Shape& shape, std::uint32_t d, const Extra& extra = {}, bool has_dbias = true)
+        : Base(shape, d, extra),
+          dO(shape, shape.heads, shape.queries, d, [](std::size_t i) { return small(5 * i + 9001); }),
+          has_dbias(has_dbias && extra.bias_heads > 0) {
+        for (std::uint32_t b = 0; b < shape.batch; ++b)
+            for (std::uint32_t h = 0; h < shape.heads; ++h)
+                for (std::uint32_t i = 0; i < shape.queries; ++i) {
+                    const auto row = this->row(b, h, i);
+                    for (std::uint32_t e = 0; e < d; ++e) O.stored[O.at(b, h, i, e)] = T(float(row[e].value));
+                    log_sum.push_back(float(row[d].value));
+                }
+    }
+
+    /// One sequence.
+    reference::AttentionCase of_sequence(std::uint32_t b) const {
+        reference::AttentionCase out{shape.queries, shape.keys, shape.heads, shape.kv_heads, d};
+        const auto take = [&](const Rows<T>& from) {
+            std::vector<double> all;
+            for (std::uint32_t h = 0; h < from.heads; ++h)
+                for (std::uint32_t i = 0; i < from.length; ++i)
+                    for (std::uint32_t e = 0; e < d; ++e) all.push_back(from(b, h, i, e));
+            return all;
+        };
+        out.Q = take(Q), out.K = take(K), out.V = take(V), out.O = take(O), out.dO = take(dO);
+        const std::size_t of_one = std::size_t(shape.heads) * shape.queries;
+        out.log_sum.assign(log_sum.begin() + std::ptrdiff_t(b * of_one),
+                           log_sum.begin() + std::ptrdiff_t((b + 1) * of_one));
+        if (extra.bias_heads)
+            for (std::uint32_t h = 0; h < shape.heads; ++h)
+                for (std::uint32_t i = 0; i < shape.queries; ++i)
+                    for (std::uint32_t j = 0; j < shape.keys; ++j)
+                        out.bias.push_back(bias(extra.bias_batch == 1 ? 0 : b, extra.bias_heads == 1 ? 0 : h, i, j));
+        out.scale = this->scale(), out.soft_cap = double(extra.options.soft_cap), out.step = step;
+        out.sees = [this](std::uint32_t, std::uint32_t i, std::uint32_t j) { return this->sees(i, j); };
+        return out;
+    }
+
+    Made<T> run(const Device& device) const {
+        const auto q = device.upload(Q.stored, "Q"), k = device.upload(K.stored, "K"), v = device.upload(V.stored, "V"),
+                   o = device.upload(O.stored, "O"), gradient = device.upload(dO.stored, "dO"),
+                   added = device.upload(bias.stored, "bias");
+        const auto sums = device.upload(log_sum, "log_sum");
+        const auto none = [](std::size_t size) { return std::vector<T>(size, T(NAN)); };
+        auto dq = device.upload(none(Q.stored.size()), "dQ"), dk = device.upload(none(K.stored.size()), "dK"),
+             dv = device.upload(none(V.stored.size()), "dV"), dbias = device.upload(none(bias.stored.size()), "dbias");
+        AttentionOptions options = extra.options;
+        AttentionGradients gradients;
+        if (extra.bias_heads) options.bias = bias.view(added);
+        if (has_dbias) gradients.dbias = bias.view(dbias);
+        stdlib::attention_backward(device, Q.view(q), K.view(k), V.view(v), O.view(o),
+                                   sums.view(shape.batch, shape.heads, shape.queries), dO.view(gradient), Q.view(dq),
+                                   K.view(dk), V.view(dv), options, gradients);
+        return {dq.download(), dk.download(), dv.download(), has_dbias ? dbias.download() : std::vector<T>{}};
+    }
+
+    void check(const Made<T>& made) const {
+        INFO("queries " << shape.queries << ", keys " << shape.keys << ", heads " << shape.heads << "/"
+                        << shape.kv_heads << ", batch " << shape.batch << ", gap " << shape.gap << ", first "
+                        << shape.first << ", heads in rows " << shape.heads_in_rows << ", d " << d << ", causal "
+                        << extra.options.causal);
+        std::vector<std::vector<Bounded>> dbias(bias.stored.size());
+        for (std::uint32_t b = 0; b < shape.batch; ++b) {
+            const auto expected = reference::attention_backward(of_sequence(b));
+            compare("dQ", made.dQ, Q, b, expected.dQ);
+            compare("dK", made.dK, K, b, expected.dK);
+            compare("dV", made.dV, V, b, expected.dV);
+            if (!has_dbias) continue;
+            std::size_t n = 0;
+            for (std::uint32_t h = 0; h < shape.heads; ++h)
+                for (std::uint32_t i = 0; i < shape.queries; ++i)
+                    for (std::uint32_t j = 0; j < shape.keys; ++j)
+                        dbias[bias.at(extra.bias_batch == 1 ? 0 : b, extra.bias_heads == 1 ? 0 : h, i, j)].push_back(
+                            expected.dbias[n++]);
+        }
+        for (const auto& [is, of] : {std::pair(&made.dQ, &Q), {&made.dK, &K}, {&made.dV, &V}})
+            CHECK(written(*is) == std::size_t(shape.batch) * of->heads * of->length * d);  // nothing between rows
+        if (has_dbias) check_bias(made.dbias, dbias);
+    }
+
+private:
+    static std::size_t written(const std::vector<T>& x) {
+        return std::size_t(std::ranges::count_if(x, [](const T& v) { return !std::isnan(float(v)); }));
+    }
+    static bool is_right(const T& is, const Bounded& expected) {
+        return std::abs(double(float(is)) - expected.value) <= expected.error;
+    }
+    static std::string text(const T& is, const Bounded& expected) {
+        return std::to_string(float(is)) + ", not " + std::to_string(expected.value) + " within " +
+               std::to_string(expected.error);
+    }
+    void compare(const char* what, const std::vector<T>& made, const Rows<T>& rows, std::uint32_t b,
+                 const std::vector<Bounded>& expected) const {
+        std::size_t n = 0, wrong = 0;
+        std::string first;
+        for (std::uint32_t h = 0; h < rows.heads; ++h)
+            for (std::uint32_t i = 0; i < rows.length; ++i)
+                for (std::uint32_t e = 0; e < d; ++e, ++n) {
+                    const T& is = made[rows.at(b, h, i, e)];
+                    if (is_right(is, expected[n]) || wrong++ != 0) continue;
+                    first = std::to_string(h) + ", " + std::to_string(i) + ", " + std::to_string(e) + ": " +
+                            text(is, expected[n]);
+                }
+        INFO(what << " of sequence " << b << ", the first: " << first);
+        CHECK(wrong == 0);
+    }
+    void check_bias(const std::vector<T>& made, const std::vector<std::vector<Bounded>>& terms) const {
+        std::size_t wrong = 0, all = 0;
+        std::string first;
+        for (std::size_t n = 0; n < made.size(); ++n) {
+            if (terms[n].empty()) continue;
+            const Bounded expected = reference::bounded_sum(terms[n], step);
+            ++all;
+            if (!is_right(made[n], expected) && wrong++ == 0)
+                first = std::to_string(n) + ": " + text(made[n], expected);
+        }
+        INFO("dbias, the first: " << first);
+        CHECK(wrong == 0);
+        CHECK(written(made) == all);
+    }
+};
+
+}  // namespace ikat::tests::attention_backward
