@@ -214,6 +214,16 @@ auto elu_backward(const T0& dy, const T1& x, const Setting& alpha, const Where& 
                               self().operand(x, where)}, {{"alpha", alpha}});
 }
 
+/// dtable[ids[t]] = the sum of dy[t]. ids: tokens; dy: tokens x columns; dtable: rows x columns, changed in place;
+/// accumulate: 1: the gradient is added to the array's, which is replaced if it is not set. As
+/// stdlib::embedding_backward(queue, ids, dy, dtable, {.accumulate}).
+template <class T0, class T1, class T2>
+auto embedding_backward(const T0& ids, const T1& dy, T2&& dtable, const Setting& accumulate = {},
+                        const Where& where = Where::current()) const {
+    return self().template make<>({"embedding_backward", where}, {self().operand(ids, where), self().operand(dy, where),
+                              self().operand(std::forward<T2>(dtable), where)}, {{"accumulate", accumulate}});
+}
+
 /// loss = mean of log(sum of exp(x)) - x[target], dlogits = its gradient. logits: rows x classes; targets: rows; loss:
 /// a number, made; dlogits: rows x classes, made; reduction: of the rows' losses: mean or sum; mean if it is not set;
 /// ignored: rows with this target do not count; -100 if it is not set; smoothing: how much of the loss is that of a
@@ -247,6 +257,14 @@ template <class T0, class T1>
 auto fused_swiglu(const T0& gate, const T1& up, const Where& where = Where::current()) const {
     return self().template make<ArrayOf<ElementOf<T0>>>({"fused_swiglu", where}, {self().operand(gate, where),
                               self().operand(up, where)}, {});
+}
+
+/// copies given rows of a table. ids: tokens; table: table_rows x width; y: tokens x width, made. As
+/// stdlib::gather_rows(queue, ids, table, y).
+template <class T0, class T1>
+auto gather_rows(const T0& ids, const T1& table, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T1>>>({"gather_rows", where}, {self().operand(ids, where),
+                              self().operand(table, where)}, {});
 }
 
 /// y = x/2 (1 + erf(x / sqrt 2)). x: any shape; y: any shape, made. As stdlib::elementwise(queue, Unary::gelu, x, y).
@@ -740,11 +758,46 @@ auto layernorm(const T0& x, const T1& gamma, const T2& beta, const Setting& epsi
 /// made; epsilon: what was added under the root, such as 1e-5. As stdlib::layernorm_backward(queue, x, dy, gamma, dx,
 /// dgamma, dbeta, epsilon, workspace).
 template <class T0, class T1, class T2>
-auto layernorm_backward(const T0& x, const T1& dy, const T2& gamma, const Setting& epsilon,
+auto layernorm_backward(const T0& x, const T1& dy, const T2& gamma, const Setting& epsilon = {},
                         const Where& where = Where::current()) const {
     return self().template make<ArrayOf<ElementOf<T0>>, ArrayOf<float>, ArrayOf<float>>({"layernorm_backward", where},
                               {self().operand(x, where), self().operand(dy, where), self().operand(gamma, where)},
                               {{"epsilon", epsilon}});
+}
+
+/// x: ... x columns; dy: ... x columns; gamma: columns; residual: ... x columns; dx: ... x columns, made; dgamma:
+/// columns, made; dbeta: columns, made; epsilon: what was added under the root, such as 1e-5. As
+/// stdlib::layernorm_backward(queue, x, dy, gamma, dx, dgamma, dbeta, epsilon, {.residual = residual}).
+template <class T0, class T1, class T2, class T3>
+auto layernorm_backward_residual(const T0& x, const T1& dy, const T2& gamma, const T3& residual,
+                              const Setting& epsilon = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>, ArrayOf<float>, ArrayOf<float>>(
+                              {"layernorm_backward_residual", where}, {self().operand(x, where),
+                              self().operand(dy, where), self().operand(gamma, where), self().operand(residual, where)},
+                              {{"epsilon", epsilon}});
+}
+
+/// x: ... x columns; dy: ... x columns; gamma: columns; statistics: ... x pair; dx: ... x columns, made; dgamma:
+/// columns, made; dbeta: columns, made. As stdlib::layernorm_backward(queue, x, dy, gamma, dx, dgamma, dbeta, 0,
+/// {.statistics = statistics}).
+template <class T0, class T1, class T2, class T3>
+auto layernorm_backward_saved(const T0& x, const T1& dy, const T2& gamma, const T3& statistics,
+                              const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>, ArrayOf<float>, ArrayOf<float>>(
+                              {"layernorm_backward_saved", where}, {self().operand(x, where), self().operand(dy, where),
+                              self().operand(gamma, where), self().operand(statistics, where)}, {});
+}
+
+/// x: ... x columns; dy: ... x columns; gamma: columns; statistics: ... x pair; residual: ... x columns; dx: ... x
+/// columns, made; dgamma: columns, made; dbeta: columns, made. As stdlib::layernorm_backward(queue, x, dy, gamma, dx,
+/// dgamma, dbeta, 0, {.residual = residual, .statistics = statistics}).
+template <class T0, class T1, class T2, class T3, class T4>
+auto layernorm_backward_saved_residual(const T0& x, const T1& dy, const T2& gamma, const T3& statistics,
+                              const T4& residual, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>, ArrayOf<float>, ArrayOf<float>>(
+                              {"layernorm_backward_saved_residual", where}, {self().operand(x, where),
+                              self().operand(dy, where), self().operand(gamma, where),
+                              self().operand(statistics, where), self().operand(residual, where)}, {});
 }
 
 /// x: ... x columns; y: ... x columns, made; epsilon: what is added under the root, such as 1e-5. As
@@ -752,6 +805,16 @@ auto layernorm_backward(const T0& x, const T1& dy, const T2& gamma, const Settin
 template <class T0>
 auto layernorm_plain(const T0& x, const Setting& epsilon, const Where& where = Where::current()) const {
     return self().template make<ArrayOf<ElementOf<T0>>>({"layernorm_plain", where}, {self().operand(x, where)},
+                              {{"epsilon", epsilon}});
+}
+
+/// x: ... x columns; gamma: columns; beta: columns; statistics: ... x pair, made; y: ... x columns, made; epsilon: what
+/// is added under the root, such as 1e-5. As stdlib::layernorm(queue, x, gamma, beta, y, epsilon, statistics).
+template <class T0, class T1, class T2>
+auto layernorm_saving(const T0& x, const T1& gamma, const T2& beta, const Setting& epsilon = {},
+                      const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>, ArrayOf<ElementOf<T0>>>({"layernorm_saving", where},
+                              {self().operand(x, where), self().operand(gamma, where), self().operand(beta, where)},
                               {{"epsilon", epsilon}});
 }
 
@@ -892,11 +955,52 @@ auto rmsnorm(const T0& x, const T1& gamma, const Setting& epsilon, const Where& 
 /// was added under the root, such as 1e-5. As stdlib::rmsnorm_backward(queue, x, dy, gamma, dx, dgamma, epsilon,
 /// workspace).
 template <class T0, class T1, class T2>
-auto rmsnorm_backward(const T0& x, const T1& dy, const T2& gamma, const Setting& epsilon,
+auto rmsnorm_backward(const T0& x, const T1& dy, const T2& gamma, const Setting& epsilon = {},
                       const Where& where = Where::current()) const {
     return self().template make<ArrayOf<ElementOf<T0>>, ArrayOf<float>>({"rmsnorm_backward", where},
                               {self().operand(x, where), self().operand(dy, where), self().operand(gamma, where)},
                               {{"epsilon", epsilon}});
+}
+
+/// x: ... x columns; dy: ... x columns; gamma: columns; residual: ... x columns; dx: ... x columns, made; dgamma:
+/// columns, made; epsilon: what was added under the root, such as 1e-5. As stdlib::rmsnorm_backward(queue, x, dy,
+/// gamma, dx, dgamma, epsilon, {.residual = residual}).
+template <class T0, class T1, class T2, class T3>
+auto rmsnorm_backward_residual(const T0& x, const T1& dy, const T2& gamma, const T3& residual,
+                              const Setting& epsilon = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>, ArrayOf<float>>({"rmsnorm_backward_residual", where},
+                              {self().operand(x, where), self().operand(dy, where), self().operand(gamma, where),
+                              self().operand(residual, where)}, {{"epsilon", epsilon}});
+}
+
+/// x: ... x columns; dy: ... x columns; gamma: columns; statistics: ... x pair; dx: ... x columns, made; dgamma:
+/// columns, made. As stdlib::rmsnorm_backward(queue, x, dy, gamma, dx, dgamma, 0, {.statistics = statistics}).
+template <class T0, class T1, class T2, class T3>
+auto rmsnorm_backward_saved(const T0& x, const T1& dy, const T2& gamma, const T3& statistics,
+                            const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>, ArrayOf<float>>({"rmsnorm_backward_saved", where},
+                              {self().operand(x, where), self().operand(dy, where), self().operand(gamma, where),
+                              self().operand(statistics, where)}, {});
+}
+
+/// x: ... x columns; dy: ... x columns; gamma: columns; statistics: ... x pair; residual: ... x columns; dx: ... x
+/// columns, made; dgamma: columns, made. As stdlib::rmsnorm_backward(queue, x, dy, gamma, dx, dgamma, 0, {.residual =
+/// residual, .statistics = statistics}).
+template <class T0, class T1, class T2, class T3, class T4>
+auto rmsnorm_backward_saved_residual(const T0& x, const T1& dy, const T2& gamma, const T3& statistics,
+                              const T4& residual, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>, ArrayOf<float>>({"rmsnorm_backward_saved_residual", where},
+                              {self().operand(x, where), self().operand(dy, where), self().operand(gamma, where),
+                              self().operand(statistics, where), self().operand(residual, where)}, {});
+}
+
+/// x: ... x columns; gamma: columns; statistics: ... x pair, made; y: ... x columns, made; epsilon: what is added under
+/// the root, such as 1e-5. As stdlib::rmsnorm(queue, x, gamma, y, epsilon, statistics).
+template <class T0, class T1>
+auto rmsnorm_saving(const T0& x, const T1& gamma, const Setting& epsilon = {},
+                    const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<float>, ArrayOf<ElementOf<T0>>>({"rmsnorm_saving", where},
+                              {self().operand(x, where), self().operand(gamma, where)}, {{"epsilon", epsilon}});
 }
 
 /// x: tokens x heads x head_dim, changed in place; positions: tokens; form: interleaved, neighbouring elements, or
@@ -997,6 +1101,14 @@ auto scale(const T0& x, const Setting& factor, const Where& where = Where::curre
                               {{"factor", factor}});
 }
 
+/// y[ids[t]] += x[t]. ids: tokens; x: tokens x columns; y: rows x columns, changed in place. As
+/// stdlib::scatter_add_rows(queue, ids, x, y, workspace).
+template <class T0, class T1, class T2>
+auto scatter_add_rows(const T0& ids, const T1& x, T2&& y, const Where& where = Where::current()) const {
+    return self().template make<>({"scatter_add_rows", where}, {self().operand(ids, where), self().operand(x, where),
+                              self().operand(std::forward<T2>(y), where)}, {});
+}
+
 /// gradient: any shape; parameter: any shape, changed in place; velocity: any shape, changed in place; learning_rate:
 /// 1e-3 if it is not said; momentum: the momentum's factor, 0.9 if it is not said; weight_decay: 0 if it is not said;
 /// nesterov: 1: with Nesterov's momentum; scale: what gradients are multiplied by, 1 if it is not said. As
@@ -1054,10 +1166,35 @@ auto softmax_backward(const T0& y, const T1& dy, const Where& where = Where::cur
                               self().operand(dy, where)}, {});
 }
 
+/// y: ... x rows x columns; dy: ... x rows x columns; dx: ... x rows x columns, made. As
+/// stdlib::softmax_causal_backward(queue, y, dy, dx).
+template <class T0, class T1>
+auto softmax_causal_backward(const T0& y, const T1& dy, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"softmax_causal_backward", where}, {self().operand(y, where),
+                              self().operand(dy, where)}, {});
+}
+
 /// the sum of an array, in f32. x: any shape; total: a number, made. As stdlib::sum(queue, x, total, workspace).
 template <class T0>
 auto sum(const T0& x, const Where& where = Where::current()) const {
     return self().template make<NumberOf<float>>({"sum", where}, {self().operand(x, where)}, {});
+}
+
+/// dgate = dy up silu'(gate), dup = dy silu(gate). dy: any shape; gate: any shape; up: any shape; dgate: any shape,
+/// made; dup: any shape, made. As stdlib::swiglu_backward(queue, dy, gate, up, dgate, dup).
+template <class T0, class T1, class T2>
+auto swiglu_backward(const T0& dy, const T1& gate, const T2& up, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>, ArrayOf<ElementOf<T0>>>({"swiglu_backward", where},
+                              {self().operand(dy, where), self().operand(gate, where), self().operand(up, where)}, {});
+}
+
+/// up = dy silu(gate), gate = dy up silu'(gate). dy: any shape; gate: any shape, changed in place; up: any shape,
+/// changed in place. As stdlib::swiglu_backward_in_place(queue, dy, gate, up).
+template <class T0, class T1, class T2>
+auto swiglu_backward_in_place(const T0& dy, T1&& gate, T2&& up, const Where& where = Where::current()) const {
+    return self().template make<>({"swiglu_backward_in_place", where}, {self().operand(dy, where),
+                              self().operand(std::forward<T1>(gate), where),
+                              self().operand(std::forward<T2>(up), where)}, {});
 }
 
 /// y = tanh x. x: any shape; y: any shape, made. As stdlib::elementwise(queue, Unary::tanh, x, y).

@@ -81,8 +81,8 @@ constexpr Layer layers[] = {
     {"reference", "stdlib/reference/", {"conv", "elementwise", "embedding", "optimise", "quantised"}},
     {"catalogue",
      "stdlib/catalogue/",
-     {"attention", "backward", "conv", "elementwise", "gemm", "layout", "embedding", "loss", "norm", "optimise",
-      "quantised", "reduction", "softmax"}},
+     {"attention", "attention_backward", "backward", "conv", "elementwise", "embedding", "gemm", "layout", "loss",
+      "norm", "optimise", "quantised", "reduction", "softmax"}},
     {"batch", "stdlib/batch/", {"catalogue"}},
     {"", "stdlib/"},  // outside of its rooms
     {"ikat's text", "tools/cli/text/", {"catalogue", "reference"}},

@@ -263,8 +263,7 @@ TEST_CASE("cross entropy: of a product in chunks, the loss and both gradients") 
     const auto wanted_dx = dx.download();
     const auto wanted_dw = dw.download();
     const float wanted = loss.download()[0];
-    for (const std::uint32_t chunk : {0, 1, 32, 70}) {
-        if (chunk == 1) continue;
+    for (const std::uint32_t chunk : {0, 16, 32, 70}) {
         INFO("chunks of " << chunk);
         dx.fill(bfloat16(7)), dw.fill(1), loss.fill(7);
         const bool accumulate = chunk == 32;
