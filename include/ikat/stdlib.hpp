@@ -27,6 +27,7 @@
 #include "stdlib/quantised/fused.hpp"
 #include "stdlib/quantised/product.hpp"
 #include "stdlib/quantised/quantised.hpp"
+#include "stdlib/random/random.hpp"
 #include "stdlib/reduce/reduce.hpp"
 #include "stdlib/reduction/dot.hpp"
 #include "stdlib/reduction/reduction.hpp"

@@ -71,6 +71,10 @@ void run_attention(const AttentionName& is, const Queue& queue, NamedArrays arra
 
 NamedFunction attention_function(const AttentionName& is) {
     NamedFunction out{.name = is.text(), .family = &attention_family};
+    const bool is_plain = !is.is_in_rows && !is.has_bias && !is.has_sinks && !is.has_offsets && !is.has_pages &&
+                          !is.has_log_sum && !is.are.are_encoded();
+    if (is_plain && is.is_causal) out.other_names = {"flash_attention_causal", "llama_attention"};
+    if (is_plain && !is.is_causal) out.other_names = {"flash_attention"};
     out.formula = fmt::format("O = softmax(scale Q K'{}) V{}{}", is.has_bias ? " + bias" : "",
                               is.has_sinks ? ", with sinks" : "", is.is_causal ? ", causal" : "");
     std::string options;  // in the order of AttentionOptions

@@ -51,7 +51,7 @@ struct Catalogue {
     Catalogue() {
         for (auto make : {recipe_functions, tensor_core_functions, gemm_f32_functions, gemm_backward_functions,
                           attention_functions, incremental_functions, product_functions, quantiser_functions,
-                          fused_functions, cache_functions, embedding_functions, loss_functions})
+                          fused_functions, cache_functions, embedding_functions, head_functions, loss_functions})
             for (NamedFunction& function : make()) all.push_back(std::move(function));
         std::ranges::sort(all, {}, &NamedFunction::name);
         for (const NamedFunction& function : all) {
@@ -103,6 +103,13 @@ const NamedFunction* find_function(std::string_view name, std::optional<std::siz
     const auto fits =
         std::find_if(first, last, [&](const auto& each) { return !arrays || each.second->arrays.size() == *arrays; });
     return (fits == last ? first : fits)->second;
+}
+
+std::vector<const NamedFunction*> functions_called(std::string_view name) {
+    std::vector<const NamedFunction*> out;
+    const auto [first, last] = catalogue().by_name.equal_range(name);
+    for (auto each = first; each != last; ++each) out.push_back(each->second);
+    return out;
 }
 
 std::string nearest_name(std::string_view name) {

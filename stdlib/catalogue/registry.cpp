@@ -21,6 +21,7 @@
 #include "stdlib/norm/norm.hpp"
 #include "stdlib/optimise/optimise.hpp"
 #include "stdlib/quantised/quantised.hpp"
+#include "stdlib/random/random.hpp"
 #include "stdlib/reduction/dot.hpp"
 #include "stdlib/reduction/reduction.hpp"
 #include "stdlib/softmax/softmax.hpp"
@@ -45,6 +46,8 @@ std::vector<const Recipe*> all_recipes() {
     out.insert(out.end(),
                {&copy_matrix_recipe, &transpose_recipe, &rope_recipe, &kv_scatter_recipe, &gather_rows_recipe});
     out.insert(out.end(), {&dequantise_recipe, &quantised_gemv_recipe, &quantise_q8_1_recipe, &packed_gemv_recipe});
+    out.insert(out.end(), {&dropout_recipe, &dropout_state_recipe, &fill_uniform_recipe, &fill_normal_recipe,
+                           &advance_random_recipe});
     out.insert(out.end(), {&sgd_momentum_recipe, &adam_recipe, &adamw_recipe, &lion_recipe, &clip_by_norm_recipe,
                            &loss_scale_update_recipe});
     return out;

@@ -89,6 +89,8 @@ NamedFunction gemm_function(const TensorKernel& is) {
     if (is.has_bias) out.arrays.push_back({"bias", of_c, "n"});
     if (is.has_residual) out.arrays.push_back({"residual", of_c, "[planes] m n"});
     out.arrays.push_back({"C", of_c, "[planes] m n", Access::Out, "beta"});
+    const bool is_plain = a && b && is.activation == Activation::none && !is.has_bias && !is.has_residual;
+    if (is_plain && !is.c_is_f32) out.other_names = {"gemm_tensor_core", "ffn_gemm"};
     out.run = [is](const Queue& queue, std::span<const MutableTensorView> arrays, const FunctionSettings& settings) {
         run_gemm(is, queue, arrays, settings);
     };

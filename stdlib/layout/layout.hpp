@@ -59,4 +59,10 @@ void kv_scatter(const Queue& queue, const TensorView& x, const TensorView& slots
 void rope_scatter(const Queue& queue, Rope form, const TensorView& x, const TensorView& positions,
                   const TensorView& slots, const MutableTensorView& cache, std::uint32_t rotary, float base);
 
+/// y[t, h] = x[h, t]: x is heads×tokens×head_dim, y tokens×heads×head_dim, or sequences of these, of f32, f16 or bf16,
+/// with any pitches. Bits stay as they are. Throws Error for shapes and types that do not fit.
+void interleave_heads(const Queue& queue, const TensorView& x, const MutableTensorView& y);
+/// The same back: x is tokens×heads×head_dim, y heads×tokens×head_dim.
+void deinterleave_heads(const Queue& queue, const TensorView& x, const MutableTensorView& y);
+
 }  // namespace ikat::stdlib

@@ -43,7 +43,7 @@ const NamedFunction::Family& product_family() {
 /// Names that other systems have for it.
 std::vector<std::string_view> other_names(runtime::Quantised format) {
     switch (format) {
-        case runtime::Quantised::Q4_K: return {"q4k_gemm_fused"};
+        case runtime::Quantised::Q4_K: return {"q4k_gemm_fused", "q4k_inference"};
         case runtime::Quantised::Q5_K: return {"q5k_gemm"};
         case runtime::Quantised::Q6_K: return {"q6k_gemm"};
         default: return {};

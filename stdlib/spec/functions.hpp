@@ -138,6 +138,9 @@ std::span<const NamedFunction::Family* const> function_families();
 /// object on each call.
 const NamedFunction* find_function(std::string_view name, std::optional<std::size_t> arrays = {});
 
+/// All functions of that name, of which there are several where it is another name of functions for several types.
+std::vector<const NamedFunction*> functions_called(std::string_view name);
+
 /// The name of a function or of a kernel that is most like this one; "" if none is.
 std::string nearest_name(std::string_view name);
 
@@ -147,6 +150,7 @@ std::vector<NamedFunction> tensor_core_functions();
 std::vector<NamedFunction> gemm_f32_functions();
 std::vector<NamedFunction> gemm_backward_functions();
 std::vector<NamedFunction> embedding_functions();
+std::vector<NamedFunction> head_functions();
 std::vector<NamedFunction> attention_functions();
 std::vector<NamedFunction> incremental_functions();
 std::vector<NamedFunction> product_functions();

@@ -60,6 +60,9 @@ void run_incremental(const IncrementalName& is, const Queue& queue, NamedArrays 
 
 NamedFunction incremental_function(const IncrementalName& is) {
     NamedFunction out{.name = is.text(), .family = &incremental_family};
+    const bool is_plain = !is.is_in_rows && !is.is_causal && !is.has_lengths && !is.has_pages && !is.has_sinks &&
+                          !is.has_log_sum && !is.are.are_encoded();
+    if (is_plain) out.other_names = {"incremental_attention"};
     out.formula = fmt::format("O = softmax(scale Q K') V{}{}", is.has_sinks ? ", with sinks" : "",
                               is.is_causal ? ", causal" : "");
     std::string options;  // in the order of IncrementalOptions

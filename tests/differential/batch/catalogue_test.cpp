@@ -28,9 +28,10 @@ using Shape = std::vector<std::uint64_t>;
 /// Small extents that every function takes, by name; 3 for others.
 std::uint64_t extent_of(const std::string& name) {
     static const std::map<std::string, std::uint64_t> known{
-        {"columns", 256}, {"head_dim", 64},  {"m", 16},        {"n", 16},    {"k", 64},         {"rows", 16},
-        {"heads", 2},     {"kv_heads", 2},   {"width", 64},    {"dim", 64},  {"room", 16},      {"page_rows", 16},
-        {"pages", 8},     {"cache_rows", 8}, {"max_pages", 1}, {"keys", 16}, {"bias_keys", 16}, {"offsets", 4}};
+        {"columns", 256}, {"head_dim", 64},  {"m", 16},       {"n", 16},         {"k", 64},
+        {"rows", 16},     {"heads", 2},      {"kv_heads", 2}, {"width", 64},     {"dim", 64},
+        {"room", 16},     {"page_rows", 16}, {"pages", 8},    {"cache_rows", 8}, {"max_pages", 1},
+        {"keys", 16},     {"bias_keys", 16}, {"offsets", 4},  {"words", 4}};
     const auto found = known.find(name);
     return found == known.end() ? 3 : found->second;
 }

@@ -24,6 +24,13 @@ struct Samples {
 const Samples all_samples[] = {
     {"w y n", {{0}, {1}, {2}, {3}, {7}, {16}, {33}, {200}}},
     {"x q n", {{0}, {1}, {2}, {3}, {4}, {5}, {31}, {100}}},
+    {"x y seed_low seed_high offset_low offset_high threshold scale n",
+     {{0, 0, 0, 0, 1u << 30, 0}, {1, 2, 3, 4, 1u << 31, 5}, {7, ~0u, ~0u, 5, 3u << 28, 1003}, {8, 0, 1, 0, 0, 2}}},
+    {"x state y offset_low offset_high threshold scale n",
+     {{0, 0, 1u << 30, 0}, {~0u, 4, 1u << 29, 35}, {5, 0, 1u << 30, 1003}}},
+    {"seed_low seed_high offset_low offset_high n",
+     {{0, 0, 0, 0, 0}, {1, 2, 3, 4, 1}, {7, ~0u, ~0u, 5, 1003}, {9, 0, ~0u, ~0u, 34}}},
+    {"offsets", {{0}, {1}, {~0u}}},
     {"n", {{0}, {1}, {3}, {4}, {31}, {32}, {33}, {1000}, {2049}, {10007}, {100003}}},
     {"norm loss_scale scale step max_norm", {{0}, {1}}},
     {"interval", {{0}, {1}, {2}}},

@@ -8,9 +8,15 @@
 namespace ikat::test {
 namespace {
 
-const Numbers usual{{"rows", 32},      {"columns", 1024}, {"batch", 1},    {"tokens", 32},     {"heads", 8},
-                    {"head_dim", 128}, {"rotary", 128},   {"width", 1024}, {"cache_rows", 32}, {"table_rows", 32},
-                    {"base", 10000},   {"sign", 1},       {"high", 1},     {"epsilon", 1e-5}};
+const Numbers usual{{"rows", 32},       {"columns", 1024},      {"batch", 1},
+                    {"tokens", 32},     {"heads", 8},           {"head_dim", 128},
+                    {"rotary", 128},    {"width", 1024},        {"cache_rows", 32},
+                    {"table_rows", 32}, {"base", 10000},        {"sign", 1},
+                    {"seed_low", 1},    {"seed_high", 2},       {"offset_low", 3},
+                    {"offset_high", 4}, {"threshold", 1 << 30}, {"scale", 2},
+                    {"low", 1},         {"range", 1},           {"mean", 0},
+                    {"deviation", 1},   {"offsets", 1},         {"high", 1},
+                    {"epsilon", 1e-5}};
 const Numbers of_gemm{{"m", 30}, {"n", 70}, {"k", 20}};
 const Numbers of_convolution{{"batch", 1},      {"channels", 3}, {"height", 8},   {"width", 9},
                              {"filters", 4},    {"kernel_h", 3}, {"kernel_w", 3}, {"stride_h", 1},

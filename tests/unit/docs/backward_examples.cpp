@@ -64,4 +64,18 @@ TEST_CASE("docs/training.md: embeddings") {
     CHECK(dtable.download()[7 * columns] == 101);
 }
 
+TEST_CASE("docs/training.md: dropout") {
+    const std::uint32_t n = 1000;
+    const Device device = Device::open({.device = "emulator"});
+    auto x = device.buffer<half>(n), y = device.buffer<half>(n), dx = device.buffer<half>(n);
+    const auto dy = device.upload(std::vector<half>(n, half(1.0f)));
+
+    stdlib::fill_normal(device, x, 0, 0.02f, {.seed = 1});
+    stdlib::dropout(device, x, y, {.probability = 0.1f, .random = {.seed = 42}});
+    stdlib::dropout_backward(device, dy, dx, {.probability = 0.1f, .random = {.seed = 42}});  // of the same elements
+    const std::vector<half> of_y = y.download(), of_dx = dx.download();
+    for (std::uint32_t i = 0; i < n; ++i)
+        if (float(of_dx[i]) == 0) CHECK(float(of_y[i]) == 0);
+}
+
 }  // namespace ikat

@@ -29,6 +29,7 @@ using ikat::stdlib::elementwise;
 using ikat::stdlib::gemm_naive;
 using ikat::stdlib::incremental_attention;
 using ikat::stdlib::OptimisedTensors;
+using ikat::stdlib::philox;
 using ikat::stdlib::reduction_workspace;
 using ikat::stdlib::sum;
 

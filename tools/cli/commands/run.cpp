@@ -193,6 +193,17 @@ const stdlib::NamedFunction* Run::find_function(const Launch& launch) const {
     bool is_function = count > 0;
     for (std::size_t i = 0; i < count; ++i)
         is_function = is_function && original(launch, i).kind == ParsedArgument::Kind::Buffer;
+    const auto fits = [&](const stdlib::NamedFunction* each) {
+        bool out = each->arrays.size() == count;
+        for (std::size_t i = 0; out && i < count; ++i) {
+            const ir::Type wanted = each->arrays[i].type;
+            out = wanted == ir::Type::Void || original(launch, i).is_made || has_type(original(launch, i), wanted);
+        }
+        return out;
+    };
+    if (is_function)
+        for (const stdlib::NamedFunction* each : stdlib::functions_called(name))
+            if (fits(each)) return each;
     const bool is_of_kernels = stdlib::find(name) || stdlib::find_alias(name);
     return is_function || !is_of_kernels ? stdlib::find_function(name, count) : nullptr;
 }
