@@ -6,9 +6,10 @@ include(CMakePackageConfigHelpers)
 set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/ikat)
 set(package ${PROJECT_BINARY_DIR}/package)
 
-ikat_component(core ikat_core ikat_runtime ikat_stdlib ikat_embed)
-install(TARGETS ikat ikat_core ikat_runtime ikat_stdlib ikat_embed EXPORT ikat-targets COMPONENT core)
+ikat_component(core ikat_core ikat_runtime ikat_stdlib ikat_embed ikat_safetensors)
+install(TARGETS ikat ikat_core ikat_runtime ikat_stdlib ikat_embed ikat_safetensors EXPORT ikat-targets COMPONENT core)
 set_target_properties(ikat_embed PROPERTIES EXPORT_NAME embed)
+set_target_properties(ikat_safetensors PROPERTIES EXPORT_NAME safetensors)
 install(EXPORT ikat-targets NAMESPACE ikat:: DESTINATION ${folder} COMPONENT core)
 ikat_component(testing ikat_testing)
 install(TARGETS ikat_testing EXPORT ikat-testing COMPONENT testing)
@@ -28,7 +29,7 @@ install(FILES ${package}/ikat-config.cmake ${package}/ikat-config-version.cmake 
   DESTINATION ${folder} COMPONENT core)
 
 # Static libraries must list their dependencies; a shared library need not.
-set(pc_libs "-likat_stdlib -likat_runtime -likat_core")
+set(pc_libs "-likat_safetensors -likat_stdlib -likat_runtime -likat_core")
 if(NOT BUILD_SHARED_LIBS)
   string(APPEND pc_libs " -pthread -ldl")
   if(NOT IKAT_PORTABLE)

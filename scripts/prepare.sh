@@ -25,6 +25,7 @@ has_header fmt/format.h || need libfmt-dev
 has_header catch2/catch.hpp || has_header catch2/catch_all.hpp || need catch2
 has_header hwy/highway.h || need libhwy-dev
 has_header CLI/CLI.hpp || need libcli11-dev
+has_header nlohmann/json.hpp || need nlohmann-json3-dev
 [ -z "${want_clang-}" ] || has_command clang++-19 || need clang-19
 
 if [ ${#missing[@]} -gt 0 ]; then

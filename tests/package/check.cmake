@@ -45,6 +45,18 @@ file(WRITE ${scratch}/alone/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)
 add_library(alone OBJECT row_sum.cpp)\ntarget_link_libraries(alone PRIVATE ikat::ikat)\n")
 run(${CMAKE_COMMAND} -S ${scratch}/alone -B ${scratch}/alone/build -DCMAKE_PREFIX_PATH=${scratch}/parts -DCMAKE_CXX_COMPILER=${COMPILER})
 
+# Files of tensors: the library that reads them needs no JSON library of its users.
+file(WRITE ${scratch}/tensors/tensors.cpp "#include <cstdio>\n#include <ikat/safetensors.hpp>\nusing namespace ikat;\n\
+int main() {\n    safetensors::write(\"w\", {{safetensors::tensor(\"w\", {1}, std::vector<float>{1.5f})}});\n\
+    std::printf(\"w is %g\", safetensors::floats(safetensors::read(\"w\").at(\"w\"))[0]);\n}\n")
+file(WRITE ${scratch}/tensors/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)\nproject(tensors CXX)\nfind_package(ikat REQUIRED)\n\
+add_executable(tensors tensors.cpp)\ntarget_link_libraries(tensors PRIVATE ikat::safetensors)\n")
+run(${CMAKE_COMMAND} -S ${scratch}/tensors -B ${scratch}/tensors/build -DCMAKE_PREFIX_PATH=${scratch}/parts -DCMAKE_BUILD_TYPE=Debug
+  -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} "-DCMAKE_CXX_FLAGS_DEBUG=${FLAGS}")
+run(${CMAKE_COMMAND} --build ${scratch}/tensors/build)
+run(${CMAKE_COMMAND} -E chdir ${scratch}/tensors/build ./tensors)
+expect("w is 1.5")
+
 # The compiler alone: neither the runtime nor the kernels are linked.
 file(WRITE ${scratch}/compiler/compiler.cpp "#include <cstdio>\n#include <ikat/compile.hpp>\n#include <ikat/dsl.hpp>\nusing namespace ikat;\n\
 int main() {\n    const auto twice = kernel(\"twice\", params(\"x\"), [](InOut<float> x) { x[global_id().x] *= 2; });\n\

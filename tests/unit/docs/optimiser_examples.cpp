@@ -2,9 +2,13 @@
 // The examples of docs/training.md about optimisers, compiled and run. pages_test.cpp compares the page with this file.
 #include <ikat/graph.hpp>
 #include <ikat/ikat.hpp>
+#include <ikat/safetensors.hpp>
 #include <ikat/stdlib.hpp>
 
+#include <unistd.h>
+
 #include <cmath>
+#include <filesystem>
 #include <vector>
 
 #include "tests/catch.hpp"
@@ -79,6 +83,18 @@ const Graph update = Graph::record(device, [&](const Queue& q) {
     CHECK(w.download() == before);
     CHECK(step.download()[0] == 2);
     CHECK(loss_scale.download()[0] == 4);
+}
+
+TEST_CASE("docs/training.md: files of weights") {
+    const Device device = Device::open({.device = "emulator", .check = "strict,registers,races"});
+    const auto w = device.upload(std::vector<float>{1, 2, 3, 4, 5, 6});
+    const std::filesystem::path path = std::filesystem::temp_directory_path() / ("ikat_docs_" + std::to_string(getpid()));
+safetensors::write(path, {{safetensors::tensor("layer.weight", {2, 3}, w.download())}, {{"step", "100"}}});
+const safetensors::Tensors file = safetensors::read(path);
+const auto weight = device.upload(safetensors::floats(file.at("layer.weight")), "layer.weight");
+    std::filesystem::remove(path);
+    CHECK(weight.download() == w.download());
+    CHECK(file.metadata.at("step") == "100");
 }
 
 }  // namespace ikat::optimiser_examples
