@@ -186,7 +186,9 @@ Header header_in(std::string_view text, std::uint64_t bytes, const std::string& 
     HeaderReader reader(file);
     json::sax_parse(text.begin(), text.end(), &reader);  // ends by an Error, if not well
     Header header = reader.take();
-    std::ranges::stable_sort(header.entries, {}, [](const Entry& entry) { return std::pair(entry.begin, entry.end); });
+    std::ranges::sort(header.entries, {}, [](const Entry& entry) {
+        return std::tuple<std::uint64_t, std::uint64_t, std::string_view>(entry.begin, entry.end, entry.name);
+    });
     check_places(header.entries, bytes, file);
     return header;
 }
