@@ -103,11 +103,28 @@ void AttentionBackward::check_sizes() const {
         fail(fmt::format("a workspace of {} bytes", given), fmt::format("it has {}, or none is given", needed));
 }
 
+/// An output whose rows may lie beside those of others, as dQ, dK and dV of a product of all three do.
+static OperandRole written_rows(std::string_view name, const TensorView& x) {
+    const std::uint64_t bytes = ir::info(x.type).bytes;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> dimensions;  // strides and extents
+    for (std::size_t d = 0; d < x.rank; ++d)
+        if (x.extents[d] > 1) dimensions.emplace_back(x.strides[d], x.extents[d]);
+    std::ranges::sort(dimensions);
+    std::uint64_t row = 1, pitch = 0;
+    for (const auto& [stride, extent] : dimensions) {
+        if (pitch == 0 && stride == row)
+            row *= extent;
+        else if (pitch == 0)
+            pitch = stride;
+        else if (stride % pitch != 0)
+            return {name, x.part, Role::Written};
+    }
+    return {name, x.part, Role::Written, row * bytes, pitch * bytes};
+}
+
 void AttentionBackward::check_memory() const {
-    std::vector<OperandRole> others{{"dO", dO_.part},
-                                    {"dQ", dQ_.part, Role::Written},
-                                    {"dK", dK_.part, Role::Written},
-                                    {"dV", dV_.part, Role::Written}};
+    std::vector<OperandRole> others{
+        {"dO", dO_.part}, written_rows("dQ", dQ_), written_rows("dK", dK_), written_rows("dV", dV_)};
     if (dbias_) others.push_back({"dbias", dbias_->part, Role::Written});
     if (gradients_.workspace.size()) others.push_back({"workspace", gradients_.workspace.part(), Role::Written});
     AttentionWithOptions::check_memory(Role::Read, std::move(others));
