@@ -41,7 +41,7 @@ inline std::string text_plot(const std::string& name, std::span<const double> va
     for (std::size_t r = 0; r < height; ++r) {
         char label[16] = "";
         if (r == 0 || r == height - 1) std::snprintf(label, sizeof label, "%.4g", r == 0 ? high : low);
-        char line[16];
+        char line[32];
         std::snprintf(line, sizeof line, "%10s |", label);
         rows[r].erase(rows[r].find_last_not_of(' ') + 1);
         out += line + rows[r] + "\n";
