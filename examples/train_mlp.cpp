@@ -48,11 +48,7 @@ std::optional<Options> options_of(int argc, char** argv) {
     const std::string ending = std::filesystem::path(out.picture).extension();
     if (!out.picture.empty() && ending != ".ppm" && ending != ".svg")
         throw BadArguments("--picture is " + out.picture + ", but must end with .ppm or .svg");
-    if (!s.target.empty()) try {
-            Device::open({.device = "emulator", .target = s.target});
-        } catch (const Error& error) {
-            throw BadArguments("--target: " + error.diagnostics()[0].message + "; " + error.diagnostics()[0].hint);
-        }
+    check_target(s.target);
     return out;
 }
 
@@ -130,7 +126,8 @@ void learn(const Options& options) {
 int main(int argc, char** argv) try {
     const std::optional<Options> options = options_of(argc, argv);
     if (!options) return 0;
-    if (options->is_check) return check(options->settings, options->python, TRAIN_MLP_TWIN) ? 0 : 1;
+    if (options->is_check)
+        return check(options->settings, options->python, EXAMPLES_FOLDER "/train_mlp_twin.py") ? 0 : 1;
     learn(*options);
     return 0;
 } catch (const BadArguments& error) {

@@ -1,24 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the PROGRAM train_mlp, and looks at what it prints and writes in FOLDER. PART is learns, check or options.
 cmake_minimum_required(VERSION 3.25)
-file(REMOVE_RECURSE ${FOLDER})
-file(MAKE_DIRECTORY ${FOLDER})
-
-# run(<status> <argument>...): its output is `output`.
-function(run expected)
-  execute_process(COMMAND ${PROGRAM} ${ARGN} WORKING_DIRECTORY ${FOLDER}
-    RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE errors)
-  if(NOT status EQUAL expected)
-    message(FATAL_ERROR "train_mlp ${ARGN}\nends with ${status}:\n${output}${errors}")
-  endif()
-  set(output "${output}${errors}" PARENT_SCOPE)
-endfunction()
-
-function(expect pattern)
-  if(NOT output MATCHES "${pattern}")
-    message(FATAL_ERROR "'${pattern}' is missing in:\n${output}")
-  endif()
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/training/run.cmake)
 
 if(PART STREQUAL learns)
   run(0 --picture moons.svg --save trained.safetensors)

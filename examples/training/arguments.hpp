@@ -6,6 +6,8 @@
 //     const bool is_json = arguments.flag("json", "print one JSON object");
 //     if (arguments.finish()) return 0;                          // --help, which it has printed
 #pragma once
+#include <ikat/ikat.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -20,6 +22,16 @@ namespace ikat::training {
 struct BadArguments : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
+
+/// Throws BadArguments unless the emulator has this target; "" is that of the device.
+inline void check_target(const std::string& target) {
+    if (target.empty()) return;
+    try {
+        Device::open({.device = "emulator", .target = target});
+    } catch (const Error& error) {
+        throw BadArguments("--target: " + error.diagnostics()[0].message + "; " + error.diagnostics()[0].hint);
+    }
+}
 
 /// Each option is asked for once, then finish() refuses what was not asked for.
 class Arguments {

@@ -245,7 +245,9 @@ private:
         stdlib::gemm_tensor_core(q, view(m.active), w.down.matrix(), view(part));
         add(q, m.middle, part, y, i, 1, drops);
     }
-    stdlib::MutableTensorView log_sum(LayerMemory& m) const { return m.log_sum.view(batch_, shape_.heads, shape_.context); }
+    stdlib::MutableTensorView log_sum(LayerMemory& m) const {
+        return m.log_sum.view(batch_, shape_.heads, shape_.context);
+    }
 
     /// dx, of what the layer gave, becomes that of what it was given.
     void layer_backward(const Queue& q, std::uint32_t i, Buffer<bfloat16>& dx) {

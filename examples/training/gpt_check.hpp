@@ -1,28 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What train_gpt --check does: gradients against central differences in double precision, and the first losses of a
-// training against a twin in NumPy.
+// What train_gpt --check does: gradients against central differences in double precision.
 #pragma once
-#include <ikat/safetensors.hpp>
-
 #include <cstdio>
-#include <filesystem>
 #include <random>
 
 #include "examples/training/gpt_in_double.hpp"
+#include "examples/training/twin.hpp"
 
 namespace ikat::training {
-
-/// What AdamW is given, here and in the twin.
-struct Optimised {
-    static constexpr float max_norm = 1, beta1 = 0.9f, beta2 = 0.99f, epsilon = 1e-8f, weight_decay = 0.01f;
-    static stdlib::AdamOptions options(float learning_rate) {
-        return {.learning_rate = learning_rate,
-                .beta1 = beta1,
-                .beta2 = beta2,
-                .epsilon = epsilon,
-                .weight_decay = weight_decay};
-    }
-};
 
 /// The slope of the loss along a direction for one tensor of parameters.
 inline double slope_along(GptInDouble& model, const std::string& name, const std::vector<double>& direction) {
@@ -60,9 +45,7 @@ inline bool check_gradient(GptInDouble& model, Parameter& p, std::uint32_t seed)
         // Four standard deviations of an error of that length in a random direction.
         worst = std::max(worst, std::abs(slope_along(model, p.name, direction) - expected) / length * std::sqrt(n) / 4);
     }
-    std::printf("  %-18s length of the gradient %.3e, error %.4f of it%s\n", p.name.c_str(), length, worst,
-                worst <= bound ? "" : "  <- too large");
-    return worst <= bound;
+    return report(worst <= bound, "gradient of " + p.name, worst, bound);
 }
 
 /// Checks the gradients of all tensors of a small network with random text.
@@ -85,40 +68,10 @@ inline bool check_gradients(const Device& device) {
     }
     network.backward(device);
     const double loss = double(network.loss.download()[0]), wanted = model.loss();
-    std::printf("loss %.5f, in double precision %.5f\n", loss, wanted);
-    bool is_right = std::abs(loss - wanted) <= 0.01 * wanted;
+    bool is_right = report(std::abs(loss - wanted) <= 0.01 * wanted, "loss", std::abs(loss - wanted), 0.01 * wanted);
     std::uint32_t seed = 0;
     for (Parameter* p : parameters.all()) is_right = check_gradient(model, *p, ++seed) && is_right;
     return is_right;
-}
-
-/// What the twin is given: the parameters at the start, the batches, and the numbers of the optimiser. Prints how far
-/// apart the losses are. True without Python or NumPy, which it says.
-inline bool check_twin(const std::string& script, safetensors::Tensors start, const std::vector<float>& losses) {
-    constexpr double bound = 0.01;
-    const std::filesystem::path file = std::filesystem::temp_directory_path() /
-                                       ("ikat-twin-" + std::to_string(std::random_device{}()) + ".safetensors");
-    safetensors::write(file, start);
-    const std::string command = "python3 '" + script + "' '" + file.string() + "'";
-    std::FILE* const twin = popen(command.c_str(), "r");
-    std::vector<double> others;
-    double loss = 0;
-    while (twin && std::fscanf(twin, "%lf", &loss) == 1) others.push_back(loss);
-    const int status = twin ? pclose(twin) : -1;
-    std::filesystem::remove(file);
-    if (WIFEXITED(status) && (WEXITSTATUS(status) == 77 || WEXITSTATUS(status) == 127)) {
-        std::printf("the twin was not run: it needs python3 with NumPy\n");
-        return true;
-    }
-    if (status != 0 || others.size() != losses.size()) {
-        std::printf("the twin failed\n");
-        return false;
-    }
-    double worst = 0;
-    for (std::size_t i = 0; i < losses.size(); ++i) worst = std::max(worst, std::abs(double(losses[i]) - others[i]));
-    std::printf("the first %zu losses are within %.4f of those of the twin, from %.4f to %.4f\n", losses.size(), worst,
-                others.front(), others.back());
-    return worst <= bound;
 }
 
 }  // namespace ikat::training

@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `train_mlp --check` compares: gradients with differences in float64, losses with a twin in NumPy, and bits.
 #pragma once
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-
 #include "examples/training/central_differences.hpp"
 #include "examples/training/mlp_training.hpp"
+#include "examples/training/twin.hpp"
 
 namespace ikat::training {
-
-/// A line with what has been compared; gives whether it is right.
-inline bool report(bool is_right, const std::string& what, double difference, double bound) {
-    std::printf("%-44s %10.3g %s %.3g%s\n", what.c_str(), difference, is_right ? "<=" : "> ", bound,
-                is_right ? "" : "   WRONG");
-    return is_right;
-}
 
 /// The gradients of a batch with central differences of the same network on the host, from the same weights.
 ///
@@ -82,83 +70,22 @@ inline void write_for_twin(const std::filesystem::path& path, const Device& devi
     safetensors::write(path, file);
 }
 
-/// The output of a command, or nothing where it fails.
-inline std::optional<std::string> output_of(const std::string& command) {
-    std::FILE* pipe = popen(command.c_str(), "r");
-    if (!pipe) return {};
-    std::string out;
-    char part[256];
-    while (std::fgets(part, sizeof part, pipe)) out += part;
-    return pclose(pipe) == 0 ? std::optional(out) : std::nullopt;
-}
-/// A word of a shell's command.
-inline std::string quoted(const std::string& text) {
-    std::string out = "'";
-    for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
-    return out + "'";
-}
-
 /// Bounds that are stated, not derived: Adam divides a gradient by its size, so that of one that is nearly 0 a rounding
 /// changes a weight as much as a learning rate. Such weights do little, and twenty steps change a loss by less than
 /// 1e-5; with tf32, whose factors are cut to 11 bits, by less than 3e-2.
-inline bool check_twin(const Settings& settings, const std::string& python, const std::string& script) {
+inline bool check_losses(const Settings& settings, const std::string& python, const std::string& script) {
     constexpr std::uint32_t steps = 20;
-    if (!output_of(quoted(python) + " -c 'import numpy' 2>&1")) {
-        std::printf("twin in float64: skipped, since %s with NumPy was not found\n", python.c_str());
-        return true;
-    }
     const Device device = Device::open({.target = settings.target});
-    const std::filesystem::path path =
-        std::filesystem::temp_directory_path() / ("train_mlp_" + std::to_string(getpid()) + ".safetensors");
-    write_for_twin(path, device, settings, steps);
-    const std::optional<std::string> text = output_of(quoted(python) + " " + quoted(script) + " " + quoted(path));
-    std::filesystem::remove(path);
-    const std::vector<double> losses = first_losses(device, settings, steps);
-    double difference = 0;
-    std::size_t read = 0;
-    const char* at = text ? text->c_str() : "";
-    for (char* end = nullptr; read < losses.size(); ++read, at = end) {
-        const double twin = std::strtod(at, &end);
-        if (end == at) break;
-        const double here = std::abs(twin - losses[read]);
-        if (!(here <= difference)) difference = here;
-    }
-    const double bound = settings.step.on_tensor_cores ? 3e-2 : 1e-5;
-    if (read < losses.size()) std::printf("the twin gave %zu of %u losses\n", read, steps);
-    return report(read == losses.size() && difference <= bound, "20 losses, and those of a twin in float64", difference,
-                  bound);
-}
-
-/// The bits of some losses, in two runs on the device that there is, and on the emulator with one and with several
-/// host threads, for targets with and without the newest instructions.
-inline bool check_bits(const Settings& settings) {
-    constexpr std::uint32_t steps = 5;
-    bool is_right = true;
-    const auto compare = [&](const std::string& what, const std::vector<double>& a, const std::vector<double>& b) {
-        std::printf("%-44s %s\n", what.c_str(), a == b ? "the same bits" : "OTHER BITS   WRONG");
-        is_right &= a == b;
-    };
-    const auto run = [&](const runtime::OpenOptions& options) {
-        return first_losses(Device::open(options), settings, steps);
-    };
-    for (const char* target : {"sm_80", "sm_90a"}) {
-        const std::vector<double> first = run({.device = "emulator", .target = target, .threads = 1});
-        compare("two runs on " + std::string(target), first,
-                run({.device = "emulator", .target = target, .threads = 1}));
-        compare("three host threads on " + std::string(target), first,
-                run({.device = "emulator", .target = target, .threads = 3}));
-    }
-    const Device device = Device::open({.target = settings.target});
-    if (device.properties().kind != runtime::DeviceKind::Emulator)
-        compare("two runs on " + device.properties().name, first_losses(device, settings, steps),
-                first_losses(device, settings, steps));
-    return is_right;
+    return check_twin(python, script, first_losses(device, settings, steps),
+                      settings.step.on_tensor_cores ? 3e-2 : 1e-5,
+                      [&](const std::filesystem::path& path) { write_for_twin(path, device, settings, steps); });
 }
 
 /// Prints what has been compared; gives whether all is right.
 inline bool check(const Settings& settings, const std::string& python, const std::string& script) {
-    const bool gradients = check_gradients(settings), twin = check_twin(settings, python, script),
-               bits = check_bits(settings);
+    const bool gradients = check_gradients(settings), twin = check_losses(settings, python, script),
+               bits =
+                   check_bits(settings.target, [&](const Device&device) { return first_losses(device, settings, 5); });
     return gradients && twin && bits;
 }
 
