@@ -29,6 +29,7 @@
 #include "stdlib/quantised/quantised.hpp"
 #include "stdlib/random/random.hpp"
 #include "stdlib/reduce/reduce.hpp"
+#include "stdlib/reduction/axes.hpp"
 #include "stdlib/reduction/dot.hpp"
 #include "stdlib/reduction/reduction.hpp"
 #include "stdlib/reference/reference.hpp"

@@ -43,7 +43,7 @@ std::vector<Alias> make_aliases() {
         {"rms_norm_backward", {"rmsnorm_backward_warp", "rmsnorm_backward_block", "rmsnorm_backward"}},
         {"rope", {"rope_interleaved", "rope_neox"}, false},
         {"sgemm", {"gemm_tiled", "gemm_tiled_large"}},
-        {"softmax", {"softmax_warp", "softmax_block", "softmax_online"}},
+        {"softmax", {"softmax_warp", "softmax_block", "softmax_wide", "softmax_online"}},
         {"squared_sum", {"norm2"}},
         {"sum", {"sum_f32", "sum_f16", "sum_bf16"}},
         {"swiglu", {"fused_swiglu"}},

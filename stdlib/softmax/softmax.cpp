@@ -10,6 +10,7 @@ namespace ikat::stdlib {
 namespace {
 
 using Block = BlockGroup<256>;
+using Wide = BlockGroup<1024>;
 
 /// Of a row.
 auto largest_of(const auto& row) {
@@ -42,25 +43,41 @@ auto sum_of_exponentials_online(const auto& row) {
     return std::pair{of_all, row.group.sum(value(sum * exp(value(maximum - of_all))))};
 }
 
-template <class T, class Group>
-void softmax_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
-    with_row<Group, T, kept_vectors<T>>(x, places, [&](const auto& row) {
-        const auto maximum = largest_of(row);
-        const auto powers = row.mapped([&](const auto& x) { return value(exp(value(x - maximum))); });
-        const auto factor = value(1.0f / sum_of(powers, [](const auto& power) { return power; }));
-        powers.map(y, [&](const auto& power) { return power * factor; });
-    });
+/// In three passes.
+void store_softmax(const auto& row, const auto& y) {
+    const auto maximum = largest_of(row);
+    const auto powers = row.mapped([&](const auto& x) { return value(exp(value(x - maximum))); });
+    const auto factor = value(1.0f / sum_of(powers, [](const auto& power) { return power; }));
+    powers.map(y, [&](const auto& power) { return power * factor; });
+}
+/// In two.
+void store_softmax_online(const auto& row, const auto& y) {
+    const auto [maximum, sum] = sum_of_exponentials_online(row);
+    const auto factor = value(1.0f / sum), largest = value(maximum);
+    row.map(y, [&](const auto& x) { return exp(value(x - largest)) * factor; });
 }
 
+template <class T, class Group>
+void softmax_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
+    with_row<Group, T, kept_vectors<T>>(x, places, [&](const auto& row) { store_softmax(row, y); });
+}
+/// Rows that are not kept are read twice.
+template <class T>
+void softmax_wide_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
+    constexpr int K = kept_vectors<T>;
+    detail::choose_row<Wide, T, K>(
+        places,
+        [&](const auto& row, const auto& active) { store_softmax(KeptRow<Wide, T, K>(x, places, row, active), y); },
+        [&](const auto& row, const auto& active) {
+            store_softmax_online(StreamedRow<Wide, T>(x, places, row, active), y);
+        });
+}
 template <class T>
 void softmax_online_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
     require_linear_grid();
     require_threads(Block::block);
     const auto active = value(Block::row() < places.rows);
-    const StreamedRow<Block, T> row(x, places, Block::row(), active);
-    const auto [maximum, sum] = sum_of_exponentials_online(row);
-    const auto factor = value(1.0f / sum);
-    row.map(y, [&](const auto& x) { return exp(value(x - maximum)) * factor; });
+    store_softmax_online(StreamedRow<Block, T>(x, places, Block::row(), active), y);
 }
 
 template <class T, class Group>
@@ -100,6 +117,18 @@ const RowKernel<T>& softmax_block() {
     return made;
 }
 template <class T>
+const RowKernel<T>& softmax_wide() {
+    static const auto made =
+        make_packed<T>(name_of<T>("softmax_wide"), softmax_wide_of<T>, Wide::block, blocks_with_64_registers<Wide>);
+    return made;
+}
+template <class T>
+const RowKernel<T>& log_softmax_wide() {
+    static const auto made = make_packed<T>(name_of<T>("log_softmax_wide"), log_softmax_of<T, Wide>, Wide::block,
+                                            blocks_with_64_registers<Wide>);
+    return made;
+}
+template <class T>
 const RowKernel<T>& softmax_online() {
     static const auto made = make_packed<T>(name_of<T>("softmax_online"), softmax_online_of<T>, Block::block);
     return made;
@@ -126,34 +155,35 @@ void log_softmax(const Queue& queue, const TensorView& x, const MutableTensorVie
 
 #define PITCHED(name, body, Group) \
     IKAT_PITCHED(name, (body<T, Group>), Group::block, blocks_with_64_registers<Group>, "x", "y")
-
-// ---- the recipes
+/// For rows of up to `columns` columns; see Variant.
+#define ROWS(text, made, Group, columns, times, ...)                                                          \
+    {                                                                                                         \
+        .summary = text, .instances = IKAT_FLOATS(made<T>()), .grid = rows_to<Group>, .max_columns = columns, \
+        .passes = times, .pitched = __VA_ARGS__                                                               \
+    }
 
 IKAT_INSTANTIATE(softmax_warp)
 IKAT_INSTANTIATE(softmax_block)
+IKAT_INSTANTIATE(softmax_wide)
+IKAT_INSTANTIATE(log_softmax_wide)
 IKAT_INSTANTIATE(softmax_online)
 IKAT_INSTANTIATE(log_softmax_warp)
 IKAT_INSTANTIATE(log_softmax)
 
+// ---- the recipes
+
 constexpr Recipe softmax_recipe{
     .call = "softmax(queue, x, y)",
-    .kernels = {{.summary = "softmax of each row, a warp per row: for up to 1024 columns",
-                 .instances = IKAT_FLOATS(softmax_warp<T>()),
-                 .grid = rows_to<WarpGroup>,
-                 .max_columns = 1024,
-                 .passes = 2,
-                 .pitched = PITCHED("softmax_warp", softmax_of, WarpGroup)},
-                {.summary = "softmax of each row, a block per row: for up to 8192 columns",
-                 .instances = IKAT_FLOATS(softmax_block<T>()),
-                 .grid = rows_to<Block>,
-                 .max_columns = 8192,
-                 .passes = 2,
-                 .pitched = PITCHED("softmax_block", softmax_of, Block)},
-                {.summary = "softmax of each row, a block per row in two passes: for long rows",
-                 .instances = IKAT_FLOATS(softmax_online<T>()),
-                 .grid = rows_to<Block>,
-                 .passes = 1.5,
-                 .pitched = IKAT_PITCHED("softmax_online", (softmax_online_of<T>), Block::block, 0, "x", "y")}},
+    .kernels = {ROWS("softmax of each row, a warp per row: for up to 1024 columns", softmax_warp, WarpGroup, 1024, 2,
+                     PITCHED("softmax_warp", softmax_of, WarpGroup)),
+                ROWS("softmax of each row, a block per row: for up to 8192 columns", softmax_block, Block, 8192, 2,
+                     PITCHED("softmax_block", softmax_of, Block)),
+                ROWS("softmax of each row, a block of 1024 threads per row: for up to 32768 columns", softmax_wide,
+                     Wide, 32768, 1.5,
+                     IKAT_PITCHED("softmax_wide", (softmax_wide_of<T>), Wide::block, blocks_with_64_registers<Wide>,
+                                  "x", "y")),
+                ROWS("softmax of each row, a block per row in two passes: for long rows", softmax_online, Block, ~0u,
+                     1.5, IKAT_PITCHED("softmax_online", (softmax_online_of<T>), Block::block, 0, "x", "y"))},
     .operands = {{"x", "... columns"}, {"y", "... columns", Access::Out}},
     .document =
         "x and y are row-major, rows x columns, with fewer than 2^32 elements, and begin at multiples of 16\n"
@@ -164,24 +194,20 @@ constexpr Recipe softmax_recipe{
     .magnitude = 20,
     .traffic = "2 E s",
     .note = "by the number of columns"};
-constexpr Recipe log_softmax_recipe{.call = "log_softmax(queue, x, y)",
-                                    .kernels = {{.summary = "the logarithm of softmax of each row, a warp per row",
-                                                 .instances = IKAT_FLOATS(log_softmax_warp<T>()),
-                                                 .grid = rows_to<WarpGroup>,
-                                                 .max_columns = 1024,
-                                                 .passes = 2,
-                                                 .pitched = PITCHED("log_softmax_warp", log_softmax_of, WarpGroup)},
-                                                {.summary = "the logarithm of softmax of each row, a block per row",
-                                                 .instances = IKAT_FLOATS(log_softmax<T>()),
-                                                 .grid = rows_to<Block>,
-                                                 .passes = 2,
-                                                 .pitched = PITCHED("log_softmax", log_softmax_of, Block)}},
-                                    .operands = softmax_recipe.operands,
-                                    .document = softmax_recipe.document,
-                                    .sizes = softmax_recipe.sizes,
-                                    .reference = reference::log_softmax,
-                                    .magnitude = 20,
-                                    .traffic = "2 E s",
-                                    .note = "by the number of columns"};
+constexpr Recipe log_softmax_recipe{
+    .call = "log_softmax(queue, x, y)",
+    .kernels = {ROWS("the logarithm of softmax of each row, a warp per row", log_softmax_warp, WarpGroup, 1024, 2,
+                     PITCHED("log_softmax_warp", log_softmax_of, WarpGroup)),
+                ROWS("the logarithm of softmax of each row, a block per row", log_softmax, Block, 8192, 2,
+                     PITCHED("log_softmax", log_softmax_of, Block)),
+                ROWS("the logarithm of softmax of each row, a block of 1024 threads per row", log_softmax_wide, Wide,
+                     ~0u, 2, PITCHED("log_softmax_wide", log_softmax_of, Wide))},
+    .operands = softmax_recipe.operands,
+    .document = softmax_recipe.document,
+    .sizes = softmax_recipe.sizes,
+    .reference = reference::log_softmax,
+    .magnitude = 20,
+    .traffic = "2 E s",
+    .note = "by the number of columns"};
 
 }  // namespace ikat::stdlib

@@ -23,15 +23,21 @@ const RowKernel<T>& softmax_warp();
 /// A block per row: up to 8192 columns are kept in registers.
 template <class T>
 const RowKernel<T>& softmax_block();
+/// A block of 1024 threads per row: up to 32768 columns are kept in registers, other rows are read twice.
+template <class T>
+const RowKernel<T>& softmax_wide();
 /// A block per row, for long rows: two passes over memory, the first of which finds the maximum and the sum together.
 template <class T>
 const RowKernel<T>& softmax_online();
-/// y = (x - m) - log sum exp(x - m); a block per row.
+/// y = (x - m) - log sum exp(x - m); a block per row: up to 8192 columns are kept in registers.
 template <class T>
 const RowKernel<T>& log_softmax();
 /// A warp per row: up to 1024 columns are kept in registers.
 template <class T>
 const RowKernel<T>& log_softmax_warp();
+/// A block of 1024 threads per row: up to 32768 columns.
+template <class T>
+const RowKernel<T>& log_softmax_wide();
 
 /// For the catalogue: names, launches, checks and references.
 extern const Recipe softmax_recipe, log_softmax_recipe;

@@ -158,5 +158,6 @@ std::vector<NamedFunction> quantiser_functions();
 std::vector<NamedFunction> fused_functions();
 std::vector<NamedFunction> cache_functions();
 std::vector<NamedFunction> loss_functions();
+std::vector<NamedFunction> reduction_functions();
 
 }  // namespace ikat::stdlib

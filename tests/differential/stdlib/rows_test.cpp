@@ -137,7 +137,8 @@ TEST_CASE("layernorm of equal elements whose sum overflows is 0") {
         }
 }
 TEST_CASE("softmax of x + c is that of x") {
-    for (const char* kernel : {"softmax_warp", "softmax_block", "softmax_online", "log_softmax", "log_softmax_warp"}) {
+    for (const char* kernel : {"softmax_warp", "softmax_block", "softmax_wide", "softmax_online", "log_softmax",
+                               "log_softmax_warp", "log_softmax_wide"}) {
         IKAT_EACH_TYPE(check_shifted, kernel);
     }
 }
@@ -147,7 +148,7 @@ TEST_CASE("softmax of masked rows") {
     const float inf = HUGE_VALF;
     // One element that is not masked; large ones; none.
     const std::vector<float> x{-inf, 3, -inf, -inf, 1000, 1000, -inf, -1000, -inf, -inf, -inf, -inf};
-    for (const char* kernel : {"softmax_warp", "softmax_block", "softmax_online"})
+    for (const char* kernel : {"softmax_warp", "softmax_block", "softmax_wide", "softmax_online"})
         Case()
             .in(x)
             .out<float>({0, 1, 0, 0, 0.5, 0.5, 0, 0, NAN, NAN, NAN, NAN}, {0})

