@@ -9,7 +9,7 @@
 namespace ikat::stdlib {
 namespace {
 
-constexpr std::uint32_t threads = 256;
+constexpr std::uint32_t gather_threads = 256;
 
 /// A block for each token.
 template <class T>
@@ -43,7 +43,7 @@ const GatherKernel<T>& gather_rows_kernel() {
             .require(aligned<16>("table"), aligned<16>("y"))
             .require(at_least("ids", "tokens"), at_least("table", "table_rows", "width"))
             .require(at_least("y", "tokens", "width"))
-            .launch_bounds(threads);
+            .launch_bounds(gather_threads);
     return made;
 }
 
@@ -72,9 +72,10 @@ constexpr Recipe gather_rows_recipe{
                  .instances = IKAT_FLOATS(gather_rows_kernel<T>()),
                  .grid =
                      [](const Call& call) {
-                         return Grid{{call[call.has("tokens") ? "tokens" : "rows"]}, {threads}};
+                         return Grid{{call[call.has("tokens") ? "tokens" : "rows"]}, {gather_threads}};
                      },
-                 .pitched = IKAT_PITCHED("gather_rows", (gather<T>), threads, 0, "ids", "table", "y", "table_rows")}},
+                 .pitched =
+                     IKAT_PITCHED("gather_rows", (gather<T>), gather_threads, 0, "ids", "table", "y", "table_rows")}},
     .operands = {{"ids", "tokens", Access::In, ir::Type::U32},
                  {"table", "table_rows width"},
                  {"y", "tokens width", Access::Out}},

@@ -76,16 +76,16 @@ void deinterleave_heads(const Queue& queue, const TensorView& x, const MutableTe
 
 namespace {
 
-constexpr NamedFunction::Size sizes[] = {{"sequences", 1}, {"tokens", 2048}, {"heads", 16}, {"head_dim", 128}};
-constexpr std::string_view document =
+constexpr NamedFunction::Size head_sizes[] = {{"sequences", 1}, {"tokens", 2048}, {"heads", 16}, {"head_dim", 128}};
+constexpr std::string_view head_document =
     "x and y are of f32, f16 or bf16, with pitches. Bits stay as they are. For attention with heads in rows,\n"
     "nothing has to be moved: flash_attention_heads_in_rows.";
-constexpr auto interleave_family =
-    family_of("interleave_heads", "y[t, h] = x[h, t]: the heads of a token side by side", document, {}, sizes);
+constexpr auto interleave_family = family_of("interleave_heads", "y[t, h] = x[h, t]: the heads of a token side by side",
+                                             head_document, {}, head_sizes);
 constexpr auto deinterleave_family =
-    family_of("deinterleave_heads", "y[h, t] = x[t, h]: the tokens of a head together", document, {}, sizes);
+    family_of("deinterleave_heads", "y[h, t] = x[t, h]: the tokens of a head together", head_document, {}, head_sizes);
 
-NamedFunction function_of(const NamedFunction::Family& family, bool interleaves) {
+NamedFunction heads_function(const NamedFunction::Family& family, bool interleaves) {
     const OperandShape by_heads("[sequences] heads tokens head_dim"), by_tokens("[sequences] tokens heads head_dim");
     NamedFunction out{.name = std::string(family.prefix), .family = &family};
     out.formula = interleaves ? "y[t, h] = x[h, t]" : "y[h, t] = x[t, h]";
@@ -100,7 +100,7 @@ NamedFunction function_of(const NamedFunction::Family& family, bool interleaves)
 }  // namespace
 
 std::vector<NamedFunction> head_functions() {
-    return {function_of(interleave_family, true), function_of(deinterleave_family, false)};
+    return {heads_function(interleave_family, true), heads_function(deinterleave_family, false)};
 }
 
 }  // namespace ikat::stdlib
