@@ -49,10 +49,10 @@ struct Catalogue {
     std::multimap<std::string_view, const NamedFunction*> by_name;
 
     Catalogue() {
-        for (auto make :
-             {recipe_functions, tensor_core_functions, gemm_f32_functions, gemm_backward_functions, attention_functions,
-              incremental_functions, product_functions, quantiser_functions, fused_functions, cache_functions,
-              embedding_functions, head_functions, loss_functions, reduction_functions})
+        for (auto make : {recipe_functions, tensor_core_functions, gemm_f32_functions, gemm_backward_functions,
+                          attention_functions, attention_backward_functions, incremental_functions, product_functions,
+                          quantiser_functions, fused_functions, cache_functions, embedding_functions, head_functions,
+                          loss_functions, reduction_functions})
             for (NamedFunction& function : make()) all.push_back(std::move(function));
         std::ranges::sort(all, {}, &NamedFunction::name);
         for (const NamedFunction& function : all) {

@@ -152,6 +152,7 @@ std::vector<NamedFunction> gemm_backward_functions();
 std::vector<NamedFunction> embedding_functions();
 std::vector<NamedFunction> head_functions();
 std::vector<NamedFunction> attention_functions();
+std::vector<NamedFunction> attention_backward_functions();
 std::vector<NamedFunction> incremental_functions();
 std::vector<NamedFunction> product_functions();
 std::vector<NamedFunction> quantiser_functions();
