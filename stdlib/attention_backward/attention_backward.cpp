@@ -20,7 +20,8 @@ std::uint64_t tiles_of_sums(const std::array<std::uint64_t, 4>& of_q, std::uint6
     return of_q[0] * of_q[1] * tiles;
 }
 std::uint64_t bytes_of_sums(const std::array<std::uint64_t, 4>& of_q, std::uint64_t sequences) {
-    return Workspace::rounded(tiles_of_sums(of_q, sequences) * GradientKernel::rows * 2 * sizeof(float));
+    return Workspace::rounded(tiles_of_sums(of_q, sequences) * GradientKernel::rows * GradientKernel::numbers_of_two /
+                              2 * sizeof(float));
 }
 
 /// A call whose arguments fit each other.
@@ -178,7 +179,7 @@ void AttentionBackward::launch_rows(const TensorView& sums) const {
 }
 
 void AttentionBackward::launch_bias(const TensorView& sums) const {
-    const GradientTile tile = GradientTile::of(Gradient::Bias, std::uint32_t(head_dim()));
+    const GradientTile tile = of(Gradient::Bias, {}).tile();
     const auto of_bias = bias_->shape<4>();
     const std::uint64_t of_keys = (of_bias[3] + tile.walked - 1) / tile.walked;
     const std::uint64_t of_queries = options_.query_offsets ? queries() / tile.owned() + sequences_by_offsets()
@@ -196,16 +197,14 @@ void AttentionBackward::run() const {
     launch_rows(sums);
     if (dbias_) launch_bias(sums);
     const auto of_keys = [&](Gradient gradient, std::initializer_list<const TensorView*> made) {
-        const GradientTile tile = GradientTile::of(gradient, std::uint32_t(head_dim()));
-        launch(gradient, made, blocks_of(kv_heads(), keys(), tile.owned()), sums);
+        launch(gradient, made, blocks_of(kv_heads(), keys(), of(gradient, made).tile().owned()), sums);
     };
     if (makes_both(std::uint32_t(head_dim()))) {
         of_keys(Gradient::KeysAndValues, {&dK_, &dV_});
     } else {
         of_keys(Gradient::Keys, {&dK_}), of_keys(Gradient::Values, {&dV_});
     }
-    const GradientTile tile = GradientTile::of(Gradient::Queries, std::uint32_t(head_dim()));
-    launch(Gradient::Queries, {&dQ_}, blocks_of_queries(tile.owned()), sums);
+    launch(Gradient::Queries, {&dQ_}, blocks_of_queries(of(Gradient::Queries, {}).tile().owned()), sums);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ void attention_backward(const Queue& queue, const TensorView& Q, const TensorVie
                         const MutableTensorView& dQ, const MutableTensorView& dK, const MutableTensorView& dV,
                         const AttentionOptions& options = {}, const AttentionGradients& gradients = {});
 
-/// The bytes of workspace, for a Q like this one: 8 for each query of each head, of a multiple of 64 queries. By
+/// The bytes of workspace, for a Q like this one: 16 for each query of each head, of a multiple of 64 queries. By
 /// offsets, `sequences` is how many sequences there are.
 std::uint64_t attention_backward_workspace(const TensorView& Q, std::uint64_t sequences = 0);
 

@@ -8,7 +8,7 @@ namespace ikat::stdlib::gradient {
 
 template <class T, std::uint32_t d>
 class BiasBlock {
-    static constexpr GradientTile tile = GradientTile::of(Gradient::Bias, d);
+    static constexpr GradientTile tile = GradientTile::of(Gradient::Bias, d, true);
     static constexpr std::uint32_t queries = tile.owned(), keys = tile.walked, rows = tile.rows;
     using M = ProductInF32<T>;
     using Queries = SharedTile<T, 1, queries, d>;

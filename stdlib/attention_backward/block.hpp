@@ -27,17 +27,20 @@ struct Given {
     Leaf<float> scale;
 };
 
-template <class T, std::uint32_t d, Gradient of>
+template <class T, std::uint32_t d, Gradient of, bool has_more>
 class Block {
-    static constexpr GradientTile tile = GradientTile::of(of, d);
+    static constexpr GradientTile tile = GradientTile::of(of, d, has_more);
     static constexpr bool are_keys = of != Gradient::Queries;
     static constexpr bool makes_x = of != Gradient::Values, makes_y = are_keys && of != Gradient::Keys;
     static constexpr std::uint32_t owned = tile.owned(), walked = tile.walked, rows = tile.rows;
     static constexpr std::uint32_t queries = are_keys ? walked : owned, keys = are_keys ? owned : walked;
     using M = ProductInF32<T>;
-    using Owned = SharedTile<T, 1, owned, d>;
-    /// Padded: a thread has one register for the places of a tile.
+    /// Padded, where there is room: a thread has one register for the places of a tile.
     using Walked = PaddedTile<T, 2, walked, d>;
+    using Padded = PaddedTile<T, 1, owned, d>;
+    static constexpr bool has_room = 2 * (Padded::stage_bytes + 2 * Walked::stage_bytes) <= GradientTile::max_bytes;
+    using Owned = std::conditional_t<has_room, Padded, SharedTile<T, 1, owned, d>>;
+    static_assert(2 * (Owned::stage_bytes + 2 * Walked::stage_bytes) <= GradientTile::max_bytes);
     using OwnedSource = TileSource<Owned, tile.threads, Along::Columns>;
     using WalkedSource = TileSource<Walked, tile.threads, Along::Rows>;
     using Scores = WarpTiles<M, rows, walked>;
@@ -48,6 +51,11 @@ public:
     Block(const GradientKernel& is, const Given<T>& given) : is_(is), given_(given), with_(given.with) {
         require_linear_blocks();
         require_threads(tile.threads);
+        if_(thread_id().x == 0u, [&] {
+            kept_[0u] = are_keys ? at_.keys : at_.queries, kept_[1u] = first_row_;
+            kept_[2u] = at_.head, kept_[3u] = at_.sequence;
+            if (at_.query_row) kept_[4u] = are_keys ? *at_.key_row : *at_.query_row;
+        });
     }
 
     /// dX, and dY, if it is made.
@@ -121,7 +129,7 @@ private:
         };
         if (gradients.has_sight()) begin = next(begin);
         const auto kv_head = value(at.head / with_.group);
-        const TileAccess access{.bytes = is_.access, .saves_registers = true};
+        const TileAccess access{.bytes = is_.access, .saves_registers = true, .multiplies_rows = !has_room};
         const WalkedSource from_x(are_keys ? rows_of_queries(given_.Q, at) : rows_of_keys(given_.K, kv_head), 0,
                                   access);
         const WalkedSource from_y(are_keys ? rows_of_queries(given_.dO, at) : rows_of_keys(given_.V, kv_head), 0,
@@ -155,7 +163,7 @@ private:
         std::vector<QuerySums> of_columns;
         if constexpr (are_keys) of_columns = sums_of_columns(stage);
         const auto sums = [&](std::uint32_t r, std::uint32_t j, std::uint32_t c) {
-            return are_keys ? of_columns[2 * j + c] : of_rows[r];
+            return are_keys ? of_columns[(2 * j + r % 2) * 2 + c] : of_rows[r];
         };
         const auto x = walked_x_[stage], y = walked_y_[stage];
         const auto own_x = x_[0], own_y = y_[0];
@@ -170,28 +178,38 @@ private:
         if constexpr (makes_x) dx_.accumulate(RegisterOperand<M, rows, walked>(slopes), across_x_, x);
     }
 
-    /// Of the queries of a tile, two by two.
+    /// Of the queries of a tile.
     void load_sums(const auto& of_head, const U32& stage, const U32& number) {
+        constexpr std::uint32_t of_two = GradientKernel::numbers_of_two;
         const auto thread = value(thread_id().x);
         if_(thread < walked / 2, [&] {
-            copy_async<16>(sums_.flat().template vec<4>(stage * (walked / 2) + thread),
-                           of_head.template vec<4>(number * (walked / 2) + thread));
+            const auto to = value((stage * (walked / 2) + thread) * of_two);
+            const auto from = value((number * (walked / 2) + thread) * of_two);
+            copy_async<16>(sums_[to], of_head[from]);
+            copy_async<8>(sums_[to + 4u], of_head[from + 4u]);
         });
     }
+    /// Those of column 8 j + c of the lane's rows r, as number (2 j + r % 2) * 2 + c: a row has the registers that a
+    /// product begins with.
     std::vector<QuerySums> sums_of_columns(const U32& stage) const {
+        constexpr std::uint32_t of_two = GradientKernel::numbers_of_two;
         std::vector<QuerySums> out;
         const auto lane = value(lane_id() % 4u);
         for (std::uint32_t j = 0; j < walked / 8; ++j) {
-            const auto two = value(sums_.flat().template vec<4>(stage * (walked / 2) + lane + 4 * j));
-            for (std::uint32_t c = 0; c < 2; ++c) out.push_back({two.lane(c), two.lane(c + 2)});
+            const auto two = value((stage * (walked / 2) + lane + 4 * j) * (of_two / 4));
+            const auto products = value(sums_.flat().template vec<4>(two));
+            const auto log_sums = value(sums_.flat().template vec<2>(two * 2u + 2u));
+            for (std::uint32_t n = 0; n < 4; ++n) out.push_back({log_sums.lane(n % 2), products.lane(n)});
         }
         return out;
     }
 
     void store(const Sums& sums, const Owned& by_way_of, const Out<T, 4>& to) const {
-        const auto all = are_keys ? at_.keys : at_.queries;
-        const auto matrix = rows_of_head(to, at_.sequence, at_.head, all, d, are_keys ? at_.key_row : at_.query_row);
-        store_rows(sums, by_way_of[0], warp_row_, value(lane_id()), matrix, first_row_, all, is_.is_aligned);
+        const auto all = value(kept_[0u]), first_row = value(kept_[1u]);
+        std::optional<U32> row;
+        if (at_.query_row) row.emplace(value(kept_[4u]));
+        const auto matrix = rows_of_head(to, value(kept_[3u]), value(kept_[2u]), all, d, row);
+        store_rows(sums, by_way_of[0], warp_row_, value(lane_id()), matrix, first_row, all, is_.is_aligned);
     }
 
     const GradientKernel& is_;
@@ -201,11 +219,13 @@ private:
     QueriesPlace at_ =
         are_keys ? place_of_keys(with_, is_.has_offsets, owned) : place_of_block(with_, is_.has_offsets, owned);
     U32 first_row_ = at_.first_query;
+    /// What only the end needs of the place: no register has it until then.
+    Shared<std::uint32_t, 5> kept_;
     U32 warp_row_ = value(warp_id() * rows);
     U32 lane_row_ = value(first_row_ + warp_row_ + lane_id() / 4u);
     Owned x_, y_;
     Walked walked_x_, walked_y_;
-    Shared<float, 2, are_keys ? 2 * walked : 4> sums_;
+    Shared<float, are_keys ? walked * GradientKernel::numbers_of_two : 4> sums_;
     const LeftOperand<M, Owned, Major::K> left_x_{x_, warp_row_}, left_y_{y_, warp_row_};
     const RightOperand<M, Walked, Major::K> right_x_{walked_x_, 0}, right_y_{walked_y_, 0};
     const RightOperand<M, Walked, Major::MN> across_x_{walked_x_, 0}, across_y_{walked_y_, 0};

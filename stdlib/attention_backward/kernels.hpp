@@ -21,12 +21,15 @@ struct GradientTile {
     std::uint32_t rows, walked;
     static constexpr std::uint32_t warps = 4, threads = 32 * warps;
     constexpr std::uint32_t owned() const { return rows * warps; }
-    /// As many as registers have room for.
-    static constexpr GradientTile of(Gradient of, std::uint32_t head_dim) {
-        if (of == Gradient::Bias) return {16, head_dim > 128 ? 16u : 64u};
+    /// The most that tiles may take of shared memory: 99 KB, which a block may have of any device from sm_80 on, but
+    /// for what else there is.
+    static constexpr std::uint32_t max_bytes = 100352;
+    /// As many as registers have room for; `has_more`: scores are more than products times a number.
+    static constexpr GradientTile of(Gradient of, std::uint32_t head_dim, bool has_more) {
         if (head_dim > 128) return {16, 16};
-        const bool is_small = head_dim == 64 || (of == Gradient::Queries && head_dim < 128);
-        return {is_small ? 32u : 16u, 32};
+        if (of == Gradient::Bias) return {16, head_dim > 64 ? 32u : 64u};
+        const bool is_large = !has_more && (of == Gradient::Queries || head_dim == 64);
+        return {is_large ? 32u : 16u, 32};
     }
 };
 
@@ -39,9 +42,10 @@ constexpr bool makes_both(std::uint32_t head_dim) { return head_dim <= 128; }
 ///     Q, K, V, dO               views (sequences, heads, rows, elements), as those of attention
 ///     (dQ), (dK), (dV)          what is made
 ///     (dbias)                   a view (sequences, heads, queries, keys)
-///     sums                      for each two queries, of 64 that a block of Rows has: minus log2(e) times their
-///     log_sum,
-///                               -infinity where there are no queries or scores; minus the sums of dO * O
+///     sums                      for each two queries, of 64 that a block of Rows has, minus the sums of dO * O of
+///     both,
+///                               the same once more, and minus log2(e) times their log_sum, -infinity where there are
+///                               no queries or scores; numbers_of_two in all
 ///     scale                     what products of Q and K are multiplied with
 ///     with                      numbers, see AttentionKernel
 ///     (bias)                    see AttentionKernel
@@ -63,7 +67,9 @@ struct GradientKernel {
 
     /// The queries that a block of Rows has.
     static constexpr std::uint32_t rows = 64;
-    GradientTile tile() const { return GradientTile::of(of, head_dim); }
+    static constexpr std::uint32_t numbers_of_two = 8;
+    bool has_more() const { return has_cap || has_bias || own.has_scores(); }
+    GradientTile tile() const { return GradientTile::of(of, head_dim, has_more()); }
     /// "attention_backward_keys_bf16_d128_after".
     std::string name() const;
     /// A new one, not yet captured.

@@ -54,27 +54,35 @@ KernelHandle with_parameters(const GradientKernel& is, const Body<T>& body) {
                       const Out<T, 4>* const made = dQ ? &*dQ : dK ? &*dK : dbias ? &*dbias : nullptr;
                       body({scoring, Q, K, V, dO, sums, value(scale)}, made, dV ? &*dV : nullptr);
                   })
-        .launch_bounds(GradientTile::threads)
+        // ptxas would rather spill than have one block less.
+        .launch_bounds(GradientTile::threads, 1)
         .handle();
 }
 
-template <class T, std::uint32_t d, Gradient of>
+template <class T, std::uint32_t d, Gradient of, bool has_more>
 KernelHandle made(const GradientKernel& is) {
     return with_parameters<T>(is, [is](const Given<T>& given, const Out<T, 4>* dX, const Out<T, 4>* dY) {
         if constexpr (of == Gradient::Bias)
             BiasBlock<T, d>(is, given).run(*dX);
         else
-            Block<T, d, of>(is, given).run(dX, dY);
+            Block<T, d, of, has_more>(is, given).run(dX, dY);
     });
+}
+/// The tiles of both may be the same.
+template <class T, std::uint32_t d, Gradient of>
+KernelHandle of_tile(const GradientKernel& is) {
+    if constexpr (GradientTile::of(of, d, true).rows != GradientTile::of(of, d, false).rows)
+        if (is.has_more()) return made<T, d, of, true>(is);
+    return made<T, d, of, false>(is);
 }
 template <class T, std::uint32_t d>
 KernelHandle of_head_dim(const GradientKernel& is) {
-    if (is.of == Gradient::Queries) return made<T, d, Gradient::Queries>(is);
-    if (is.of == Gradient::Bias) return made<T, d, Gradient::Bias>(is);
+    if (is.of == Gradient::Queries) return of_tile<T, d, Gradient::Queries>(is);
+    if (is.of == Gradient::Bias) return of_tile<T, d, Gradient::Bias>(is);
     if constexpr (makes_both(d))
-        return made<T, d, Gradient::KeysAndValues>(is);
+        return of_tile<T, d, Gradient::KeysAndValues>(is);
     else
-        return is.of == Gradient::Keys ? made<T, d, Gradient::Keys>(is) : made<T, d, Gradient::Values>(is);
+        return is.of == Gradient::Keys ? of_tile<T, d, Gradient::Keys>(is) : of_tile<T, d, Gradient::Values>(is);
 }
 template <class T>
 KernelHandle of_type(const GradientKernel& is) {

@@ -44,9 +44,10 @@ void query_rows(const GradientKernel& is, const Scoring<T>& with, const In<T, 4>
         const auto product = is.access >= 4 ? product_of_rows<2>(o, gradient, query, is_there, is.head_dim)
                                             : product_of_rows<1>(o, gradient, query, is_there, is.head_dim);
         const auto of_query = value(log_sums.load_if(is_there, query, none));
-        const auto place = value(query / 2u * 4u + query % 2u);
-        of_head.store_if(lane == 0u, place, select(of_query == none, none, of_query * -std::numbers::log2e_v<float>));
-        of_head.store_if(lane == 0u, place + 2u, -product);
+        const auto place = place_of_sums(query);
+        for (const std::uint32_t copy : {0u, 2u}) of_head.store_if(lane == 0u, place + copy, -product);
+        of_head.store_if(lane == 0u, place + 4u,
+                         select(of_query == none, none, of_query * -std::numbers::log2e_v<float>));
     }
 }
 

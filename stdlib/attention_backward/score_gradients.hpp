@@ -32,12 +32,14 @@ auto sums_of_head(const auto& sums, const GradientKernel& is, const Scoring<T>& 
         if (!is.has_offsets) return value((at.sequence * with.heads + at.head) * tiles_of(with.queries, rows));
         return value(at.head * (with.queries / rows + with.sequences) + *at.query_row / rows + *at.number);
     };
-    return sums.slice(value(mul_wide(first(), 2 * rows)));
+    return sums.slice(value(mul_wide(first(), GradientKernel::numbers_of_two / 2 * rows)));
 }
+/// Where those of a query are.
+inline U32 place_of_sums(const U32& query) { return value(query / 2u * GradientKernel::numbers_of_two + query % 2u); }
 /// Of a query; it is one of those that a block of Rows has.
 inline QuerySums sums_of_query(const auto& of_head, const U32& query) {
-    const auto at = value(query / 2u * 4u + query % 2u);
-    return {value(of_head[at]), value(of_head[at + 2u])};
+    const auto at = place_of_sums(query);
+    return {value(of_head[at + 4u]), value(of_head[at])};
 }
 
 /// Where a tile of scores is.
@@ -167,14 +169,16 @@ private:
         if (has_sight()) sees = sees & own_->sees(at_.position(value(bit_cast<u32>(query))), key);
         return value(sees);
     }
-    /// Weights of keys that a query does not see become 0. Queries that are not there have none.
+    /// Weights of keys that a query does not see become 0. Queries that are not there have none; of rows that are keys
+    /// which are not there, nothing is kept.
     void hide(Tiles& weights, const GradientPlace& tile) const {
         const auto first_query = bit_cast<i32>(tile.first_query), first_key = bit_cast<i32>(tile.first_key);
-        pred is_at_edge = first_key + std::int32_t(keys_) > bit_cast<i32>(at_.keys);
+        pred is_at_edge = false;
+        if (!are_keys) is_at_edge = first_key + std::int32_t(keys_) > bit_cast<i32>(at_.keys);
         if (is_.has_before)
             is_at_edge = is_at_edge | (first_key < first_query + at_.first + std::int32_t(queries_ - 1));
         if (is_.has_after) is_at_edge = is_at_edge | (first_key + std::int32_t(keys_ - 1) > first_query + at_.last);
-        if_(is_at_edge, [&] { hide_at_edge(weights, tile); });
+        if (!are_keys || is_.has_before || is_.has_after) if_(is_at_edge, [&] { hide_at_edge(weights, tile); });
         if (has_sight())
             if_(!sight_of(*own_, at_, place(tile)).surely, [&] {
                 each(weights, [&](std::uint32_t r, std::uint32_t j, std::uint32_t c, auto& weight) {
@@ -194,7 +198,8 @@ private:
         each(weights, [&](std::uint32_t r, std::uint32_t j, std::uint32_t c, auto& weight) {
             const std::int32_t down = std::int32_t(8 * r), across = std::int32_t(8 * j + c);
             const std::int32_t further = are_keys ? down - across : across - down;
-            pred sees = keys > (are_keys ? down : across);
+            pred sees = true;
+            if (!are_keys) sees = keys > across;
             if (is_.has_before) sees = sees & (from <= further);
             if (is_.has_after) sees = sees & (to >= further);
             weight = select(sees, weight, 0.0f);

@@ -89,7 +89,39 @@ private:
     Bounded cap_slope_{1, 0}, own_slope_{1, 0};
 };
 
+/// What the forward pass makes of a query and a key; -infinity if it does not see it.
+double exact_score(const AttentionCase& of, std::uint32_t h, std::uint32_t i, std::uint32_t j) {
+    if (of.sees && !of.sees(h, i, j)) return -INFINITY;
+    const std::uint32_t d = of.head_dim, kv = h / (of.heads / of.kv_heads);
+    const Dot product(std::span(of.Q).subspan((std::size_t(h) * of.queries + i) * d, d),
+                      std::span(of.K).subspan((std::size_t(kv) * of.keys + j) * d, d));
+    double score = product.sum * of.scale;
+    if (of.soft_cap > 0 && std::isfinite(of.soft_cap)) score = of.soft_cap * std::tanh(score / of.soft_cap);
+    if (!of.bias.empty()) score += of.bias[(std::size_t(h) * of.queries + i) * of.keys + j];
+    return of.scores ? of.scores(score, h, i, j) : score;
+}
+
 }  // namespace
+
+void attention_forward(AttentionCase& of) {
+    const std::uint32_t d = of.head_dim;
+    of.O.assign(of.Q.size(), 0), of.log_sum.assign(std::size_t(of.heads) * of.queries, -INFINITY);
+    for (std::uint32_t h = 0; h < of.heads; ++h)
+        for (std::uint32_t i = 0; i < of.queries; ++i) {
+            const std::size_t query = std::size_t(h) * of.queries + i;
+            std::vector<double> scores;
+            double largest = -INFINITY, total = 0;
+            for (std::uint32_t j = 0; j < of.keys; ++j)
+                largest = std::max(largest, scores.emplace_back(exact_score(of, h, i, j)));
+            if (largest == -INFINITY) continue;
+            for (const double score : scores) total += std::exp(score - largest);
+            of.log_sum[query] = largest + std::log(total);
+            for (std::uint32_t j = 0; j < of.keys; ++j)
+                for (std::uint32_t e = 0; e < d; ++e)
+                    of.O[query * d + e] += std::exp(scores[j] - largest) / total *
+                                           of.V[(std::size_t(h / (of.heads / of.kv_heads)) * of.keys + j) * d + e];
+        }
+}
 
 Bounded bounded_sum(const std::vector<Bounded>& terms, double step) {
     Sum sum;

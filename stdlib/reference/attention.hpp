@@ -24,6 +24,9 @@ struct AttentionCase {
     std::function<double(double score, std::uint32_t h, std::uint32_t i, std::uint32_t j)> scores{}, slope{};
 };
 
+/// O and log_sum of the rest, exactly; without a rounding, and without sinks.
+void attention_forward(AttentionCase& of);
+
 /// Of the shapes of Q, K and V; dbias of (heads, queries, keys), not yet rounded to the elements' type, so that it can
 /// be added up, by bounded_sum().
 struct AttentionGradientsExpected {

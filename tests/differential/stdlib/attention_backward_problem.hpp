@@ -42,6 +42,9 @@ struct Problem : attention::Problem<T> {
     Rows<T> dO;
     std::vector<float> log_sum;
     bool has_dbias;
+    /// Functions of one's own, and the same on the host.
+    std::function<void(const Device&, AttentionOptions&, AttentionGradients&)> give{};
+    std::function<void(reference::AttentionCase&)> rules{};
 
     Problem(const Shape& shape, std::uint32_t d, const Extra& extra = {}, bool has_dbias = true)
         : Base(shape, d, extra),
@@ -56,6 +59,17 @@ struct Problem : attention::Problem<T> {
                 }
     }
 
+    /// With rules: O and log_sum are theirs. Of one sequence.
+    void take_rules(std::function<void(reference::AttentionCase&)> given) {
+        rules = std::move(given);
+        reference::AttentionCase of = of_sequence(0);
+        reference::attention_forward(of);
+        std::size_t n = 0;
+        for (std::uint32_t h = 0; h < shape.heads; ++h)
+            for (std::uint32_t i = 0; i < shape.queries; ++i)
+                for (std::uint32_t e = 0; e < d; ++e) O.stored[O.at(0, h, i, e)] = T(float(of.O[n++]));
+        for (std::size_t i = 0; i < log_sum.size(); ++i) log_sum[i] = float(of.log_sum[i]);
+    }
     /// One sequence.
     reference::AttentionCase of_sequence(std::uint32_t b) const {
         reference::AttentionCase out{shape.queries, shape.keys, shape.heads, shape.kv_heads, d};
@@ -77,6 +91,7 @@ struct Problem : attention::Problem<T> {
                         out.bias.push_back(bias(extra.bias_batch == 1 ? 0 : b, extra.bias_heads == 1 ? 0 : h, i, j));
         out.scale = this->scale(), out.soft_cap = double(extra.options.soft_cap), out.step = step;
         out.sees = [this](std::uint32_t, std::uint32_t i, std::uint32_t j) { return this->sees(i, j); };
+        if (rules) rules(out);
         return out;
     }
 
@@ -92,6 +107,7 @@ struct Problem : attention::Problem<T> {
         AttentionGradients gradients;
         if (extra.bias_heads) options.bias = bias.view(added);
         if (has_dbias) gradients.dbias = bias.view(dbias);
+        if (give) give(device, options, gradients);
         stdlib::attention_backward(device, Q.view(q), K.view(k), V.view(v), O.view(o),
                                    sums.view(shape.batch, shape.heads, shape.queries), dO.view(gradient), Q.view(dq),
                                    K.view(dk), V.view(dv), options, gradients);

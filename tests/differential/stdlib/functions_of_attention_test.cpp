@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "stdlib/reference/attention.hpp"
 #include "tests/differential/stdlib/named_call.hpp"
 
 namespace ikat::tests {
@@ -72,6 +73,65 @@ void check_attention(const std::string& name, const stdlib::FunctionSettings& se
     CHECK(worst_log <= 0x1p-15);
 }
 
+/// Of O and log_sum that are any numbers.
+void check_backward(const std::string& name, const stdlib::FunctionSettings& settings = {}) {
+    INFO(name);
+    const std::uint32_t sequences = 2, heads = 4, kv_heads = 2, queries = 5, keys = 9, dim = 64;
+    const double choices[] = {-1, -0.5, 0, 0.25, 1};
+    const Called made(name,
+                      {{"sequences", sequences},
+                       {"heads", heads},
+                       {"kv_heads", kv_heads},
+                       {"queries", queries},
+                       {"keys", keys},
+                       {"head_dim", dim},
+                       {"bias_sequences", sequences},
+                       {"bias_heads", heads}},
+                      choices, settings);
+    const bool is_in_rows = name.contains("_heads_in_rows"), is_causal = name.contains("_causal");
+    const auto at = [&](std::uint32_t s, std::uint32_t h, std::uint32_t of, std::uint32_t i, std::uint32_t rows) {
+        return std::size_t(is_in_rows ? (s * rows + i) * of + h : (s * of + h) * rows + i) * dim;
+    };
+    const auto each = [&](std::uint32_t s, std::uint32_t of, std::uint32_t rows, auto&& f) {
+        for (std::uint32_t h = 0; h < of; ++h)
+            for (std::uint32_t i = 0; i < rows; ++i)
+                for (std::uint32_t e = 0; e < dim; ++e) f(at(s, h, of, i, rows) + e);
+    };
+    for (std::uint32_t s = 0; s < sequences; ++s) {
+        stdlib::reference::AttentionCase is{queries, keys, heads, kv_heads, dim};
+        const auto take = [&](const char* array, std::uint32_t of, std::uint32_t rows, std::vector<double>& to) {
+            each(s, of, rows, [&](std::size_t n) { to.push_back(made[array][n]); });
+        };
+        const auto part = [&](const char* array, std::size_t count) {
+            const auto first = made[array].begin() + std::ptrdiff_t(s * count);
+            return std::vector<double>(first, first + std::ptrdiff_t(count));
+        };
+        take("Q", heads, queries, is.Q), take("K", kv_heads, keys, is.K), take("V", kv_heads, keys, is.V);
+        take("O", heads, queries, is.O), take("dO", heads, queries, is.dO);
+        is.log_sum = part("log_sum", heads * queries);
+        if (made.has("bias")) is.bias = part("bias", heads * queries * keys);
+        is.scale = 0.125, is.step = made.type_of("Q") == ir::Type::F16 ? 0x1p-11 : 0x1p-8;
+        is.sees = [&](auto, std::uint32_t i, std::uint32_t j) { return !is_causal || j <= i + keys - queries; };
+        const auto wanted = stdlib::reference::attention_backward(is);
+        const auto compare = [&](const char* array, std::uint32_t of, std::uint32_t rows, const auto& expected) {
+            std::size_t n = 0, wrong = 0;
+            each(s, of, rows, [&](std::size_t place) {
+                wrong += !(std::abs(made[array][place] - expected[n].value) <= expected[n].error), ++n;
+            });
+            INFO(array);
+            CHECK(wrong == 0);
+        };
+        compare("dQ", heads, queries, wanted.dQ), compare("dK", kv_heads, keys, wanted.dK);
+        compare("dV", kv_heads, keys, wanted.dV);
+        if (!made.has("dbias")) continue;
+        const auto dbias = part("dbias", heads * queries * keys);
+        for (std::size_t n = 0; n < dbias.size(); ++n) {
+            const auto expected = stdlib::reference::bounded_sum({wanted.dbias[n]}, is.step);
+            CHECK(std::abs(dbias[n] - expected.value) <= expected.error);
+        }
+    }
+}
+
 /// The keys of two sequences, which have 37 and 9 of them, in pages of 16.
 void check_incremental(const std::string& name, ir::Type of_any = ir::Type::F16) {
     INFO(name << ", " << ir::info(of_any).name);
@@ -109,6 +169,12 @@ void check_incremental(const std::string& name, ir::Type of_any = ir::Type::F16)
         if (made.has("log_sum")) CHECK(std::abs(made["log_sum"][query] - std::log(total)) < 0x1p-15);
     }
     CHECK(worst <= tolerance_of(made));
+}
+
+TEST_CASE("functions: the gradients of attention by names") {
+    for (const char* const name : {"attention_backward_f16", "attention_backward_causal_bf16",
+                                   "attention_backward_heads_in_rows_causal_bias_f16", "attention_backward_bias_bf16"})
+        check_backward(name);
 }
 
 TEST_CASE("functions: attention") {

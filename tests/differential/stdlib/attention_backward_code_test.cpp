@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code of attention_backward(): assembled without spills and warnings; loops have few other instructions for each
+// product.
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "codegen/nvdisasm.hpp"
+#include "codegen/pipeline/compile.hpp"
+#include "codegen/ptxas.hpp"
+#include "stdlib/attention_backward/kernels.hpp"
+#include "tests/catch.hpp"
+#include "tests/ptxas.hpp"
+#include "tests/targets.hpp"
+
+namespace {
+
+using namespace ikat;
+using namespace ikat::stdlib;
+
+namespace code_of_attention_backward {
+
+std::vector<Gradient> gradients_of(std::uint32_t d) {
+    if (makes_both(d)) return {Gradient::Queries, Gradient::KeysAndValues, Gradient::Bias};
+    return {Gradient::Queries, Gradient::Keys, Gradient::Values, Gradient::Bias};
+}
+
+}  // namespace code_of_attention_backward
+
+}  // namespace
+
+TEST_CASE("attention_backward: kernels are assembled without spills") {
+    if (tests::skip_without_ptxas()) return;
+    tests::Sample sample(7);
+    for (const std::uint32_t d : {64u, 80u, 96u, 128u, 256u})
+        for (const Gradient of : code_of_attention_backward::gradients_of(d))
+            for (const int which : {0, 1, 2, 3, 4})
+                for (const char* target : {"sm_80", "sm_90a"}) {
+                    GradientKernel is{.of = of, .type = ir::Type::BF16, .head_dim = d};
+                    is.has_after = which >= 1, is.has_before = which >= 2;
+                    is.has_offsets = which == 2, is.has_cap = which >= 3, is.has_bias = which == 4;
+                    if (of == Gradient::Bias) is.has_bias = true;
+                    if (!sample.next()) continue;
+                    const auto report = tests::assemble(compile(is.handle().ast(), {.target = target}).ptx, target);
+                    INFO(is.name() << " for " << target << "\n" << report.log);
+                    CHECK(report.clean());
+                }
+}
+
+TEST_CASE("attention_backward: loops have few other instructions for each product") {
+    const auto ptxas = ptxas::find();
+    const auto program = nvdisasm::find();
+    if (!ptxas || !program) return;
+    // With those that hide keys of the last tile, which are skipped in others.
+    for (const auto& [of, d, limit] : {std::tuple{Gradient::Queries, 64u, 3.0},
+                                       {Gradient::KeysAndValues, 64u, 2.1},
+                                       {Gradient::Queries, 128u, 1.95},
+                                       {Gradient::KeysAndValues, 128u, 2.05}}) {
+        const GradientKernel is{.of = of, .type = ir::Type::BF16, .head_dim = d};
+        INFO(is.name());
+        const std::string ptx = compile(is.handle().ast(), {.target = "sm_80"}).ptx;
+        const std::string sass = nvdisasm::disassemble(*program, ptxas::assemble(*ptxas, ptx, "sm_80").cubin);
+        CHECK(nvdisasm::instructions_per_element(sass, {.anchor = "HMMA"}) - 1 <= limit);
+    }
+}
