@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example of docs/training.md, backward of rows. pages_test.cpp compares the page with this file.
+// The examples of docs/training.md, backward of rows and of attention. pages_test.cpp compares the page with this file.
 #include <ikat/ikat.hpp>
 #include <ikat/stdlib.hpp>
 
@@ -76,6 +76,23 @@ TEST_CASE("docs/training.md: dropout") {
     const std::vector<half> of_y = y.download(), of_dx = dx.download();
     for (std::uint32_t i = 0; i < n; ++i)
         if (float(of_dx[i]) == 0) CHECK(float(of_y[i]) == 0);
+}
+
+TEST_CASE("docs/training.md: backward of attention") {
+    using namespace stdlib;
+    const std::uint32_t heads = 2, kv_heads = 1, queries = 4, keys = 4;
+    const Device device = Device::open({.device = "emulator"});
+    const auto x = device.upload(std::vector<half>(heads * queries * 64, half(1.0f)));
+    auto o = device.buffer<half>(x.size()), dq = device.buffer<half>(x.size()), dk = device.buffer<half>(keys * 64), dv = device.buffer<half>(keys * 64);
+    auto log_sum = device.buffer<float>(heads * queries);
+    const auto Q = x.view(heads, queries, 64), dO = Q, K = x.view(kv_heads, keys, 64), V = K;
+
+    flash_attention(device, Q, K, V, o.view(heads, queries, 64), {.causal = true, .log_sum = log_sum.view(heads, queries)});
+    attention_backward(device, Q, K, V, o.view(heads, queries, 64), log_sum.view(heads, queries), dO, dq.view(heads, queries, 64),
+                       dk.view(kv_heads, keys, 64), dv.view(kv_heads, keys, 64), {.causal = true});
+    // The last key has a quarter of the last query of each head, and all values are 1.
+    CHECK(float(dv.download()[3 * 64]) == 0.5f);
+    CHECK(float(dq.download()[0]) == 0);
 }
 
 }  // namespace ikat
