@@ -45,6 +45,14 @@ auto add(const T0& a, const T1& b, const Where& where = Where::current()) const 
                               self().operand(b, where)}, {});
 }
 
+/// adds to the offset of a state of random numbers. state: words, changed in place; offsets: how many, 1 if it is not
+/// set. As stdlib::advance_random(queue, state, offsets).
+template <class T0>
+auto advance_random(T0&& state, const Setting& offsets = {}, const Where& where = Where::current()) const {
+    return self().template make<>({"advance_random", where}, {self().operand(std::forward<T0>(state), where)},
+                              {{"offsets", offsets}});
+}
+
 /// the largest element and its index. x: any shape; value: a number, made; index: a number, made. As
 /// stdlib::argmax(queue, x, value, index, workspace).
 template <class T0>
@@ -111,6 +119,13 @@ auto cross_entropy(const T0& logits, const T1& targets, const Setting& reduction
     return self().template make<NumberOf<float>>({"cross_entropy", where}, {self().operand(logits, where),
                               self().operand(targets, where)}, {{"reduction", reduction}, {"ignored", ignored},
                               {"smoothing", smoothing}, {"z_loss", z_loss}, {"shift", shift}, {"scale", scale}});
+}
+
+/// y[h, t] = x[t, h]. x: [sequences x] tokens x heads x head_dim; y: [sequences x] heads x tokens x head_dim, made. As
+/// stdlib::deinterleave_heads(queue, x, y).
+template <class T0>
+auto deinterleave_heads(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"deinterleave_heads", where}, {self().operand(x, where)}, {});
 }
 
 /// the f32 values of IQ4_NL weights. W: ... x columns; y: ... x columns, made. As stdlib::dequantise(queue, W, y).
@@ -199,6 +214,26 @@ auto dot(const T0& x, const T1& y, const Where& where = Where::current()) const 
                               {});
 }
 
+/// zeros for elements by chance, the others divided by 1 - probability. x: any shape; y: any shape, made; probability:
+/// of an element to become 0; 0.5 if it is not set; seed: of the random numbers, 0 if it is not set; offset: from which
+/// on they are taken, in fours; 0 if it is not set. As stdlib::dropout(queue, x, y, options).
+template <class T0>
+auto dropout(const T0& x, const Setting& probability = {}, const Setting& seed = {}, const Setting& offset = {},
+             const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"dropout", where}, {self().operand(x, where)},
+                              {{"probability", probability}, {"seed", seed}, {"offset", offset}});
+}
+
+/// the same, with the seed and an offset that are on the device. x: any shape; state: words; y: any shape, made;
+/// probability: of an element to become 0; 0.5 if it is not set; offset: from which on they are taken, in fours; 0 if
+/// it is not set. As stdlib::dropout(queue, x, y, {.random = {.state = state}}).
+template <class T0, class T1>
+auto dropout_state(const T0& x, const T1& state, const Setting& probability = {}, const Setting& offset = {},
+                   const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"dropout_state", where}, {self().operand(x, where),
+                              self().operand(state, where)}, {{"probability", probability}, {"offset", offset}});
+}
+
 /// y = x where x > 0, else alpha (exp(x) - 1). x: any shape; y: any shape, made; alpha: a number. As
 /// stdlib::elementwise(queue, Unary1::elu, x, y, alpha).
 template <class T0>
@@ -222,6 +257,26 @@ auto embedding_backward(const T0& ids, const T1& dy, T2&& dtable, const Setting&
                         const Where& where = Where::current()) const {
     return self().template make<>({"embedding_backward", where}, {self().operand(ids, where), self().operand(dy, where),
                               self().operand(std::forward<T2>(dtable), where)}, {{"accumulate", accumulate}});
+}
+
+/// random numbers of the normal distribution. x: any shape, changed in place; mean: 0 if it is not set; deviation: 1 if
+/// it is not set; seed: of the random numbers, 0 if it is not set; offset: from which on they are taken, in fours; 0 if
+/// it is not set. As stdlib::fill_normal(queue, x, mean, deviation, random).
+template <class T0>
+auto fill_normal(T0&& x, const Setting& mean = {}, const Setting& deviation = {}, const Setting& seed = {},
+                 const Setting& offset = {}, const Where& where = Where::current()) const {
+    return self().template make<>({"fill_normal", where}, {self().operand(std::forward<T0>(x), where)}, {{"mean", mean},
+                              {"deviation", deviation}, {"seed", seed}, {"offset", offset}});
+}
+
+/// random numbers between two. x: any shape, changed in place; low: 0 if it is not set; high: 1 if it is not set; seed:
+/// of the random numbers, 0 if it is not set; offset: from which on they are taken, in fours; 0 if it is not set. As
+/// stdlib::fill_uniform(queue, x, low, high, random).
+template <class T0>
+auto fill_uniform(T0&& x, const Setting& low = {}, const Setting& high = {}, const Setting& seed = {},
+                  const Setting& offset = {}, const Where& where = Where::current()) const {
+    return self().template make<>({"fill_uniform", where}, {self().operand(std::forward<T0>(x), where)}, {{"low", low},
+                              {"high", high}, {"seed", seed}, {"offset", offset}});
 }
 
 /// loss = mean of log(sum of exp(x)) - x[target], dlogits = its gradient. logits: rows x classes; targets: rows; loss:
@@ -721,6 +776,13 @@ auto gemv_transposed(const T0& A, const T1& x, const Where& where = Where::curre
                               self().operand(x, where)}, {});
 }
 
+/// y[t, h] = x[h, t]. x: [sequences x] heads x tokens x head_dim; y: [sequences x] tokens x heads x head_dim, made. As
+/// stdlib::interleave_heads(queue, x, y).
+template <class T0>
+auto interleave_heads(const T0& x, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"interleave_heads", where}, {self().operand(x, where)}, {});
+}
+
 /// copies rows to given rows of a cache. x: tokens x width; slots: tokens; cache: cache_rows x width, changed in place.
 /// As stdlib::kv_scatter(queue, x, slots, cache).
 template <class T0, class T1, class T2>
@@ -920,6 +982,96 @@ auto quantise_q8_0(const T0& x, const Where& where = Where::current()) const {
 template <class T0>
 auto quantise_q8_1(const T0& x, const Where& where = Where::current()) const {
     return self().template make<ArrayOf<std::uint32_t>>({"quantise_q8_1", where}, {self().operand(x, where)}, {});
+}
+
+/// y[i, j] = the all of x[i, 0 ..., j]. x: outer x axis x inner; y: outer x inner, made; unbiased: 1: a variance is
+/// divided by the number of elements less 1; 0 if it is not set. As stdlib::reduce(queue, Reduction::all, x, y, axes,
+/// options).
+template <class T0>
+auto reduce_all(const T0& x, const Setting& unbiased = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<std::uint8_t>>({"reduce_all", where}, {self().operand(x, where)},
+                              {{"unbiased", unbiased}});
+}
+
+/// y[i, j] = the any of x[i, 0 ..., j]. x: outer x axis x inner; y: outer x inner, made; unbiased: 1: a variance is
+/// divided by the number of elements less 1; 0 if it is not set. As stdlib::reduce(queue, Reduction::any, x, y, axes,
+/// options).
+template <class T0>
+auto reduce_any(const T0& x, const Setting& unbiased = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<std::uint8_t>>({"reduce_any", where}, {self().operand(x, where)},
+                              {{"unbiased", unbiased}});
+}
+
+/// y[i, j] = the argmax of x[i, 0 ..., j]. x: outer x axis x inner; y: outer x inner, made; unbiased: 1: a variance is
+/// divided by the number of elements less 1; 0 if it is not set. As stdlib::reduce(queue, Reduction::argmax, x, y,
+/// axes, options).
+template <class T0>
+auto reduce_argmax(const T0& x, const Setting& unbiased = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<std::uint32_t>>({"reduce_argmax", where}, {self().operand(x, where)},
+                              {{"unbiased", unbiased}});
+}
+
+/// y[i, j] = the argmin of x[i, 0 ..., j]. x: outer x axis x inner; y: outer x inner, made; unbiased: 1: a variance is
+/// divided by the number of elements less 1; 0 if it is not set. As stdlib::reduce(queue, Reduction::argmin, x, y,
+/// axes, options).
+template <class T0>
+auto reduce_argmin(const T0& x, const Setting& unbiased = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<std::uint32_t>>({"reduce_argmin", where}, {self().operand(x, where)},
+                              {{"unbiased", unbiased}});
+}
+
+/// y[i, j] = the max of x[i, 0 ..., j]. x: outer x axis x inner; y: outer x inner, made; unbiased: 1: a variance is
+/// divided by the number of elements less 1; 0 if it is not set. As stdlib::reduce(queue, Reduction::max, x, y, axes,
+/// options).
+template <class T0>
+auto reduce_max(const T0& x, const Setting& unbiased = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"reduce_max", where}, {self().operand(x, where)},
+                              {{"unbiased", unbiased}});
+}
+
+/// y[i, j] = the mean of x[i, 0 ..., j]. x: outer x axis x inner; y: outer x inner, made; unbiased: 1: a variance is
+/// divided by the number of elements less 1; 0 if it is not set. As stdlib::reduce(queue, Reduction::mean, x, y, axes,
+/// options).
+template <class T0>
+auto reduce_mean(const T0& x, const Setting& unbiased = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"reduce_mean", where}, {self().operand(x, where)},
+                              {{"unbiased", unbiased}});
+}
+
+/// y[i, j] = the min of x[i, 0 ..., j]. x: outer x axis x inner; y: outer x inner, made; unbiased: 1: a variance is
+/// divided by the number of elements less 1; 0 if it is not set. As stdlib::reduce(queue, Reduction::min, x, y, axes,
+/// options).
+template <class T0>
+auto reduce_min(const T0& x, const Setting& unbiased = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"reduce_min", where}, {self().operand(x, where)},
+                              {{"unbiased", unbiased}});
+}
+
+/// y[i, j] = the norm2 of x[i, 0 ..., j]. x: outer x axis x inner; y: outer x inner, made; unbiased: 1: a variance is
+/// divided by the number of elements less 1; 0 if it is not set. As stdlib::reduce(queue, Reduction::norm2, x, y, axes,
+/// options).
+template <class T0>
+auto reduce_norm2(const T0& x, const Setting& unbiased = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"reduce_norm2", where}, {self().operand(x, where)},
+                              {{"unbiased", unbiased}});
+}
+
+/// y[i, j] = the sum of x[i, 0 ..., j]. x: outer x axis x inner; y: outer x inner, made; unbiased: 1: a variance is
+/// divided by the number of elements less 1; 0 if it is not set. As stdlib::reduce(queue, Reduction::sum, x, y, axes,
+/// options).
+template <class T0>
+auto reduce_sum(const T0& x, const Setting& unbiased = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"reduce_sum", where}, {self().operand(x, where)},
+                              {{"unbiased", unbiased}});
+}
+
+/// y[i, j] = the variance of x[i, 0 ..., j]. x: outer x axis x inner; y: outer x inner, made; unbiased: 1: a variance
+/// is divided by the number of elements less 1; 0 if it is not set. As stdlib::reduce(queue, Reduction::variance, x, y,
+/// axes, options).
+template <class T0>
+auto reduce_variance(const T0& x, const Setting& unbiased = {}, const Where& where = Where::current()) const {
+    return self().template make<ArrayOf<ElementOf<T0>>>({"reduce_variance", where}, {self().operand(x, where)},
+                              {{"unbiased", unbiased}});
 }
 
 /// y = x where x > 0, else 0. x: any shape; y: any shape, made. As stdlib::elementwise(queue, Unary::relu, x, y).
