@@ -27,7 +27,7 @@ struct GradientTile {
     /// As many as registers have room for; `has_more`: scores are more than products times a number.
     static constexpr GradientTile of(Gradient of, std::uint32_t head_dim, bool has_more) {
         if (head_dim > 128) return {16, 16};
-        if (of == Gradient::Bias) return {16, head_dim > 64 ? 32u : 64u};
+        if (of == Gradient::Bias) return {16, 32};
         const bool is_large = !has_more && (of == Gradient::Queries || head_dim == 64);
         return {is_large ? 32u : 16u, 32};
     }
