@@ -42,6 +42,7 @@ std::optional<Options> options_of(int argc, char** argv) {
     out.goal = arguments.choice("goal", {"none", "unigram", "bigram"}, "status 1 unless held-out text costs less");
     out.save = arguments.text("save", "FILE", "", "write the parameters, as safetensors");
     out.load = arguments.text("load", "FILE", "", "begin with these parameters");
+    s.as_graph = !arguments.flag("no-graph", "launch each step kernel by kernel");
     out.is_json = arguments.flag("json", "print one JSON object");
     out.is_check = arguments.flag("check", "compare gradients, losses and bits instead of learning");
     out.python = arguments.text("python", "PATH", "python3", "with NumPy, for --check");
@@ -109,7 +110,11 @@ bool check(const Options& options, const LearntText& text) {
                                  [&](const std::filesystem::path& path) { write_for_twin(path, device, s, text, 20); });
     GptSettings small = s;
     small.batch = std::min(s.batch, 2u);
-    return check_bits(s.target, [&](const Device& each) { return losses(each, small, 3); }) && gradients && twin;
+    const bool bits = check_bits(s.target, [&](const Device& each, bool as_graph) {
+        small.as_graph = as_graph;
+        return losses(each, small, 3);
+    });
+    return gradients && twin && bits;
 }
 
 /// With what is no character of JSON written by its number.

@@ -38,6 +38,7 @@ std::optional<Options> options_of(int argc, char** argv) {
     s.seed = arguments.number("seed", s.seed, 0u, 0xffffffffu, "of the points, the weights and the batches");
     s.step.on_tensor_cores = arguments.choice("product", {"f32", "tf32"}, "how matrices are multiplied") == "tf32";
     s.target = arguments.text("target", "sm_N", "", "compile for this target, on the emulator");
+    s.as_graph = !arguments.flag("no-graph", "launch each step kernel by kernel");
     out.picture = arguments.text("picture", "FILE", "", "write the boundary, as .ppm or .svg");
     out.save = arguments.text("save", "FILE", "", "write the weights, as safetensors");
     out.load = arguments.text("load", "FILE", "", "begin with these weights");

@@ -16,6 +16,7 @@ struct GptSettings {
     std::uint32_t steps = 400, batch = 8, context = 64, layers = 2, heads = 1, seed = 1;
     float learning_rate = 4e-3f, dropout = 0.1f;
     std::string target{};
+    bool as_graph = true;  // else kernel by kernel
 };
 
 /// What AdamW is given, beside the learning rate. The twin has these numbers, too.
@@ -70,6 +71,7 @@ public:
           network(device, parameters, options.batch),
           tensors_(parameters.table(device)),
           random_(options.seed) {
+        if (!options.as_graph) return;
         try {
             const Graph graph = Graph::record(device, [&](const Queue& q) { step(q); });
             graph_ = graph.instantiate();

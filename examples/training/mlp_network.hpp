@@ -140,7 +140,9 @@ private:
 /// A step of training as a graph, or, where the device makes none of it, as launches.
 class TrainingStep {
 public:
-    TrainingStep(const Device& device, Network& network, Pass& pass) : device_(device), network_(network), pass_(pass) {
+    TrainingStep(const Device& device, Network& network, Pass& pass, bool as_graph)
+        : device_(device), network_(network), pass_(pass) {
+        if (!as_graph) return;
         try {
             exec_ = Graph::record(device, [this](const Queue& q) { enqueue(q); }).instantiate();
         } catch (const Error&) {}  // a driver that has no graphs: every call is checked again when it is launched

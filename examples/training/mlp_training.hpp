@@ -10,6 +10,7 @@ namespace ikat::training {
 struct Settings {
     std::uint32_t steps = 120, batch = 64, points = 256, width = 16, seed = 1;
     StepOptions step{};
+    bool as_graph = true;  // else kernel by kernel
     std::string target{};
 };
 
@@ -29,7 +30,7 @@ public:
           random_(settings.seed + 1),
           network_(device, settings.width, tensors, settings.step),
           pass_(device, settings.batch, settings.width),
-          step_(device, network_, pass_) {}
+          step_(device, network_, pass_, settings.as_graph) {}
 
     /// A step, and its loss. Points are chosen on the host, each by itself.
     double step() {

@@ -2,10 +2,10 @@
 // A curve as text, of any number of values: each column is the mean of those that it stands for.
 //
 //     loss
-//       0.69 |#
-//            |##
-//       0.02 |##################
-//             1 .............150
+//           0.69 |*
+//                | **
+//           0.02 |   ***************
+//                 1..............150
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -66,16 +66,17 @@ inline bool check_twin(const std::string& python, const std::string& script, con
                   std::to_string(losses.size()) + " losses, and those of a twin in float64", difference, bound);
 }
 
-/// The bits of the losses that run(device) gives, in two runs on the device that there is, and on the emulator with one
-/// and with several host threads, for targets with and without the newest instructions.
-inline bool check_bits(const std::string& target, const std::function<std::vector<double>(const Device&)>& run) {
+/// The bits of the losses that run(device, as_graph) gives, in two runs on the device that there is, and on the
+/// emulator with one and with several host threads, for targets with and without the newest instructions.
+inline bool check_bits(const std::string& target,
+                       const std::function<std::vector<double>(const Device&, bool as_graph)>& run) {
     bool is_right = true;
     const auto compare = [&](const std::string& what, const std::vector<double>& a, const std::vector<double>& b) {
         std::printf("%-44s %s\n", what.c_str(), a == b ? "the same bits" : "OTHER BITS   WRONG");
         is_right &= a == b;
     };
     const auto on_emulator = [&](const char* of, std::uint32_t threads) {
-        return run(Device::open({.device = "emulator", .target = of, .threads = threads}));
+        return run(Device::open({.device = "emulator", .target = of, .threads = threads}), true);
     };
     for (const char* of : {"sm_80", "sm_90a"}) {
         const std::vector<double> first = on_emulator(of, 1);
@@ -83,8 +84,10 @@ inline bool check_bits(const std::string& target, const std::function<std::vecto
         compare("three host threads on " + std::string(of), first, on_emulator(of, 3));
     }
     const Device device = Device::open({.target = target});
+    const std::vector<double> by_graph = run(device, true);
+    compare("a graph, and kernel by kernel", by_graph, run(device, false));
     if (device.properties().kind != runtime::DeviceKind::Emulator)
-        compare("two runs on " + device.properties().name, run(device), run(device));
+        compare("two runs on " + device.properties().name, by_graph, run(device, true));
     return is_right;
 }
 
