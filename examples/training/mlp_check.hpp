@@ -84,8 +84,11 @@ inline bool check_losses(const Settings& settings, const std::string& python, co
 /// Prints what has been compared; gives whether all is right.
 inline bool check(const Settings& settings, const std::string& python, const std::string& script) {
     const bool gradients = check_gradients(settings), twin = check_losses(settings, python, script),
-               bits =
-                   check_bits(settings.target, [&](const Device&device) { return first_losses(device, settings, 5); });
+               bits = check_bits(settings.target, [&](const Device&device, bool as_graph) {
+                   Settings its = settings;
+                   its.as_graph = as_graph;
+                   return first_losses(device, its, 5);
+               });
     return gradients && twin && bits;
 }
 

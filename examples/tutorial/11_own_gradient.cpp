@@ -12,7 +12,7 @@
 using namespace ikat;
 using namespace ikat::stdlib;
 
-constexpr std::uint32_t rows = 96, in = 48, out = 40;
+constexpr std::uint32_t rows = 96, inputs = 48, outputs = 40;
 
 const auto f = [](auto sum, auto at, auto bias) {
     const auto z = sum + bias[at.column];
@@ -24,6 +24,11 @@ const auto gradient_of_f = [](auto sum, auto at, auto bias, auto dy) {
     return dy[at] * fall * fall;
 };
 
+const auto subtract = kernel("subtract", params("y", "wanted", "dy"), [](In<half> y, In<half> wanted, Out<half> dy) {
+    const u32 i = global_id().x;
+    dy[i] = y[i] - wanted[i];
+});
+
 struct Layer {
     Buffer<half> w, bias;                       // what products take
     Buffer<float> dw, dbias;                    // gradients
@@ -32,18 +37,18 @@ struct Layer {
 };
 
 void forward(const Queue& q, const Layer& layer, const Buffer<half>& x, Buffer<half>& y) {
-    gemm_tensor_core(q, x.view(rows, in), layer.w.view(in, out), y.view(rows, out),
+    gemm_tensor_core(q, x.view(rows, inputs), layer.w.view(inputs, outputs), y.view(rows, outputs),
                      epilogue("softsign", f, layer.bias));
 }
 
 // z = x w + bias was not stored: it is computed again, and only dz is written.
 void backward(const Queue& q, Layer& layer, const Buffer<half>& x, const Buffer<half>& dy, Buffer<half>& dx) {
-    auto dz = q.buffer<half>(rows * out, "dz");
-    gemm_tensor_core(q, x.view(rows, in), layer.w.view(in, out), dz.view(rows, out),
-                     epilogue("softsign_backward", gradient_of_f, layer.bias, dy.view(rows, out)));
-    gemm_backward_a(q, dz.view(rows, out), layer.w.view(in, out), dx.view(rows, in));
-    gemm_backward_b(q, x.view(rows, in), dz.view(rows, out), layer.dw.view(in, out));
-    column_sums(q, dz.view(rows, out), layer.dbias);
+    auto dz = q.buffer<half>(rows * outputs, "dz");
+    gemm_tensor_core(q, x.view(rows, inputs), layer.w.view(inputs, outputs), dz.view(rows, outputs),
+                     epilogue("softsign_backward", gradient_of_f, layer.bias, dy.view(rows, outputs)));
+    gemm_backward_a(q, dz.view(rows, outputs), layer.w.view(inputs, outputs), dx.view(rows, inputs));
+    gemm_backward_b(q, x.view(rows, inputs), dz.view(rows, outputs), layer.dw.view(inputs, outputs));
+    column_sums(q, dz.view(rows, outputs), layer.dbias);
 }
 
 using Numbers = std::vector<double>;
@@ -56,10 +61,10 @@ Numbers in_double(const Buffer<half>& buffer) {
 double weighted(const Numbers& x, const Numbers& w, const Numbers& bias, const Numbers& dy) {
     double total = 0;
     for (std::uint32_t i = 0; i < rows; ++i)
-        for (std::uint32_t j = 0; j < out; ++j) {
+        for (std::uint32_t j = 0; j < outputs; ++j) {
             double z = bias[j];
-            for (std::uint32_t k = 0; k < in; ++k) z += x[i * in + k] * w[k * out + j];
-            total += z / (1 + std::abs(z)) * dy[i * out + j];
+            for (std::uint32_t k = 0; k < inputs; ++k) z += x[i * inputs + k] * w[k * outputs + j];
+            total += z / (1 + std::abs(z)) * dy[i * outputs + j];
         }
     return total;
 }
@@ -76,7 +81,7 @@ bool is_gradient(const char* name, const std::vector<float>& gradient, Numbers& 
         of[i] = old;
         worst = std::max(worst, std::abs(slope - double(gradient[i])));
     }
-    const bool is_right = worst <= largest / 256;  // of f16: dz is rounded to 2^-11, and so is what is added up
+    const bool is_right = worst <= largest / 64;  // dz is rounded to f16, and the errors of 96 rows add up
     std::printf("%s: %s\n", name, is_right ? "right" : "wrong");
     return is_right;
 }
@@ -87,24 +92,25 @@ std::vector<half> waves(std::uint32_t count, float size, float by) {
     return numbers;
 }
 Layer layer_of(const Device& device, float by) {
-    const auto w = waves(in * out, 0.3f, by), bias = waves(out, 0.2f, by + 0.1f);
+    const auto w = waves(inputs * outputs, 0.3f, by), bias = waves(outputs, 0.2f, by + 0.1f);
     const auto zeros = [&](std::uint32_t n) { return device.upload(std::vector<float>(n)); };
     return {device.upload(w, "w"),
             device.upload(bias, "bias"),
-            zeros(in * out),
-            zeros(out),
+            zeros(inputs * outputs),
+            zeros(outputs),
             device.upload(std::vector<float>(w.begin(), w.end())),
             device.upload(std::vector<float>(bias.begin(), bias.end())),
-            zeros(in * out),
-            zeros(in * out),
-            zeros(out),
-            zeros(out)};
+            zeros(inputs * outputs),
+            zeros(inputs * outputs),
+            zeros(outputs),
+            zeros(outputs)};
 }
 
 bool check(const Device& device) {
     Layer layer = layer_of(device, 0.7f);
-    const auto x = device.upload(waves(rows * in, 1, 0.3f), "x"), dy = device.upload(waves(rows * out, 1, 0.9f), "dy");
-    auto dx = device.buffer<half>(rows * in, "dx");
+    const auto x = device.upload(waves(rows * inputs, 1, 0.3f), "x"),
+               dy = device.upload(waves(rows * outputs, 1, 0.9f), "dy");
+    auto dx = device.buffer<half>(rows * inputs, "dx");
     backward(device, layer, x, dy, dx);
     Numbers of_x = in_double(x), w = in_double(layer.w), bias = in_double(layer.bias);
     const Numbers of_dy = in_double(dy), got = in_double(dx);
@@ -117,16 +123,16 @@ bool check(const Device& device) {
 bool learn(const Device& device) {
     const Layer teacher = layer_of(device, 1.9f);
     Layer layer = layer_of(device, 0.7f);
-    const auto x = device.upload(waves(rows * in, 1, 0.3f), "x");
-    auto y = device.buffer<half>(rows * out, "y"), wanted = device.buffer<half>(rows * out, "wanted"),
-         dy = device.buffer<half>(rows * out, "dy"), dx = device.buffer<half>(rows * in, "dx");
+    const auto x = device.upload(waves(rows * inputs, 1, 0.3f), "x");
+    auto y = device.buffer<half>(rows * outputs, "y"), wanted = device.buffer<half>(rows * outputs, "wanted"),
+         dy = device.buffer<half>(rows * outputs, "dy"), dx = device.buffer<half>(rows * inputs, "dx");
     forward(device, teacher, x, wanted);
     const OptimisedTensors tensors(device, {{layer.dw, layer.master_w, layer.m, layer.v, layer.w},
                                             {layer.dbias, layer.master_bias, layer.m_bias, layer.v_bias, layer.bias}});
     double first = 0, loss = 0;
     for (std::uint32_t step = 1; step <= 60; ++step) {
         forward(device, layer, x, y);
-        elementwise(device, Binary::sub, y, wanted, dy);  // of the sum of squares, halved
+        device.launch(subtract, grid(rows * outputs, 128), y, wanted, dy);  // of the sum of squares, halved
         loss = 0;
         for (const double d : in_double(dy)) loss += d * d / 2;
         if (step == 1) first = loss;
