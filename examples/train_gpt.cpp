@@ -48,6 +48,8 @@ std::optional<Options> options_of(int argc, char** argv) {
     out.python = arguments.text("python", "PATH", "python3", "with NumPy, for --check");
     if (arguments.finish()) return {};
     check_target(s.target);
+    if (std::uint64_t(s.batch) * s.context * s.heads * GptShape::head_dim * 4 >= 1u << 31)
+        throw BadArguments("--batch times --context times --heads is too large: an array has 2^31 numbers");
     return out;
 }
 
@@ -55,13 +57,14 @@ safetensors::Tensors file_of(GptParameters& parameters, const LearntText& text) 
     safetensors::Tensors out;
     for (Parameter* p : parameters.all())
         out.tensors.push_back(safetensors::tensor(p->name, p->shape, p->value.download()));
-    out.metadata["characters"] = text.characters;
+    const auto bytes = std::as_bytes(std::span(text.characters));
+    out.tensors.push_back({"characters", ir::Type::U8, {bytes.size()}, {bytes.begin(), bytes.end()}});
     return out;
 }
 void load(const std::string& path, GptParameters& parameters, const LearntText& text) {
     const safetensors::Tensors file = safetensors::read(path);
-    const auto characters = file.metadata.find("characters");
-    if (characters == file.metadata.end() || characters->second != text.characters)
+    const std::vector<std::byte>& characters = file.at("characters").bytes;
+    if (!std::ranges::equal(characters, std::as_bytes(std::span(text.characters))))
         throw Error(path + ": was made from a text with other characters", "give the same --text");
     for (Parameter* p : parameters.all()) {
         const safetensors::Tensor& from = file.at(p->name);
@@ -89,7 +92,7 @@ void write_for_twin(const std::filesystem::path& path, const Device& device, con
         }
     }
     for (safetensors::Tensor& each : batches) file.tensors.push_back(std::move(each));
-    const auto add = [&](const char* name, double number) { file.metadata[name] = std::to_string(number); };
+    const auto add = [&](const char* name, double number) { file.metadata[name] = text_of(number); };
     add("layers", settings.layers), add("heads", settings.heads), add("dropout", double(settings.dropout));
     add("learning_rate", double(settings.learning_rate));
     safetensors::write(path, file);
@@ -135,6 +138,8 @@ bool learn(const Options& options, const LearntText& text) {
     const Device device = Device::open({.target = s.target});
     GptTraining training(device, s, text);
     if (!options.load.empty()) load(options.load, training.parameters, text);
+    // What cannot be written is known before the training.
+    if (!options.save.empty()) safetensors::write(options.save, file_of(training.parameters, text));
     std::vector<double> losses;
     Progress progress(s.steps, s.batch * s.context, "tokens", !options.is_json && isatty(STDOUT_FILENO));
     while (losses.size() < s.steps) {

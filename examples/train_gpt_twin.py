@@ -26,7 +26,7 @@ def read(path):
     types = {"F32": np.float32, "U32": np.uint32}
     arrays = {}
     for name, entry in header.items():
-        if name != "__metadata__":
+        if name not in ("__metadata__", "characters"):
             begin, end = entry["data_offsets"]
             arrays[name] = np.frombuffer(data[begin:end], types[entry["dtype"]]).reshape(entry["shape"])
     return arrays, header["__metadata__"]

@@ -96,6 +96,9 @@ void learn(const Options& options) {
     const Settings& s = options.settings;
     const Device device = Device::open({.target = s.target});
     Training training(device, s, tensors_of(options));
+    // What cannot be written is known before the training.
+    if (!options.save.empty()) safetensors::write(options.save, training.file());
+    if (!options.picture.empty()) write_text(options.picture, "");
     Progress progress(s.steps, s.batch, "samples", !options.is_json && isatty(STDOUT_FILENO));
     while (training.steps() < s.steps) progress.step(training.steps() + 1, training.step());
     const double per_second = progress.per_second();

@@ -63,7 +63,7 @@ inline void write_for_twin(const std::filesystem::path& path, const Device& devi
     }
     file.tensors.push_back(safetensors::tensor("points", {steps, settings.batch, inputs}, points));
     file.tensors.push_back(std::move(classes));
-    const auto number = [](float x) { return std::to_string(double(x)); };
+    const auto number = [](float x) { return text_of(double(x)); };
     file.metadata["learning_rate"] = number(settings.step.learning_rate);
     file.metadata["weight_decay"] = number(settings.step.weight_decay);
     file.metadata["max_norm"] = number(settings.step.max_norm);

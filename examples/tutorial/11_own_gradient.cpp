@@ -145,7 +145,8 @@ bool learn(const Device& device) {
 
 int main() try {
     const Device device = Device::open();
-    return check(device) && learn(device) ? 0 : 1;
+    const bool is_right = check(device);
+    return learn(device) && is_right ? 0 : 1;
 } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

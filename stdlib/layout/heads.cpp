@@ -38,8 +38,8 @@ constexpr Recipe recipe_for(std::string_view call) {
                          .pitched = kernels}},
             .operands = {{"x", "..."}, {"y", "...", Access::Out}}};
 }
-constexpr Recipe interleave_recipe = recipe_for("interleave_heads(queue, x, y)"),
-                 deinterleave_recipe = recipe_for("deinterleave_heads(queue, x, y)");
+constexpr Recipe of_interleave = recipe_for("interleave_heads(queue, x, y)"),
+                 of_deinterleave = recipe_for("deinterleave_heads(queue, x, y)");
 
 void copy_heads(const Queue& queue, const Recipe& recipe, const TensorView& x, const MutableTensorView& y) {
     const auto fail = [&](const std::string& message, std::string hint) {
@@ -66,10 +66,10 @@ void copy_heads(const Queue& queue, const Recipe& recipe, const TensorView& x, c
 }  // namespace
 
 void interleave_heads(const Queue& queue, const TensorView& x, const MutableTensorView& y) {
-    copy_heads(queue, interleave_recipe, x, y);
+    copy_heads(queue, of_interleave, x, y);
 }
 void deinterleave_heads(const Queue& queue, const TensorView& x, const MutableTensorView& y) {
-    copy_heads(queue, deinterleave_recipe, x, y);
+    copy_heads(queue, of_deinterleave, x, y);
 }
 
 // ---- by names

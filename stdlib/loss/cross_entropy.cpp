@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <vector>
 
@@ -261,6 +262,9 @@ public:
             place_.fail(fmt::format("'dX' is {} of {}, and X {} of {}", shape_of(dX), dX.type_name(), shape_of(X_),
                                     X_.type_name()),
                         "they have the same shape and type");
+        if (dX.extents[dX.rank - 1] > 1 && dX.strides[dX.rank - 1] != 1)
+            place_.fail(fmt::format("the elements of a row of 'dX' are {} apart", dX.strides[dX.rank - 1]),
+                        "they follow each other");
         check_sequences("dX", dX);
         if (dW.type != ir::Type::F32 || dW.rank != 2 || dW.extents != W_.extents)
             place_.fail(fmt::format("'dW' is {} of {}, and W {}", shape_of(dW), dW.type_name(), shape_of(W_)),
@@ -366,7 +370,15 @@ constexpr auto linear_family =
 CrossEntropyOptions options_of(const FunctionSettings& given) {
     constexpr std::string_view reductions[] = {"mean", "sum"};
     CrossEntropyOptions out{.reduction = LossReduction(given.one_of("reduction", reductions))};
-    if (const auto ignored = given.number("ignored")) out.ignored = std::int32_t(*ignored);
+    if (const auto ignored = given.texts().find("ignored"); ignored != given.texts().end()) {
+        // -1 or 4294967295: the same 32 bits.
+        const std::string& text = ignored->second;
+        std::int64_t number = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        if (error != std::errc() || end != text.data() + text.size() || number < -0x80000000ll || number > 0xffffffffll)
+            throw Error("'ignored' is " + text, "it is a whole number of 32 bits");
+        out.ignored = std::int32_t(std::uint32_t(number));
+    }
     out.smoothing = given.number("smoothing").value_or(0), out.z_loss = given.number("z_loss").value_or(0);
     out.shift = given.count("shift").value_or(0) != 0, out.scale = given.number("scale").value_or(1);
     return out;

@@ -43,8 +43,9 @@ struct CrossEntropyOptions {
 /// rows may be any number of elements apart. Targets are std::int32_t or std::uint32_t, one for each row: rows, or
 /// sequences x tokens, with gaps or not. The loss is one f32, or one for each row. Each logit is read once.
 ///
-/// A row with an infinity of its own, or with a NaN, has a NaN or an infinity as its loss, as the formula does. A
-/// target that is no class makes the row's loss NaN. The mean of no rows is NaN.
+/// A row with a NaN, with +infinity, or with nothing but -infinity has a loss of NaN. Another -infinity has probability
+/// 0; as the target, or with smoothing, it costs infinitely much. A target that is no class makes the row's loss NaN.
+/// The mean of no rows is NaN.
 /// Throws Error for sizes, types and options that do not fit.
 void cross_entropy(const Queue& queue, const TensorView& logits, const TensorView& targets,
                    const MutableTensorView& loss, const CrossEntropyOptions& options = {});
@@ -63,8 +64,8 @@ struct LinearCrossEntropyOptions {
     CrossEntropyOptions loss{};  // its workspace is not used
     /// dW += instead of dW =.
     bool accumulate = false;
-    /// Of how many rows logits are there at once; 0: so many that they take at most 128 MiB. dW is added in chunks:
-    /// another number gives other roundings.
+    /// Of how many rows logits are there at once; 0: so many that they take at most 128 MiB, but 128 at least. dW is
+    /// added in chunks: another number gives other roundings.
     std::uint32_t chunk_rows = 0;
     /// linear_cross_entropy_workspace() bytes. Without it, the function allocates its own.
     WorkspaceSlice workspace{};

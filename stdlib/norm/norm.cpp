@@ -178,6 +178,9 @@ void run_saving(const Queue& queue, const Recipe& recipe, std::vector<TensorView
     if (call.extent("pair") != 2)
         call.fail(fmt::format("'statistics' has {} numbers for each row", call.extent("pair")),
                   "they are 2, the mean and 1 / sqrt(variance + epsilon)");
+    const TensorView& statistics = call.views()[call.views().size() - 2];
+    if (call.extent("columns") == 0 && statistics.part.bytes != 0)
+        call.fail("rows without columns", "they have no mean to store");
     run_rows(call, {epsilon});
 }
 

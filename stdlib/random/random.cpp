@@ -266,11 +266,20 @@ void dropout_backward(const Queue& queue, const TensorView& dy, const MutableTen
                       const DropoutOptions& options) {
     run_dropout(queue, dy, dx, options);
 }
+static void check_finite(const Queue& queue, std::string_view function, std::initializer_list<float> numbers) {
+    for (const float number : numbers)
+        if (!std::isfinite(number))
+            throw Error(Diagnostic{.where = queue.where(),
+                                   .message = fmt::format("{}: a number of the distribution is {}", function, number),
+                                   .hint = "low, high and what is between them, mean and deviation are finite"});
+}
 void fill_uniform(const Queue& queue, const MutableTensorView& x, float low, float high, const RandomState& random) {
+    check_finite(queue, "fill_uniform", {low, high, high - low});
     run_fill(queue, fill_uniform_recipe, x, random, low, high - low);
 }
 void fill_normal(const Queue& queue, const MutableTensorView& x, float mean, float deviation,
                  const RandomState& random) {
+    check_finite(queue, "fill_normal", {mean, deviation});
     run_fill(queue, fill_normal_recipe, x, random, mean, deviation);
 }
 void advance_random(const Queue& queue, const MutableTensorView& state, std::uint32_t offsets) {

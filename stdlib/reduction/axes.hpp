@@ -26,7 +26,7 @@ enum class Reduction : std::uint8_t {
     max,       // a NaN is the maximum, and the minimum; of no elements it is an Error, as of the next three
     min,       //
     variance,  // the mean of the squared differences from the mean; see ReductionOptions::unbiased
-    norm2,     // the root of the sum of squares, in f32: infinite from 1.8e19 on
+    norm2,     // the root of the sum of squares, in f32: infinite from 1.8e19 on; stdlib::norm2() has no root
     argmax,    // the index of the first maximum among the reduced elements, in the order of their dimensions; that of
     argmin,    // the first NaN, if there is one. y is of u32
     any,       // 1 where an element is not 0, else 0; x and y are of u8

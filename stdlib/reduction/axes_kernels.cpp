@@ -116,7 +116,7 @@ private:
                 for (std::size_t k = 0; k + step < N; k += 2 * step) terms[k] = value(terms[k] + terms[k + step]);
             return terms[0];
         };
-        const F mean = value(sum_of([&](std::size_t k) { return value(lanes[k]); }) * (1.0f / N));
+        const F mean = sum_of([&](std::size_t k) { return value(lanes[k] * (1.0f / N)); });
         const F squares = sum_of([&](std::size_t k) {
             const F d = value(value(lanes[k]) - mean);
             return value(d * d);
@@ -128,7 +128,9 @@ private:
         const U all = value(n_ + other.n_);
         const F share = value(select(all == 0u, 0.0f, cast<f32>(other.n_) / cast<f32>(all)));
         const F distance = value(other.a_ - a_), step = value(distance * share);
-        b_ = b_ + other.b_ + distance * step * cast<f32>(n_);
+        // Where one side has nothing, its mean is no number to take a distance from.
+        const F between = value(distance * step * cast<f32>(n_));
+        b_ = b_ + other.b_ + select((n_ == 0u) | (other.n_ == 0u), 0.0f, between);
         a_ = select(n_ == 0u, other.a_, a_ + step);
         n_ = all;
     }

@@ -23,9 +23,15 @@ void KernelArguments::add_view(const TensorView& x, std::uint32_t rank) {
     const std::uint32_t first = of.rank - rank;
     for (std::uint32_t d = 0; d < first; ++d)
         IKAT_ASSERT(of.extents[d] <= 1, "a view has more dimensions than its parameter");
-    for (std::uint32_t d = first; d < of.rank; ++d) list_.push_back({.type = ir::Type::U32, .bits = of.extents[d]});
-    for (std::uint32_t d = first; d + 1 < of.rank; ++d)
-        list_.push_back({.type = ir::Type::U32, .bits = of.extents[d] == 1 ? 0 : of.strides[d]});
+    const auto add = [&](std::uint64_t number) {
+        if (number > ~0u)
+            throw Error(Diagnostic{.where = where_,
+                                   .message = "an array has extents or strides of 2^32 elements or more",
+                                   .hint = "the kernel counts in 32 bits: call it for parts"});
+        list_.push_back({.type = ir::Type::U32, .bits = number});
+    };
+    for (std::uint32_t d = first; d < of.rank; ++d) add(of.extents[d]);
+    for (std::uint32_t d = first; d + 1 < of.rank; ++d) add(of.extents[d] == 1 ? 0 : of.strides[d]);
 }
 
 void KernelArguments::add_map(const TensorView& x, std::span<const std::uint64_t> extents,

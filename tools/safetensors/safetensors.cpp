@@ -100,8 +100,8 @@ class Partial {
 public:
     explicit Partial(const fs::path& target) : target_(target), path_(target) {
         static std::atomic<unsigned> number{0};
-        path_ += "." + std::to_string(getpid()) + (number == 0 ? "" : "-" + std::to_string(number)) + ".partial";
-        ++number;
+        const unsigned own = number++;
+        path_ += "." + std::to_string(getpid()) + (own == 0 ? "" : "-" + std::to_string(own)) + ".partial";
     }
     ~Partial() {
         std::error_code ignored;

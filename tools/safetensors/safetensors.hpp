@@ -6,8 +6,8 @@
 //     safetensors::write("model.safetensors", {{safetensors::tensor("layer.weight", {2, 64}, w.download())}});
 //
 // A file is the length of its header in 8 bytes, the header in JSON, and the elements, little-endian, by rows, without
-// gaps. Files may come from anywhere: whatever is wrong in one is an Error, and no more memory is used than the file is
-// long.
+// gaps. Files may come from anywhere: whatever is wrong in one is an Error, and the memory that is used is in
+// proportion to the file's long.
 #pragma once
 #include <cstddef>
 #include <filesystem>
