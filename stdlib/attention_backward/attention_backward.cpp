@@ -98,6 +98,8 @@ void AttentionBackward::check_sizes() const {
     check_shape("dQ", dQ_, Q_.shape<4>(), "dQ has the shape of Q");
     check_shape("dK", dK_, K_.shape<4>(), "dK has the shape of K");
     check_shape("dV", dV_, V_.shape<4>(), "dV has the shape of V");
+    if (heads() == 0 && kv_heads() > 0 && sequences() > 0)
+        fail(fmt::format("Q has no heads, K has {}", kv_heads()), "Q has as many heads as K, or a multiple of these");
     if (dbias_) check_shape("dbias", *dbias_, bias_->shape<4>(), "dbias has the shape of the bias");
     if (const std::uint64_t given = gradients_.workspace.size(), needed = bytes_of_sums(Q_.shape<4>(), by_offsets());
         given != 0 && given < needed)

@@ -61,6 +61,21 @@ struct GradientCall {
                  fmt::format("dC is m x n, {} is {}; stored by columns, the other way round", name, shape));
     }
 
+    /// That both have the same k and as many matrices as dC; A's k is that of its columns.
+    void check_k(std::string_view name_of_a, const TensorView& a, std::string_view name_of_b, const TensorView& b,
+                 const TensorView& dC) const {
+        const std::uint64_t k_of_a = a.extents[a.rank - (options.a == Rows ? 1 : 2)],
+                            k_of_b = b.extents[b.rank - (options.b == Rows ? 2 : 1)];
+        if (k_of_a != k_of_b)
+            fail(fmt::format("'{}' has k = {}, '{}' has {}", name_of_a, k_of_a, name_of_b, k_of_b),
+                 "A and its gradient are m x k, B and its gradient k x n");
+        const auto matrices = [](const TensorView& x) { return x.rank == 3 ? x.extents[0] : 1; };
+        if (matrices(a) != matrices(dC) || matrices(b) != matrices(dC))
+            fail(fmt::format("'{}' has {} matrices, '{}' {}, and 'dC' {}", name_of_a, matrices(a), name_of_b,
+                             matrices(b), matrices(dC)),
+                 "all have as many");
+    }
+
     /// dC and the other factor, and the gradient.
     void check_types(const TensorView& x, const TensorView& y, const TensorView& to) const {
         using enum ir::Type;
@@ -108,6 +123,7 @@ GradientCall call_a(const Queue& queue, const TensorView& dC, const TensorView& 
     call.check_types(dC, B, dA);
     call.check_shape("B", B, dC, "k x n", options.b, 1);
     call.check_shape("dA", dA, dC, "m x k", options.a, 0);
+    call.check_k("dA", dA, "B", B, dC);
     return call;
 }
 GradientCall call_b(const Queue& queue, const TensorView& A, const TensorView& dC, const TensorView& dB,
@@ -117,6 +133,7 @@ GradientCall call_b(const Queue& queue, const TensorView& A, const TensorView& d
     call.check_types(A, dC, dB);
     call.check_shape("A", A, dC, "m x k", options.a, 0);
     call.check_shape("dB", dB, dC, "k x n", options.b, 1);
+    call.check_k("A", A, "dB", dB, dC);
     return call;
 }
 

@@ -35,6 +35,9 @@ std::string shown(const std::string& name) {
     return out + (name.size() > 80 ? "…'" : "'");
 }
 
+/// Of a tensor: no library has as many.
+constexpr std::size_t most_extents = 64;
+
 /// Takes the events of a parser, in the order in which the format has them; all others are errors.
 class HeaderReader final : public nlohmann::json_sax<json> {
 public:
@@ -49,7 +52,7 @@ public:
     }
     bool binary(binary_t&) override { refuse("bytes"); }
     bool number_unsigned(number_unsigned_t number) override {
-        if (at_ == At::Shape)
+        if (at_ == At::Shape && entry().shape.size() < most_extents)
             entry().shape.push_back(number);
         else if (at_ == At::Offsets && offsets_ < 2)
             (offsets_++ == 0 ? entry().begin : entry().end) = number;

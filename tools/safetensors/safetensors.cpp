@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <new>
 #include <spanstream>
 
 #include "codegen/support/diagnostic.hpp"
@@ -196,7 +197,12 @@ Tensors read(const fs::path& path) {
     if (size < 0)
         throw Error(path.string() + ": cannot be read: " + std::strerror(errno), "give the path of a file of tensors");
     file.seekg(0);
-    return read_from(file, std::uint64_t(size), path.string());
+    try {
+        return read_from(file, std::uint64_t(size), path.string());
+    } catch (const std::bad_alloc&) {
+        throw Error(path.string() + ": has " + std::to_string(size) + " bytes, more than there is memory for",
+                    "give a file that fits");
+    }
 }
 
 Tensors parse(std::span<const std::byte> bytes, const std::string& name) {

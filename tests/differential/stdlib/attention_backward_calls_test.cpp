@@ -272,6 +272,11 @@ TEST_CASE("attention_backward: calls that do not fit together") {
     CHECK_THAT(with([&](auto& o) { o.dQ = o.dK; }), Contains("dQ"));
     CHECK_THAT(with([&](auto& o) { o.dQ = MutableTensorView(floats.view(2, 4, 64)); }),
                Contains("dQ has elements of f32"));
+    CHECK_THAT(with([&](auto& o) {
+                   o.Q = o.O = o.dO = x.slice(0, 0).view(0, 4, 64);
+                   o.dQ = y.slice(0, 0).view(0, 4, 64), o.log_sum = floats.slice(0, 0).view(0, 4);
+               }),
+               Contains("Q has no heads, K has 2"));
     CHECK_THAT(message(right, {.pages = words.view(8, 8)}), Contains("K and V in pages"));
     CHECK_THAT(message(right, {.path = AttentionPath::wgmma}), Contains("the path wgmma"));
     const OwnScores own = scores("same", [](auto score, auto) { return score + 0.0f; });

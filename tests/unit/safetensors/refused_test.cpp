@@ -80,6 +80,9 @@ TEST_CASE("safetensors: tensors that are not as the format says") {
     CHECK_THAT(refused(changed("F32", "F4")), contains("'w' has the type 'F4', which ikat does not have"));
     CHECK_THAT(refused(changed("\"F32\"", "32")), contains("a number at the tensor 'w', 'dtype'"));
     CHECK_THAT(refused(changed("[2]", "2")), contains("a number at the tensor 'w', 'shape'"));
+    std::string extents = "0";
+    for (int i = 0; i < 64; ++i) extents += ",0";
+    CHECK_THAT(refused(changed("[2]", "[" + extents + "]")), contains("a number at the tensor 'w', 'shape'"));
     CHECK_THAT(refused(changed("[2]", "[-2]")), contains("a number below 0 at the tensor 'w', 'shape'"));
     CHECK_THAT(refused(changed("[2]", "[2.0]")), contains("a number that is no integer"));
     CHECK_THAT(refused(changed("[2]", "[18446744073709551616]")), contains("or 2^64 or more"));
