@@ -26,6 +26,8 @@
 //     IQ4_XS   256      136    f16 d, 8 scales of 6 bits in 6 bytes, 128 bytes: d (sc - 32) times the same numbers
 //     MXFP4    32       17     e, 16 bytes: 2^(e - 127) times a number of e2m1
 #pragma once
+#include <utility>
+
 #include "dsl/kernel/kernel.hpp"
 #include "stdlib/spec/recipe.hpp"
 
@@ -36,8 +38,10 @@ using runtime::quantised_view;
 
 /// Its number. Throws Error for one that no format has.
 constexpr std::uint32_t number_of(Quantised format) {
-    if (!runtime::find_info(format))
+    if (!runtime::find_info(format)) {
         SizeCheck{"Quantised"}.enumerator("format", std::size_t(format), std::size(runtime::quantised_formats));
+        std::unreachable();  // it has thrown, which compilers do not know
+    }
     return std::uint32_t(format);
 }
 /// The weights and the bytes of one block.
