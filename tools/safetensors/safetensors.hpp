@@ -53,7 +53,8 @@ std::vector<float> floats(const Tensor& tensor);
 
 /// The tensors of a file, in the order of their elements. Throws Error if it cannot be read, and for everything that
 /// is not as the format says: a length of the header above 100 MB, JSON or UTF-8 that is wrong, names that occur twice,
-/// types that ikat does not have, more than 64 extents, sizes that do not fit, gaps, overlaps, a file that is too short or too long.
+/// types that ikat does not have, more than 64 extents, sizes that do not fit, gaps, overlaps, a file that is too short
+/// or too long.
 Tensors read(const std::filesystem::path& file);
 /// The same of bytes in memory; `name` is what errors call them.
 Tensors parse(std::span<const std::byte> bytes, const std::string& name);
