@@ -30,6 +30,12 @@ struct Dimension {
 /// Those with several indices, the first of which changes first.
 using Dimensions = std::vector<Dimension>;
 
+/// By x; equal ones keep their order. (std::stable_sort of this libstdc++ is deprecated inside, says clang.)
+void sort_by_stride(Dimensions& all) {
+    for (auto at = all.begin(); at != all.end(); ++at)
+        std::rotate(std::ranges::upper_bound(all.begin(), at, at->x, {}, &Dimension::x), at, std::next(at));
+}
+
 /// As few as there can be: those whose elements follow those of the one before it become one with it.
 Dimensions merged(const Dimensions& all) {
     Dimensions out;
@@ -157,8 +163,8 @@ void ReductionCall::plan() {
         fail(fmt::format("the {} of no elements", names[std::size_t(what_)]), "an axis that is reduced has elements");
     // Indices count along the last dimension first, as in memory; others are best read by memory, whatever it is.
     std::ranges::reverse(kept), std::ranges::reverse(reduced);
-    std::ranges::stable_sort(kept, {}, &Dimension::x);
-    if (!is_argument(what_)) std::ranges::stable_sort(reduced, {}, &Dimension::x);
+    sort_by_stride(kept);
+    if (!is_argument(what_)) sort_by_stride(reduced);
     kept_ = merged(kept);
     if (elements_ != 0) {
         reduced_ = merged(reduced);
