@@ -13,6 +13,7 @@
 #include "stdlib/epilogue/arguments.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
 #include "stdlib/loss/cross_entropy_kernels.hpp"
+#include "stdlib/quantised/call.hpp"
 #include "stdlib/spec/kernel_arguments.hpp"
 #include "stdlib/spec/named_functions.hpp"
 #include "stdlib/spec/view_call.hpp"
@@ -22,10 +23,6 @@ namespace {
 
 using Step = CrossEntropyKernel::Step;
 using Gradient = CrossEntropyKernel::Gradient;
-
-std::string shape_of(const TensorView& view) {
-    return fmt::format("{}", fmt::join(view.extents.begin(), view.extents.begin() + view.rank, " x "));
-}
 
 /// Whether both are the same elements, of the same shape.
 bool is_same(const TensorView& x, const TensorView& y) {
@@ -79,7 +76,7 @@ public:
             targets_.extents = {sequences_, tokens_}, targets_.strides = {tokens_, 1};
         }
         if (targets_.rank > 2 || targets_.of_rank(2).shape<2>() != std::array{sequences_, tokens_})
-            place.fail(fmt::format("'targets' is {}, and there are {}", shape_of(targets),
+            place.fail(fmt::format("'targets' is {}, and there are {}", extents_text(targets),
                                    sequences_ == 1 ? fmt::format("{} rows", tokens_)
                                                    : fmt::format("{} sequences of {} rows", sequences_, tokens_)),
                        "there is a target for each row");
@@ -90,9 +87,10 @@ public:
         if (loss.type != ir::Type::F32 || loss.format)
             place.fail(fmt::format("'loss' has elements of {}", loss.type_name()), "a loss is f32");
         if (loss.rank != 1 || loss.extents[0] < wanted || loss.strides[0] != 1)
-            place.fail(fmt::format("'loss' is {}, and there {} {}", shape_of(loss), wanted == 1 ? "is" : "are", wanted),
-                       options_.reduction == LossReduction::none ? "it is a Buffer with one for each row"
-                                                                 : "it is a Buffer of one number");
+            place.fail(
+                fmt::format("'loss' is {}, and there {} {}", extents_text(loss), wanted == 1 ? "is" : "are", wanted),
+                options_.reduction == LossReduction::none ? "it is a Buffer with one for each row"
+                                                          : "it is a Buffer of one number");
         loss_ = loss;
     }
     void check_real(std::string_view name, const TensorView& x) const {
@@ -157,7 +155,7 @@ public:
 private:
     void check_number(std::string_view name, const TensorView& x) const {
         if (x.type != ir::Type::F32 || x.rank != 1 || x.extents[0] == 0)
-            place.fail(fmt::format("'{}' is {} of {}", name, shape_of(x), x.type_name()), "it is a number of f32");
+            place.fail(fmt::format("'{}' is {} of {}", name, extents_text(x), x.type_name()), "it is a number of f32");
     }
     CrossEntropyKernel kernel_for(const TensorView& x, const TensorView* dx) const {
         CrossEntropyKernel out{.type = type_};
@@ -215,8 +213,8 @@ void run_cross_entropy(std::string_view function, const Queue& queue, const Tens
     call.take_targets(targets), call.take_loss(loss);
     if (dlogits && (dlogits->type != logits.type || dlogits->format || dlogits->rank != logits.rank ||
                     dlogits->extents != logits.extents))
-        call.place.fail(fmt::format("'dlogits' is {} of {}, 'logits' is {} of {}", shape_of(*dlogits),
-                                    dlogits->type_name(), shape_of(logits), logits.type_name()),
+        call.place.fail(fmt::format("'dlogits' is {} of {}, 'logits' is {} of {}", extents_text(*dlogits),
+                                    dlogits->type_name(), extents_text(logits), logits.type_name()),
                         "they have the same shape and type");
     if (dlogits && dlogits->strides[dlogits->rank - 1] != 1 && dlogits->extents[dlogits->rank - 1] > 1)
         call.place.fail(
@@ -250,24 +248,24 @@ class LinearCall {
 public:
     LinearCall(const CallPlace& place, const TensorView& X, const TensorView& W) : place_(place), X_(X), W_(W) {
         if (W.type != X.type || W.format || W.rank != 2 || (W.extents[1] > 1 && W.strides[1] != 1))
-            place.fail(fmt::format("'W' is {} of {}, and X has {}", shape_of(W), W.type_name(), X.type_name()),
+            place.fail(fmt::format("'W' is {} of {}, and X has {}", extents_text(W), W.type_name(), X.type_name()),
                        "it is a matrix of classes x k, of X's type");
         if (W.extents[1] != X.extents[X.rank - 1])
-            place.fail(fmt::format("'W' is {}, and rows of X have {} elements", shape_of(W), X.extents[X.rank - 1]),
+            place.fail(fmt::format("'W' is {}, and rows of X have {} elements", extents_text(W), X.extents[X.rank - 1]),
                        "both have k columns");
         check_sequences("X", X);
     }
     void check_gradients(const TensorView& dX, const TensorView& dW) const {
         if (dX.type != X_.type || dX.format || dX.rank != X_.rank || dX.extents != X_.extents)
-            place_.fail(fmt::format("'dX' is {} of {}, and X {} of {}", shape_of(dX), dX.type_name(), shape_of(X_),
-                                    X_.type_name()),
+            place_.fail(fmt::format("'dX' is {} of {}, and X {} of {}", extents_text(dX), dX.type_name(),
+                                    extents_text(X_), X_.type_name()),
                         "they have the same shape and type");
         if (dX.extents[dX.rank - 1] > 1 && dX.strides[dX.rank - 1] != 1)
             place_.fail(fmt::format("the elements of a row of 'dX' are {} apart", dX.strides[dX.rank - 1]),
                         "they follow each other");
         check_sequences("dX", dX);
         if (dW.type != ir::Type::F32 || dW.rank != 2 || dW.extents != W_.extents)
-            place_.fail(fmt::format("'dW' is {} of {}, and W {}", shape_of(dW), dW.type_name(), shape_of(W_)),
+            place_.fail(fmt::format("'dW' is {} of {}, and W {}", extents_text(dW), dW.type_name(), extents_text(W_)),
                         "it has the shape of W, and is f32");
     }
 
