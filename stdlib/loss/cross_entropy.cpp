@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codegen/pipeline/compile.hpp"
+#include "codegen/ptx/table/target.hpp"
 #include "stdlib/epilogue/arguments.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
 #include "stdlib/loss/cross_entropy_kernels.hpp"
@@ -28,6 +29,12 @@ using Gradient = CrossEntropyKernel::Gradient;
 bool is_same(const TensorView& x, const TensorView& y) {
     return x.part.memory && y.part.memory && x.part.address() == y.part.address() &&
            x.of_rank(3).strides == y.of_rank(3).strides;
+}
+
+void check_row(const CallPlace& place, std::string_view name, const TensorView& x) {
+    const std::uint64_t stride = x.strides[x.rank - 1];
+    if (x.extents[x.rank - 1] > 1 && stride != 1)
+        place.fail(fmt::format("the elements of a row of '{}' are {} apart", name, stride), "they follow each other");
 }
 
 /// What the functions have in common: rows with targets, of which all or some have their logits in an array.
@@ -54,9 +61,7 @@ public:
         if (x.rank != 2 && x.rank != 3)
             place.fail(fmt::format("'{}' has {} dimension{}", name, x.rank, x.rank == 1 ? "" : "s"),
                        "it is a view of rows of elements, or sequences of rows");
-        if (x.extents[x.rank - 1] > 1 && x.strides[x.rank - 1] != 1)
-            place.fail(fmt::format("the elements of a row of '{}' are {} apart", name, x.strides[x.rank - 1]),
-                       "they follow each other");
+        check_row(place, name, x);
         const TensorView all = x.of_rank(3);
         sequences_ = all.extents[0], tokens_ = all.extents[1], type_ = x.type;
         rows_ = check().reached(name, sequences_ * tokens_);
@@ -170,13 +175,9 @@ private:
         out.blocks = 1, out.keeps = false;
         return out;
     }
-    /// Whether the target, "sm_90a", has them.
     bool has_clusters() const {
-        const std::string_view target = queue_.device().compile_options().target;
-        std::uint32_t number = 0;
-        for (const char c : target.substr(std::min<std::size_t>(3, target.size())))
-            if (c >= '0' && c <= '9') number = number * 10 + std::uint32_t(c - '0');
-        return number >= 90;
+        const ptx::Target* const target = ptx::find_target(queue_.device().compile_options().target);
+        return target && ptx::supports(*target, ptx::Feature::Clusters);
     }
     static std::uint32_t elements_from_16_bytes(const TensorView& x) {
         const std::uint64_t bytes = ir::info(x.type).bytes;
@@ -216,10 +217,7 @@ void run_cross_entropy(std::string_view function, const Queue& queue, const Tens
         call.place.fail(fmt::format("'dlogits' is {} of {}, 'logits' is {} of {}", extents_text(*dlogits),
                                     dlogits->type_name(), extents_text(logits), logits.type_name()),
                         "they have the same shape and type");
-    if (dlogits && dlogits->strides[dlogits->rank - 1] != 1 && dlogits->extents[dlogits->rank - 1] > 1)
-        call.place.fail(
-            fmt::format("the elements of a row of 'dlogits' are {} apart", dlogits->strides[dlogits->rank - 1]),
-            "they follow each other");
+    if (dlogits) check_row(call.place, "dlogits", *dlogits);
     const bool is_in_place = dlogits && is_same(logits, *dlogits);
     std::vector<OperandRole> roles{{"logits", logits.part, is_in_place ? Role::Written : Role::Read}};
     if (dlogits && !is_in_place) roles.push_back({"dlogits", dlogits->part, Role::Written});
@@ -260,9 +258,7 @@ public:
             place_.fail(fmt::format("'dX' is {} of {}, and X {} of {}", extents_text(dX), dX.type_name(),
                                     extents_text(X_), X_.type_name()),
                         "they have the same shape and type");
-        if (dX.extents[dX.rank - 1] > 1 && dX.strides[dX.rank - 1] != 1)
-            place_.fail(fmt::format("the elements of a row of 'dX' are {} apart", dX.strides[dX.rank - 1]),
-                        "they follow each other");
+        check_row(place_, "dX", dX);
         check_sequences("dX", dX);
         if (dW.type != ir::Type::F32 || dW.rank != 2 || dW.extents != W_.extents)
             place_.fail(fmt::format("'dW' is {} of {}, and W {}", extents_text(dW), dW.type_name(), extents_text(W_)),
