@@ -35,5 +35,6 @@
 #include "stdlib/reference/reference.hpp"
 #include "stdlib/softmax/softmax.hpp"
 #include "stdlib/tile/rows.hpp"
+#include "stdlib/tile/shared_rows.hpp"
 #include "stdlib/tile/stage.hpp"
 #include "stdlib/tile/vectors.hpp"

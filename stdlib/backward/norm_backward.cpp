@@ -19,16 +19,21 @@ namespace {
 using namespace norm_gradient;
 
 /// "rmsnorm_backward_saved_residual_warp_pitched"
-std::string name_of_gradient(const NormGradient& of, RowThreads threads, std::string_view end = "") {
-    constexpr std::string_view of_threads[] = {"_warp", "_block", ""};
+template <class Group>
+std::string name_of_gradient(const NormGradient& of, std::string_view end = "") {
+    constexpr std::string_view of_group = std::is_same_v<Group, WarpGroup>   ? "_warp"
+                                          : std::is_same_v<Group, Block>     ? "_block"
+                                          : std::is_same_v<Group, OfBlock>   ? "_shared"
+                                          : std::is_same_v<Group, OfCluster> ? "_cluster"
+                                                                             : "";
     return fmt::format("{}_backward{}{}{}{}", of.centred ? "layernorm" : "rmsnorm", of.saved ? "_saved" : "",
-                       of.residual ? "_residual" : "", of_threads[std::size_t(threads)], end);
+                       of.residual ? "_residual" : "", of_group, end);
 }
 
 template <class T, class Group>
-NormBackwardKernel<T> make_kernel(const NormGradient& of, RowThreads threads) {
+NormBackwardKernel<T> make_kernel(const NormGradient& of) {
     return kernel(
-               name_of<T>(name_of_gradient(of, threads)),
+               name_of<T>(name_of_gradient<Group>(of)),
                params("x", "dy", "gamma", only_if(of.saved, "statistics"), only_if(of.residual, "residual"), "dx",
                       "dgamma", only_if(of.centred, "dbeta"), "rows", "columns", only_if(!of.saved, "epsilon")),
                [](In<T> x, In<T> dy, In<T> gamma, Optional<In<float>> statistics, Optional<In<T>> residual, Out<T> dx,
@@ -45,20 +50,23 @@ NormBackwardKernel<T> make_kernel(const NormGradient& of, RowThreads threads) {
 }
 /// For rows at pitches.
 template <class T, class Group>
-auto make_pitched(const NormGradient& of, RowThreads threads) {
-    return kernel(name_of<T>(name_of_gradient(of, threads, "_pitched")),
-                  params("x", "dy", "gamma", only_if(of.saved, "statistics"), only_if(of.residual, "residual"), "dx",
-                         "dgamma", only_if(of.centred, "dbeta"), only_if(!of.saved, "epsilon"), "rows", "columns",
-                         "pitches", only_if(of.saved || of.residual, "more")),
-                  [](In<T> x, In<T> dy, In<T> gamma, Optional<In<float>> statistics, Optional<In<T>> residual,
-                     Out<T> dx, InOut<float> dgamma, Optional<InOut<float>> dbeta, Optional<f32> epsilon, u32 rows,
-                     u32 columns, Struct<RowPitches> pitches, Optional<Struct<RowPitches>> more) {
-                      const RowPlaces places(rows, columns, pitches);
-                      gradient_of<T, Group>({x, dy, gamma, statistics, residual, dx, dgamma, dbeta, epsilon,
-                                             more ? RowPlaces(rows, columns, *more) : places},
-                                            places);
-                  })
-        .launch_bounds(Group::block, blocks_of<Group>);
+auto make_pitched(const NormGradient& of) {
+    constexpr bool is_of_cluster = std::is_same_v<Group, OfCluster>;
+    auto made = kernel(name_of<T>(name_of_gradient<Group>(of, is_of_cluster ? "" : "_pitched")),
+                       params("x", "dy", "gamma", only_if(of.saved, "statistics"), only_if(of.residual, "residual"),
+                              "dx", "dgamma", only_if(of.centred, "dbeta"), only_if(!of.saved, "epsilon"), "rows",
+                              "columns", "pitches", only_if(of.saved || of.residual, "more")),
+                       [](In<T> x, In<T> dy, In<T> gamma, Optional<In<float>> statistics, Optional<In<T>> residual,
+                          Out<T> dx, InOut<float> dgamma, Optional<InOut<float>> dbeta, Optional<f32> epsilon, u32 rows,
+                          u32 columns, Struct<RowPitches> pitches, Optional<Struct<RowPitches>> more) {
+                           const RowPlaces places(rows, columns, pitches);
+                           gradient_of<T, Group>({x, dy, gamma, statistics, residual, dx, dgamma, dbeta, epsilon,
+                                                  more ? RowPlaces(rows, columns, *more) : places},
+                                                 places);
+                       })
+                    .launch_bounds(Group::block, blocks_of<Group>);
+    if constexpr (is_of_cluster) return std::move(made).cluster(Group::blocks);
+    return made;
 }
 
 constexpr std::size_t gradients = 8;
@@ -73,17 +81,13 @@ auto for_all_gradients(auto&& make) {
     return out;
 }
 template <class T, class Group>
-const NormBackwardKernel<T>& kernel_of(const NormGradient& of, RowThreads threads) {
-    static const auto all =
-        for_all_gradients([&](const NormGradient& each) { return make_kernel<T, Group>(each, threads); });
+const NormBackwardKernel<T>& kernel_of(const NormGradient& of) {
+    static const auto all = for_all_gradients([](const NormGradient& each) { return make_kernel<T, Group>(each); });
     return all[number_of(of)];
 }
-template <class T, RowThreads threads>
+template <class T, class Group>
 const auto& pitched_kernel_of(const NormGradient& of) {
-    using Group = std::conditional_t<threads == RowThreads::warp, WarpGroup,
-                                     std::conditional_t<threads == RowThreads::block, Block, Wide>>;
-    static const auto all =
-        for_all_gradients([](const NormGradient& each) { return make_pitched<T, Group>(each, threads); });
+    static const auto all = for_all_gradients([](const NormGradient& each) { return make_pitched<T, Group>(each); });
     return all[number_of(of)];
 }
 
@@ -97,16 +101,17 @@ std::uint32_t shares_of(const Call& call) {
     return blocks_for(call["rows"], sums);
 }
 
-/// All rows by one block.
-template <class Group>
-Grid one_share(const Call&) {
-    return {{1}, {Group::block}};
-}
-/// For the kernel that a function takes for that many columns.
+/// A block, or a cluster, for each share of the rows.
 Grid grid_of(const Call& call, std::uint32_t shares) {
-    const std::uint32_t columns = call["columns"];
-    return {{shares}, {columns <= 512 ? WarpGroup::block : columns <= 2048 ? Block::block : Wide::block}};
+    const KernelInfo& kernel = call.kernel();
+    const std::uint32_t blocks = kernel.bounds.cluster_blocks();
+    Grid out{{shares * blocks}, {kernel.bounds.max_threads}};
+    if (kernel.takes_dynamic_shared)
+        out.dynamic_shared_bytes =
+            dynamic_bytes(in_shared(call.has("dbeta")), call["columns"], info(call.arguments()[0].type).bytes, blocks);
+    return out;
 }
+Grid one_share(const Call& call) { return grid_of(call, 1); }
 
 std::uint64_t bytes_for(std::uint32_t rows, std::uint64_t columns, std::uint32_t sums) {
     return sums * Workspace::rounded(blocks_for(rows, sums) * columns * sizeof(float));
@@ -124,8 +129,8 @@ void launch_layernorm(Steps& steps) { launch_column_shares<2>(steps, {"dgamma", 
 template <class T>
 const NormBackwardKernel<T>& norm_backward_kernel(const NormGradient& of, RowThreads threads) {
     SizeCheck{"norm_backward_kernel"}.enumerator("threads", std::size_t(threads), 3);
-    if (threads == RowThreads::warp) return kernel_of<T, WarpGroup>(of, threads);
-    return threads == RowThreads::block ? kernel_of<T, Block>(of, threads) : kernel_of<T, Wide>(of, threads);
+    if (threads == RowThreads::warp) return kernel_of<T, WarpGroup>(of);
+    return threads == RowThreads::block ? kernel_of<T, Block>(of) : kernel_of<T, Wide>(of);
 }
 template const NormBackwardKernel<float>& norm_backward_kernel(const NormGradient&, RowThreads);
 template const NormBackwardKernel<half>& norm_backward_kernel(const NormGradient&, RowThreads);
@@ -196,15 +201,22 @@ constexpr std::string_view calls[gradients] = {
     "layernorm_backward(queue, x, dy, gamma, dx, dgamma, dbeta, 0, {.statistics = statistics})",
     "layernorm_backward(queue, x, dy, gamma, dx, dgamma, dbeta, 0, {.residual = residual, .statistics = statistics})"};
 
-/// The kernel of a gradient for rows of up to so many columns. Longer rows of x are read two to four times, those of dy
-/// twice.
-template <std::size_t number, RowThreads threads, class Group>
+/// The kernel of a gradient for rows of up to so many columns. Longer rows of x and of dy are read twice.
+template <std::size_t number, class Group>
 constexpr Variant variant_of(std::string_view summary, std::uint32_t max_columns) {
     constexpr NormGradient of = gradient_number(number);
-    constexpr int reads = of.saved ? 2 : of.centred ? 4 : 3;
-    return row_variant(summary, IKAT_FLOATS(norm_backward_kernel<T>(gradient_number(number), threads)),
-                       IKAT_FLOATS(pitched_kernel_of<T, threads>(gradient_number(number))), one_share<Group>,
-                       double(reads + 2 + 1 + of.residual) / (3 + of.residual), max_columns);
+    return row_variant(summary, IKAT_FLOATS(kernel_of<T, Group>(gradient_number(number))),
+                       IKAT_FLOATS(pitched_kernel_of<T, Group>(gradient_number(number))), one_share,
+                       double(2 + 2 + 1 + of.residual) / (3 + of.residual), max_columns);
+}
+/// ... and for rows in shared memory.
+template <std::size_t number>
+constexpr Variant shared_variant_of(std::string_view summary) {
+    Variant out = variant_of<number, OfBlock>(summary, ~0u);
+    out.passes = 1;
+    out.shared = in_shared(gradient_number(number).centred);
+    out.clusters = IKAT_FLOATS(pitched_kernel_of<T, OfCluster>(gradient_number(number)));
+    return out;
 }
 
 template <std::size_t number>
@@ -212,18 +224,20 @@ constexpr Recipe recipe_of() {
     constexpr NormGradient of = gradient_number(number);
     return {
         .call = calls[number],
-        .kernels = {variant_of<number, RowThreads::warp, WarpGroup>(
+        .kernels = {variant_of<number, WarpGroup>(
                         of.centred ? "the gradients of layernorm, a warp per row of up to 512 columns"
                                    : "the gradients of rmsnorm, a warp per row of up to 512 columns",
                         512),
-                    variant_of<number, RowThreads::block, Block>(
-                        of.centred ? "the gradients of layernorm, a block per row of up to 2048 columns"
-                                   : "the gradients of rmsnorm, a block per row of up to 2048 columns",
-                        2048),
-                    variant_of<number, RowThreads::wide, Wide>(
-                        of.centred ? "the gradients of layernorm, a block of 512 threads per row"
-                                   : "the gradients of rmsnorm, a block of 512 threads per row",
-                        ~0u)},
+                    variant_of<number, Block>(of.centred
+                                                  ? "the gradients of layernorm, a block per row of up to 2048 columns"
+                                                  : "the gradients of rmsnorm, a block per row of up to 2048 columns",
+                                              2048),
+                    shared_variant_of<number>(
+                        of.centred ? "the gradients of layernorm, a block per row, which it keeps in shared memory"
+                                   : "the gradients of rmsnorm, a block per row, which it keeps in shared memory"),
+                    variant_of<number, Wide>(of.centred ? "the gradients of layernorm, a block of 512 threads per row"
+                                                        : "the gradients of rmsnorm, a block of 512 threads per row",
+                                             ~0u)},
         .operands = {{"x", "... columns"},
                      {"dy", "... columns"},
                      {"gamma", "columns"},

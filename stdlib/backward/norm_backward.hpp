@@ -9,8 +9,8 @@
 //                              dgamma, 1e-6f);
 //
 // The mean and the variance are computed again: x has to be read for the gradient anyway, and a row that is in
-// registers costs no more traffic; the forward functions need no more outputs. Those of long rows, which are read
-// several times, are read once less with the statistics that the forward functions store if they are asked to:
+// registers or in shared memory costs no more traffic; the forward functions need no more outputs. They may also come
+// from the statistics that the forward functions store if they are asked to:
 //
 //     stdlib::rmsnorm_backward(device, x, dy, gamma, dx, dgamma, 1e-6f, {.residual = gradient, .statistics =
 //     statistics});
@@ -43,7 +43,7 @@ enum class RowThreads : std::uint8_t { warp, block, wide };
 /// gradient does not need are std::nullopt, as epsilon is with statistics, of which a row has 2. All are row-major,
 /// rows * columns < 2^32, from multiples of 16 bytes on. Block b takes share b of the rows, and stores what they give
 /// at dgamma[b * columns + c] and dbeta[b * columns + c]: with one block, sums over all rows. A warp keeps rows of up
-/// to 512 columns in registers, 128 threads up to 2048, 512 threads up to 8192. Longer rows are read several times.
+/// to 512 columns in registers, 128 threads up to 2048, 512 threads up to 8192. Longer rows are read twice.
 template <class T>
 using NormBackwardKernel = Kernel<In<T>, In<T>, In<T>, Optional<In<float>>, Optional<In<T>>, Out<T>, InOut<float>,
                                   Optional<InOut<float>>, u32, u32, Optional<f32>>;

@@ -7,15 +7,22 @@
 #include "dsl/kernel/optional.hpp"
 #include "stdlib/backward/column_shares.hpp"
 #include "stdlib/norm/moments.hpp"
+#include "stdlib/tile/shared_rows.hpp"
 
 namespace ikat::stdlib::norm_gradient {
 
 using Block = BlockGroup<128>;
 using Wide = BlockGroup<512>;
+/// Of blocks, or clusters, that keep a row of x and of dy in shared memory, and the sums of its columns.
+constexpr SharedRows in_shared(bool is_centred) {
+    return {.threads = 512, .registers = 8192, .elements = 2, .floats = is_centred ? 2u : 1u, .in_columns = true};
+}
+using OfBlock = SharedGroup<in_shared(true).threads, 1>;
+using OfCluster = SharedGroup<in_shared(true).threads, SharedRows::cluster>;
 /// To a multiprocessor, by which each thread has 128 registers.
 template <class Group>
 constexpr std::uint32_t blocks_of = 512 / Group::block;
-using detail::F, detail::find_moments, detail::Moments;
+using detail::F, detail::find_moments, detail::Moments, detail::RunningMoments;
 
 /// The arrays and numbers of a launch. Without dbeta it is the gradient of rmsnorm. `more` is where the rows of the
 /// statistics and of the residual begin, in that order, if they do not follow each other.
@@ -79,8 +86,56 @@ Norm norm_of(const Gradient<T>& of, const RowPlaces& places, const auto& x, cons
     return {value(moments.scale), value(moments.mean), value(moments.factor)};
 }
 
+/// The sums of g, and of g times the distance of x from the mean so far, in one pass.
+template <class T>
+struct RunningRow {
+    RunningMoments moments{};
+    f32 g = 0, gx = 0;
+
+    RunningRow(const Gradient<T>& of, const auto& x, const auto& dy, const F& scale) {
+        x.each_with(dy, [&](const auto& v, const auto& w, const auto& column) {
+            constexpr int N = std::remove_cvref_t<decltype(v)>::lane_shape::lanes;
+            const auto weights = load_lanes<N>(of.gamma, column);
+            const Regs<f32, N> scaled = detail::each_of<N>(v, [&](const F& x) { return x * scale; });
+            if (of.is_centred())
+                gx -= g * moments.add<N>(scaled);
+            else
+                for (std::size_t k = 0; k < N; ++k) moments.squares = fma(scaled[k], scaled[k], moments.squares);
+            for (std::size_t k = 0; k < N; ++k) {
+                const F of_k = value(w[k] * weights[k]);
+                g += of_k;
+                gx = fma(of_k, scaled[k] - moments.mean, gx);
+            }
+        });
+    }
+};
+template <class T>
+OfRow row_at_once(const Gradient<T>& of, const RowPlaces& places, const auto& x, const auto& dy) {
+    const F number = value(cast<f32>(places.columns));
+    f32 scale = 1, mean = 0, variance, mean_of_g = 0, sum_of_gx;
+    const auto find = [&] {
+        const RunningRow<T> mine(of, x, dy, value(scale));
+        if (of.is_centred()) {
+            const auto all = mine.moments.all(x.group, places.columns);
+            mean = all.mean, variance = all.squares / number;
+            mean_of_g = x.group.sum(mine.g) / number;
+            sum_of_gx = x.group.sum(f32(fma(mine.g, all.far, mine.gx)));
+        } else {
+            variance = x.group.sum(mine.moments.squares) / number;
+            sum_of_gx = x.group.sum(mine.gx);
+        }
+    };
+    find();
+    detail::if_overflowed(variance, scale, of.is_centred(), find);
+    const F factor = detail::reciprocal_root(variance, *of.epsilon * scale * scale);
+    OfRow out{{value(scale), value(mean), factor}, value(sum_of_gx * factor / number), {}};
+    if (of.is_centred()) out.mean_of_g.emplace(value(mean_of_g));
+    return out;
+}
+
 template <class T>
 OfRow row_of(const Gradient<T>& of, const RowPlaces& places, const auto& x, const auto& dy, const auto& row) {
+    if (x.is_read_again && !of.statistics) return row_at_once(of, places, x, dy);
     const Norm norm = norm_of(of, places, x, row);
     f32 sum_of_g = 0, sum_of_gn = 0;
     x.each_with(dy, [&](const auto& v, const auto& w, const auto& column) {
@@ -242,6 +297,47 @@ void streamed_rows(const Gradient<T>& of, const RowPlaces& places, const RowShar
     }
 }
 
+/// Rows in shared memory, by a block or a cluster. A thread has the same columns of all of them, and their sums.
+template <class T, class Group>
+void shared_rows(const Gradient<T>& of, const RowPlaces& places) {
+    require_linear_grid();
+    require_threads(Group::block);
+    const auto number = value(Group::row()), columns = value(places.columns);
+    const RowShare share = share_of_rows(places.rows, number, value(grid_dim().x / Group::blocks));
+    const SharedRowMemory<Group, T> memory(places.columns, 2, true);
+    const SharedSums<Group, T> of_gamma(memory);
+    std::optional<SharedSums<Group, T>> of_beta;
+    if (of.is_centred()) of_beta.emplace(memory);
+    sync_block();
+    for (auto row : range(share.first, share.last).unroll(1)) {
+        const SharedColumns<Group, T> of_row(places, row, columns, true);
+        const SharedRow<Group, T> x(of.x, memory.row(0), of_row), dy(of.dy, memory.row(1), of_row, RowPlaces::Second);
+        const OfRow with = row_of(of, places, x, dy, row);
+        x.each_pair(dy, [&]<int N>(Width<N>, const auto& v, const auto& w, const auto& at, const auto& column,
+                                   const auto& place) {
+            Sums<N> sums;
+            sums.gamma = of_gamma.template load<N>(place);
+            if (of_beta) sums.beta = of_beta->template load<N>(place);
+            const auto dx = sums.add(with, v, w, load_lanes<N>(of.gamma, column));
+            of_gamma.template store<N>(place, sums.gamma);
+            if (of_beta) of_beta->template store<N>(place, sums.beta);
+            const auto store = [&](const auto& dx) { store_lanes(of.dx, at[RowPlaces::Y], dx); };
+            of.template store<N>(store, dx, row, value(columns / std::uint32_t(N)), column);
+        });
+    }
+    SharedColumns<Group, T>(places, value(u32(0u)), columns, true)
+        .each_place([&]<int N>(Width<N>, const auto&, const auto& column, const auto& place) {
+            Sums<N> sums;
+            sums.gamma = of_gamma.template load<N>(place);
+            if (of_beta) sums.beta = of_beta->template load<N>(place);
+            store_sums(of, sums, value(number * columns + column * std::uint32_t(N)));
+        });
+}
+
+template <class T, KeepsInShared Group>
+void gradient_of(const Gradient<T>& of, const RowPlaces& places) {
+    shared_rows<T, Group>(of, places);
+}
 template <class T, class Group>
 void gradient_of(const Gradient<T>& of, const RowPlaces& places) {
     const RowShare share = share_of_rows(places.rows, value(block_id().x), value(grid_dim().x));

@@ -5,18 +5,22 @@
 #include "stdlib/math/math.hpp"
 #include "stdlib/spec/families.hpp"
 #include "stdlib/spec/view_call.hpp"
-#include "stdlib/tile/rows.hpp"
+#include "stdlib/tile/shared_rows.hpp"
 
 namespace ikat::stdlib {
 namespace {
 
 using Block = BlockGroup<256>;
 using Wide = BlockGroup<512>;
+/// Of blocks, or clusters, that keep a row of y and of dy in shared memory.
+constexpr SharedRows in_shared{.threads = 1024, .registers = 16384, .elements = 2};
+using OfBlock = SharedGroup<in_shared.threads, 1>;
 /// Wide blocks keep 32 elements of each row in a thread, in up to 128 registers, others 16.
 template <class T, class Group>
 constexpr int vectors_of = std::is_same_v<Group, Wide> ? kept_vectors<T> : kept_vectors_of_pair<T>;
 template <class Group>
-constexpr std::uint32_t blocks_of = std::is_same_v<Group, Wide> ? 1 : blocks_with_64_registers<Group>;
+constexpr std::uint32_t blocks_of =
+    std::is_same_v<Group, Wide> || KeepsInShared<Group> ? 1 : blocks_with_64_registers<Group>;
 using F = Leaf<float>;
 
 /// Of f(y, dy) over two rows.
@@ -122,20 +126,49 @@ void streamed_causal_row(const RowPlaces& places, const In<T>& y, const In<T>& d
         },
         [&]<int N>(Width<N>, const auto& count) { store_zeros<N, T, Group>(places, dx, row, active, count); });
 }
+/// ... or in shared memory.
+template <class T, class Group>
+void shared_causal_row(const RowPlaces& places, const In<T>& y, const In<T>& dy, const Out<T>& dx, const auto& row,
+                       const auto& active, const auto& end) {
+    const SharedRowMemory<Group, T> memory(places.columns, 2);
+    const SharedColumns<Group, T> columns(places, row, end);
+    const SharedRow<Group, T> p(y, memory.row(0), columns), g(dy, memory.row(1), columns, RowPlaces::Second);
+    f32 sum = 0;
+    p.each_pair(g, [&]<int N>(Width<N>, const auto& v, const auto& w, const auto&, const auto& column, const auto&) {
+        const auto terms = lanes_up_to<N>(v, w, column, end, product_of);
+        for (std::size_t k = 0; k < N; ++k) sum += terms[k];
+    });
+    const auto total = value(Group::sum(sum));
+    p.each_pair(g, [&]<int N>(Width<N>, const auto& v, const auto& w, const auto& at, const auto& column, const auto&) {
+        store_lanes(dx, at[RowPlaces::Y],
+                    lanes_up_to<N>(v, w, column, end, [&](const F& p, const F& g) { return p * (g - total); }));
+    });
+    with_width<T>(places.unit(), [&]<int N>(Width<N>) {
+        const auto count = value((end + std::uint32_t(N - 1)) / std::uint32_t(N));
+        store_zeros<N, T, Group>(places, dx, row, active, count);
+    });
+}
 template <class T, class Group>
 void causal_gradient_of(const RowPlaces& places, const In<T>& y, const In<T>& dy, const Out<T>& dx, const u32& queries,
                         const u32& first_row) {
     const auto end_of = [&](const auto& row, const auto& active) {
         return columns_up_to_diagonal(value(row + first_row), active, places.columns, queries);
     };
-    detail::choose_row<Group, T, vectors_of<T, Group>>(
-        places,
-        [&](const auto& row, const auto& active) {
-            kept_causal_row<T, Group>(places, y, dy, dx, row, active, end_of(row, active));
-        },
-        [&](const auto& row, const auto& active) {
-            streamed_causal_row<T, Group>(places, y, dy, dx, row, active, end_of(row, active));
+    if constexpr (KeepsInShared<Group>) {
+        detail::with_shared_row<Group>(places, [&](const auto& row, const auto&) {
+            const auto active = value(row < places.rows);
+            shared_causal_row<T, Group>(places, y, dy, dx, row, active, end_of(row, active));
         });
+    } else {
+        detail::choose_row<Group, T, vectors_of<T, Group>>(
+            places,
+            [&](const auto& row, const auto& active) {
+                kept_causal_row<T, Group>(places, y, dy, dx, row, active, end_of(row, active));
+            },
+            [&](const auto& row, const auto& active) {
+                streamed_causal_row<T, Group>(places, y, dy, dx, row, active, end_of(row, active));
+            });
+    }
 }
 
 template <class T>
@@ -161,6 +194,17 @@ CausalGradientKernel<T> make_causal(const char* name) {
         .require(aligned<16>("y"), aligned<16>("dy"), aligned<16>("dx"))
         .require(at_least("y", "rows", "columns"), at_least("dy", "rows", "columns"), at_least("dx", "rows", "columns"))
         .launch_bounds(Group::block, blocks_of<Group>);
+}
+
+template <class T, GradientBody<T>* body>
+const RowGradientKernel<T>& shared_kernel(const char* name) {
+    static const auto made = make_packed<T, OfBlock>(name, body);
+    return made;
+}
+template <class T>
+const CausalGradientKernel<T>& shared_causal_kernel() {
+    static const auto made = make_causal<T, OfBlock>("softmax_causal_backward_shared");
+    return made;
 }
 
 }  // namespace
@@ -254,6 +298,10 @@ constexpr Recipe softmax_backward_recipe{
                             IKAT_FLOATS(softmax_backward_block<T>()),
                             PITCHED("softmax_backward_block", softmax_gradient_of, Block), rows_to<Block>,
                             passes_of_long_rows, 4096),
+                IKAT_SHARED_ROWS(
+                    in_shared, "dx = y (dy - sum of y dy), a block per row, which it keeps in shared memory",
+                    "softmax_backward", (shared_kernel<T, softmax_gradient_of<T, OfBlock>>("softmax_backward_shared")),
+                    softmax_gradient_of, "y", "dy", "dx"),
                 row_variant("dx = y (dy - sum of y dy), a block of 512 threads per row",
                             IKAT_FLOATS(softmax_backward<T>()), PITCHED("softmax_backward", softmax_gradient_of, Wide),
                             rows_to<Wide>, passes_of_long_rows)},
@@ -276,6 +324,11 @@ constexpr Recipe log_softmax_backward_recipe{
                             IKAT_FLOATS(log_softmax_backward_block<T>()),
                             PITCHED("log_softmax_backward_block", log_softmax_gradient_of, Block), rows_to<Block>,
                             passes_of_logarithms, 4096),
+                IKAT_SHARED_ROWS(in_shared,
+                                 "dx = dy - exp(y) sum of dy, a block per row, which it keeps in shared memory",
+                                 "log_softmax_backward",
+                                 (shared_kernel<T, log_softmax_gradient_of<T, OfBlock>>("log_softmax_backward_shared")),
+                                 log_softmax_gradient_of, "y", "dy", "dx"),
                 row_variant("dx = dy - exp(y) sum of dy, a block of 512 threads per row",
                             IKAT_FLOATS(log_softmax_backward<T>()),
                             PITCHED("log_softmax_backward", log_softmax_gradient_of, Wide), rows_to<Wide>,
@@ -298,6 +351,10 @@ constexpr Recipe softmax_causal_backward_recipe{
                        "softmax_backward up to the diagonal, a warp per row: for up to 512 columns"),
                 CAUSAL(softmax_causal_backward_block, Block, 4096,
                        "softmax_backward up to the diagonal, a block per row: for up to 4096 columns"),
+                IKAT_SHARED_ROWS(
+                    in_shared, "softmax_backward up to the diagonal, a block per row, which it keeps in shared memory",
+                    "softmax_causal_backward", shared_causal_kernel<T>(), causal_gradient_of, "y", "dy", "dx",
+                    "queries", "first_row"),
                 CAUSAL(softmax_causal_backward, Wide, ~0u,
                        "softmax_backward up to the diagonal, a block of 512 threads per row")},
     .operands = {{"y", "... rows columns"}, {"dy", "... rows columns"}, {"dx", "... rows columns", Access::Out}},

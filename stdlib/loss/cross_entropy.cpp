@@ -9,8 +9,6 @@
 #include <limits>
 #include <vector>
 
-#include "codegen/pipeline/compile.hpp"
-#include "codegen/ptx/table/target.hpp"
 #include "stdlib/epilogue/arguments.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
 #include "stdlib/loss/cross_entropy_kernels.hpp"
@@ -167,17 +165,12 @@ private:
         out.threads = classes_ <= 1024 ? 32 : classes_ <= 8192 ? 256 : 1024;
         if (!dx) return out;
         out.gradient = is_same(x, *dx) ? Gradient::InPlace : Gradient::Elsewhere;
-        const std::uint64_t memory = queue_.device().properties().shared_bytes_optin;
-        constexpr std::uint64_t bytes_of_sums = 2048;
+        const RowMemory memory(queue_);
         out.keeps = true;
-        for (out.blocks = 1; out.blocks <= (has_clusters() ? 8u : 1u); out.blocks *= 2)
-            if (out.kept_bytes(classes_) + bytes_of_sums <= memory) return out;
+        for (out.blocks = 1; out.blocks <= (memory.has_clusters ? SharedRows::cluster : 1); out.blocks *= 2)
+            if (out.kept_bytes(classes_) + SharedRows::other_bytes <= memory.block_bytes) return out;
         out.blocks = 1, out.keeps = false;
         return out;
-    }
-    bool has_clusters() const {
-        const ptx::Target* const target = ptx::find_target(queue_.device().compile_options().target);
-        return target && ptx::supports(*target, ptx::Feature::Clusters);
     }
     static std::uint32_t elements_from_16_bytes(const TensorView& x) {
         const std::uint64_t bytes = ir::info(x.type).bytes;

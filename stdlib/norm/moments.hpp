@@ -2,6 +2,7 @@
 // The mean and the variance of a row in a kernel, without overflow: for the norms and their gradients.
 #pragma once
 #include <limits>
+#include <type_traits>
 
 #include "stdlib/tile/rows.hpp"
 
@@ -21,37 +22,95 @@ F mean_of(const auto& row, const u32& columns, auto&& f) {
     return value(row.group.sum(sum) / cast<f32>(columns));
 }
 
+/// The mean and the sum of the squares of the distances from it, of what a thread has had so far of a row.
+/// Source: Chan, Golub, LeVeque, "Algorithms for Computing the Sample Variance", 1983.
+struct RunningMoments {
+    f32 count = 0, mean = 0, squares = 0;
+
+    /// Adds a vector; gives by how much the mean has changed.
+    template <int N>
+    F add(const Regs<f32, N>& v) {
+        const F of_vector = value(sum_of<0, N>(v) * (1.0f / N)), far = value(of_vector - mean);
+        f32 distances = 0;
+        for (std::size_t k = 0; k < N; ++k) distances = fma(v[k] - of_vector, v[k] - of_vector, distances);
+        const F next = value(count + float(N)), change = value(far * (float(N) / next));
+        squares += fma(far * change, count, distances);
+        mean += change, count = next;
+        return change;
+    }
+    /// Of all threads; `far` is how far this thread's mean is from that.
+    struct All {
+        F mean, far, squares;
+    };
+    All all(const auto& group, const u32& columns) const {
+        const auto sum = [&](const auto& v) { return value(group.sum(f32(v))); };
+        const F number = value(cast<f32>(columns)), near = value(sum(mean * count) / number);
+        // Its rounding may be all that equal elements differ from it.
+        const F of_all = value(near + sum((mean - near) * count) / number), far = value(mean - of_all);
+        return {of_all, far, sum(fma(far * far, count, squares))};
+    }
+
+private:
+    /// By halves: the sum of equal elements is exact.
+    template <int from, int count>
+    static F sum_of(const auto& v) {
+        if constexpr (count == 1)
+            return value(v[from]);
+        else
+            return value(sum_of<from, count / 2>(v) + sum_of<from + count / 2, count / 2>(v));
+    }
+};
+/// f(x) of each element of a vector.
+template <int N>
+Regs<f32, N> each_of(const auto& v, auto&& f) {
+    Regs<f32, N> out;
+    for (std::size_t k = 0; k < N; ++k) out[k] = f(value(v[k]));
+    return out;
+}
+
+/// If the variance or what it is made from overflows, all is found again by find() with a scale for the row; what then
+/// underflows is negligible, since the largest element is at least 2^48, or, of equal elements, multiplied with 0.
+void if_overflowed(f32& variance, f32& scale, bool centred, auto&& find) {
+    if_(!(variance <= std::numeric_limits<float>::max()), [&] {
+        scale = 0x1p-100f;
+        find();
+        if (centred) variance = select(variance == 0.0f, std::numeric_limits<float>::min(), variance);
+    });
+}
+
 /// What normalises a row: y = (x * scale - mean) * factor.
 struct Moments {
     f32 scale = 1, mean = 0, factor = 0;
 };
 
-/// The mean and 1 / sqrt(variance + epsilon); if not centred, 0 and 1 / sqrt(mean of the squares + epsilon). If squares
-/// or sums overflow, all is computed again for x * 2^-100; what then underflows is negligible, since the largest
-/// element is at least 2^48, or, of equal elements, multiplied with 0.
+/// The mean and 1 / sqrt(variance + epsilon); if not centred, 0 and 1 / sqrt(mean of the squares + epsilon). A row that
+/// is read again in each pass is read once.
 inline void find_moments(Moments& out, bool centred, const auto& row, const u32& columns, const f32& epsilon) {
     f32 variance;
-    const auto from_mean = [&](const F& x) { return centred ? value(x - out.mean) : x; };
-    const auto find_variance = [&](auto&& scaled) {
-        variance = mean_of(row, columns, [&](const F& x) {
-            const F v = from_mean(scaled(x));
-            return v * v;
+    const auto find_at_once = [&](auto&& scaled) {
+        RunningMoments running;
+        row.each([&](const auto& v, const auto&) {
+            constexpr int N = std::remove_cvref_t<decltype(v)>::lane_shape::lanes;
+            running.add<N>(each_of<N>(v, scaled));
         });
+        const auto all = running.all(row.group, columns);
+        out.mean = all.mean, variance = all.squares / cast<f32>(columns);
     };
-    const auto same = [](const F& x) { return x; };
-    if (centred) out.mean = mean_of(row, columns, same);
-    find_variance(same);
-    if_(!(variance <= std::numeric_limits<float>::max()), [&] {
-        const auto scaled = [](const F& x) { return value(x * 0x1p-100f); };
-        out.scale = 0x1p-100f;
+    const auto find = [&](auto&& scaled, bool is_again) {
+        if (centred && row.is_read_again) return find_at_once(scaled);
+        const auto from_mean = [&](const F& x) { return centred ? value(scaled(x) - out.mean) : scaled(x); };
         if (centred) {
             out.mean = mean_of(row, columns, scaled);
             // Its rounding may be all that equal elements differ from it.
-            out.mean += mean_of(row, columns, [&](const F& x) { return from_mean(scaled(x)); });
+            if (is_again) out.mean += mean_of(row, columns, from_mean);
         }
-        find_variance(scaled);
-        if (centred) variance = select(variance == 0.0f, std::numeric_limits<float>::min(), variance);
-    });
+        variance = mean_of(row, columns, [&](const F& x) {
+            const F v = from_mean(x);
+            return v * v;
+        });
+    };
+    find([](const F& x) { return x; }, false);
+    if_overflowed(variance, out.scale, centred, [&] { find([](const F& x) { return value(x * 0x1p-100f); }, true); });
     out.factor = reciprocal_root(variance, epsilon * out.scale * out.scale);
 }
 

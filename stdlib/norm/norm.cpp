@@ -3,96 +3,30 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "stdlib/norm/moments.hpp"
+#include "stdlib/norm/norm_rows.hpp"
 #include "stdlib/spec/families.hpp"
 #include "stdlib/spec/functions.hpp"
 #include "stdlib/spec/view_call.hpp"
-#include "stdlib/tile/rows.hpp"
 
 namespace ikat::stdlib {
 namespace {
 
+using namespace norm_rows;
 using Block = BlockGroup<256>;
-using detail::F, detail::find_moments, detail::Moments;
-
-/// Stores the mean and 1 / sqrt(variance + epsilon) of the group's row, if they are wanted.
-template <class Group>
-void store_statistics(const RowPlaces& places, const Moments& of, const Out<float>* statistics) {
-    if (!statistics) return;
-    const auto row = Group::row();
-    if_((Group::thread() == 0u) & (row < places.rows), [&] {
-        const auto at = places.starts<1>(row, 2u)[RowPlaces::Second];
-        (*statistics)[at] = select(of.scale == 1.0f, of.mean, of.mean * 0x1p100f);
-        (*statistics)[at + 1u] = of.factor * of.scale;
-    });
-}
-
-template <class T, class Group>
-void layernorm_row(const RowPlaces& places, const In<T>& x, const In<T>& gamma, const In<T>& beta,
-                   const Out<float>* statistics, const Out<T>& y, const f32& epsilon) {
-    with_row<Group, T, kept_vectors<T>>(x, places, [&](const auto& row) {
-        Moments of;
-        find_moments(of, true, row, places.columns, epsilon);
-        store_statistics<Group>(places, of, statistics);
-        const F scale = value(of.scale), mean = value(of.mean), factor = value(of.factor);
-        row.map(
-            y,
-            [&](const F& x, const F& weight, const F& bias) {
-                return fma(fma(x, scale, -mean) * factor, weight, bias);
-            },
-            gamma, beta);
-    });
-}
-
-template <class T, class Group>
-void layernorm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma, const In<T>& beta, const Out<T>& y,
-                  const f32& epsilon) {
-    layernorm_row<T, Group>(places, x, gamma, beta, nullptr, y, epsilon);
-}
-
-template <class T, class Group>
-void layernorm_plain_of(const RowPlaces& places, const In<T>& x, const Out<T>& y, const f32& epsilon) {
-    with_row<Group, T, kept_vectors<T>>(x, places, [&](const auto& row) {
-        Moments of;
-        find_moments(of, true, row, places.columns, epsilon);
-        const F scale = value(of.scale), mean = value(of.mean), factor = value(of.factor);
-        row.map(y, [&](const F& x) { return fma(x, scale, -mean) * factor; });
-    });
-}
-
-/// y = the root-mean-square norm of a row.
-template <class T, class Group>
-void store_rmsnorm(const RowPlaces& places, const auto& row, const In<T>& gamma, const Out<float>* statistics,
-                   const Out<T>& y, const f32& epsilon) {
-    Moments of;
-    find_moments(of, false, row, places.columns, epsilon);
-    store_statistics<Group>(places, of, statistics);
-    const F scale = value(of.scale), factor = value(of.factor);
-    row.map(
-        y, [&](const F& x, const F& weight) { return x * scale * factor * weight; }, gamma);
-}
-template <class T, class Group>
-void rmsnorm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma, const Out<T>& y, const f32& epsilon) {
-    with_row<Group, T, kept_vectors<T>>(
-        x, places, [&](const auto& row) { store_rmsnorm<T, Group>(places, row, gamma, nullptr, y, epsilon); });
-}
-/// Without beta it is rmsnorm.
-template <class T, class Group>
-void saving_norm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma, const Optional<In<T>>& beta,
-                    const Out<float>& statistics, const Out<T>& y, const f32& epsilon) {
-    if (beta) return layernorm_row<T, Group>(places, x, gamma, *beta, &statistics, y, epsilon);
-    with_row<Group, T, kept_vectors<T>>(
-        x, places, [&](const auto& row) { store_rmsnorm<T, Group>(places, row, gamma, &statistics, y, epsilon); });
-}
-template <class T, class Group>
-void fused_residual_rmsnorm_of(const RowPlaces& places, const In<T>& x, const InOut<T>& residual, const In<T>& gamma,
-                               const Out<T>& y, const f32& epsilon) {
-    with_sum_of_rows<Group, T, kept_vectors<T>>(x, residual, places, [&](const auto& row) {
-        store_rmsnorm<T, Group>(places, row, gamma, nullptr, y, epsilon);
-    });
+/// Of blocks, or clusters, that keep a row in shared memory.
+constexpr SharedRows in_shared{.threads = 1024, .registers = 8192};
+using OfBlock = SharedGroup<in_shared.threads, 1>;
+using OfCluster = SharedGroup<in_shared.threads, SharedRows::cluster>;
+/// What make(name) gives, once.
+template <auto* make>
+const auto& made_as(const char* name) {
+    static const auto made = make(name);
+    return made;
 }
 
 template <class T, class Group>
@@ -135,7 +69,7 @@ ResidualRmsnormKernel<T> make_fused_residual_rmsnorm(const char* name) {
         .require(aligned<16>("x"), aligned<16>("residual"), aligned<16>("gamma"), aligned<16>("y"))
         .require(at_least("x", "rows", "columns"), at_least("residual", "rows", "columns"))
         .require(at_least("gamma", "columns"), at_least("y", "rows", "columns"))
-        .launch_bounds(Group::block);
+        .launch_bounds(Group::block, blocks_with_64_registers<Group>);
 }
 
 template <class T, class Group>
@@ -152,24 +86,33 @@ SavingNormKernel<T> make_saving_norm(const char* name, bool centred) {
         .launch_bounds(Group::block);
 }
 template <class T, class Group>
-auto make_pitched_saving_norm(const char* name, bool centred) {
-    return kernel(name_of<T>(name),
-                  params("x", "gamma", only_if(centred, "beta"), "statistics", "y", "epsilon", "rows", "columns",
-                         "pitches"),
-                  [](In<T> x, In<T> gamma, Optional<In<T>> beta, Out<float> statistics, Out<T> y, f32 epsilon, u32 rows,
-                     u32 columns, Struct<RowPitches> pitches) {
-                      saving_norm_of<T, Group>(RowPlaces(rows, columns, pitches), x, gamma, beta, statistics, y,
-                                               epsilon);
-                  })
-        .launch_bounds(Group::block);
+auto make_pitched_saving_norm(const std::string& name, bool centred) {
+    auto made =
+        kernel(
+            name_of<T>(name),
+            params("x", "gamma", only_if(centred, "beta"), "statistics", "y", "epsilon", "rows", "columns", "pitches"),
+            [](In<T> x, In<T> gamma, Optional<In<T>> beta, Out<float> statistics, Out<T> y, f32 epsilon, u32 rows,
+               u32 columns, Struct<RowPitches> pitches) {
+                saving_norm_of<T, Group>(RowPlaces(rows, columns, pitches), x, gamma, beta, statistics, y, epsilon);
+            })
+            .launch_bounds(Group::block);
+    if constexpr (std::is_same_v<Group, OfCluster>) return std::move(made).cluster(OfCluster::blocks);
+    return made;
 }
 template <class T, bool centred, class Group>
 const auto& pitched_saving_norm() {
-    constexpr bool of_warp = Group::rows_of_block > 1;
-    static const auto made = make_pitched_saving_norm<T, Group>(
-        centred ? (of_warp ? "layernorm_saving_warp_pitched" : "layernorm_saving_pitched")
-                : (of_warp ? "rmsnorm_saving_warp_pitched" : "rmsnorm_saving_pitched"),
-        centred);
+    constexpr const char* end = std::is_same_v<Group, WarpGroup>   ? "_warp_pitched"
+                                : std::is_same_v<Group, OfBlock>   ? "_shared_pitched"
+                                : std::is_same_v<Group, OfCluster> ? "_cluster"
+                                                                   : "_pitched";
+    static const auto made =
+        make_pitched_saving_norm<T, Group>(std::string(centred ? "layernorm" : "rmsnorm") + "_saving" + end, centred);
+    return made;
+}
+template <class T, bool centred>
+const auto& saving_norm_shared() {
+    static const auto made =
+        make_saving_norm<T, OfBlock>(centred ? "layernorm_saving_shared" : "rmsnorm_saving_shared", centred);
     return made;
 }
 
@@ -263,8 +206,6 @@ void fused_residual_rmsnorm(const Queue& queue, const TensorView& x, const Mutab
     run_rows({queue, fused_residual_rmsnorm_recipe, {x, residual, gamma, y}}, {epsilon});
 }
 
-// ---- the recipes
-
 void layernorm(const Queue& queue, const TensorView& x, const TensorView& gamma, const TensorView& beta,
                const MutableTensorView& y, float epsilon, const MutableTensorView& statistics) {
     run_saving(queue, layernorm_saving_recipe, {x, gamma, beta, statistics, y}, epsilon);
@@ -273,6 +214,8 @@ void rmsnorm(const Queue& queue, const TensorView& x, const TensorView& gamma, c
              float epsilon, const MutableTensorView& statistics) {
     run_saving(queue, rmsnorm_saving_recipe, {x, gamma, statistics, y}, epsilon);
 }
+
+// ---- the recipes
 
 IKAT_INSTANTIATE(layernorm_saving)
 IKAT_INSTANTIATE(layernorm_saving_warp)
@@ -295,13 +238,16 @@ constexpr Recipe layernorm_recipe{
                  .instances = IKAT_FLOATS(layernorm_warp<T>()),
                  .grid = rows_to<WarpGroup>,
                  .max_columns = 1024,
-                 .passes = 2,
+                 .passes = 1.5,
                  .pitched = IKAT_PITCHED("layernorm_warp", (layernorm_of<T, WarpGroup>), WarpGroup::block, 0, "x",
                                          "gamma", "beta", "y", "epsilon")},
+                IKAT_SHARED_ROWS(in_shared, "layernorm, a block per row, which it keeps in shared memory", "layernorm",
+                                 (made_as<make_layernorm<T, OfBlock>>("layernorm_shared")), layernorm_of, "x", "gamma",
+                                 "beta", "y", "epsilon"),
                 {.summary = "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, row by row",
                  .instances = IKAT_FLOATS(layernorm<T>()),
                  .grid = rows_to<Block>,
-                 .passes = 2,
+                 .passes = 1.5,
                  .pitched = IKAT_PITCHED("layernorm", (layernorm_of<T, Block>), Block::block,
                                          blocks_with_64_registers<Block>, "x", "gamma", "beta", "y", "epsilon")}},
     .operands = {{"x", "... columns"}, {"gamma", "columns"}, {"beta", "columns"}, {"y", "... columns", Access::Out}},
@@ -323,13 +269,17 @@ constexpr Recipe layernorm_plain_recipe{
                  .instances = IKAT_FLOATS(layernorm_plain_warp<T>()),
                  .grid = rows_to<WarpGroup>,
                  .max_columns = 1024,
-                 .passes = 2,
+                 .passes = 1.5,
                  .pitched = IKAT_PITCHED("layernorm_plain_warp", (layernorm_plain_of<T, WarpGroup>), WarpGroup::block,
                                          blocks_with_64_registers<WarpGroup>, "x", "y", "epsilon")},
+                IKAT_SHARED_ROWS(in_shared, "layernorm_plain, a block per row, which it keeps in shared memory",
+                                 "layernorm_plain",
+                                 (made_as<make_layernorm_plain<T, OfBlock>>("layernorm_plain_shared")),
+                                 layernorm_plain_of, "x", "y", "epsilon"),
                 {.summary = "y = (x - mean) / sqrt(variance + epsilon), row by row",
                  .instances = IKAT_FLOATS(layernorm_plain<T>()),
                  .grid = rows_to<Block>,
-                 .passes = 2,
+                 .passes = 1.5,
                  .pitched = IKAT_PITCHED("layernorm_plain", (layernorm_plain_of<T, Block>), Block::block,
                                          blocks_with_64_registers<Block>, "x", "y", "epsilon")}},
     .operands = {{"x", "... columns"}, {"y", "... columns", Access::Out}},
@@ -347,6 +297,9 @@ constexpr Recipe rmsnorm_recipe{
                  .passes = 1.5,
                  .pitched = IKAT_PITCHED("rmsnorm_per_head", (rmsnorm_of<T, WarpGroup>), WarpGroup::block, 0, "x",
                                          "gamma", "y", "epsilon")},
+                IKAT_SHARED_ROWS(in_shared, "rmsnorm, a block per row, which it keeps in shared memory", "rmsnorm",
+                                 (made_as<make_rmsnorm<T, OfBlock>>("rmsnorm_shared")), rmsnorm_of, "x", "gamma", "y",
+                                 "epsilon"),
                 {.summary = "y = x / sqrt(mean of x^2 + epsilon) gamma, row by row",
                  .instances = IKAT_FLOATS(rmsnorm<T>()),
                  .grid = rows_to<Block>,
@@ -366,15 +319,20 @@ constexpr Recipe fused_residual_rmsnorm_recipe{
                  .instances = IKAT_FLOATS(fused_residual_rmsnorm_warp<T>()),
                  .grid = rows_to<WarpGroup>,
                  .max_columns = 1024,
-                 .passes = 1.5,
+                 .passes = 1.25,
                  .pitched = IKAT_PITCHED("fused_residual_rmsnorm_warp", (fused_residual_rmsnorm_of<T, WarpGroup>),
-                                         WarpGroup::block, 0, "x", "residual", "gamma", "y", "epsilon")},
+                                         WarpGroup::block, blocks_with_64_registers<WarpGroup>, "x", "residual",
+                                         "gamma", "y", "epsilon")},
+                IKAT_SHARED_ROWS(in_shared, "fused_residual_rmsnorm, a block per row, which it keeps in shared memory",
+                                 "fused_residual_rmsnorm",
+                                 (made_as<make_fused_residual_rmsnorm<T, OfBlock>>("fused_residual_rmsnorm_shared")),
+                                 fused_residual_rmsnorm_of, "x", "residual", "gamma", "y", "epsilon"),
                 {.summary = "residual += x, y = rmsnorm of that",
                  .instances = IKAT_FLOATS(fused_residual_rmsnorm<T>()),
                  .grid = rows_to<Block>,
-                 .passes = 1.5,
+                 .passes = 1.25,
                  .pitched = IKAT_PITCHED("fused_residual_rmsnorm", (fused_residual_rmsnorm_of<T, Block>), Block::block,
-                                         0, "x", "residual", "gamma", "y", "epsilon")}},
+                                         blocks_with_64_registers<Block>, "x", "residual", "gamma", "y", "epsilon")}},
     .operands = {{"x", "... columns"},
                  {"residual", "... columns", Access::InOut},
                  {"gamma", "columns"},
@@ -391,9 +349,13 @@ template <bool centred>
 constexpr Recipe saving(const Recipe& of, std::string_view call, const Instances& warp, const Instances& block) {
     Recipe out = of;
     out.call = call;
-    out.kernels[0].instances = warp, out.kernels[1].instances = block;
-    out.kernels[0].pitched = IKAT_FLOATS(pitched_saving_norm<T, centred, WarpGroup>());
-    out.kernels[1].pitched = IKAT_FLOATS(pitched_saving_norm<T, centred, Block>());
+    Variant &of_warp = out.kernels[0], &in_shared_memory = out.kernels[1], &of_block = out.kernels[2];
+    of_warp.instances = warp, of_block.instances = block;
+    in_shared_memory.instances = IKAT_FLOATS(saving_norm_shared<T, centred>());
+    of_warp.pitched = IKAT_FLOATS(pitched_saving_norm<T, centred, WarpGroup>());
+    in_shared_memory.pitched = IKAT_FLOATS(pitched_saving_norm<T, centred, OfBlock>());
+    in_shared_memory.clusters = IKAT_FLOATS(pitched_saving_norm<T, centred, OfCluster>());
+    of_block.pitched = IKAT_FLOATS(pitched_saving_norm<T, centred, Block>());
     out.operands = {{"x", "... columns"},
                     {"gamma", "columns"},
                     centred ? ArrayOperand{"beta", "columns"} : ArrayOperand{},

@@ -67,8 +67,8 @@ const SavingNormKernel<T>& layernorm_saving_warp();
 template <class T>
 const SavingNormKernel<T>& rmsnorm_saving_warp();
 
-// Functions on views. Rows of up to 1024 columns have a warp each, longer ones a block. They throw Error for shapes and
-// types that do not fit.
+// Functions on views. Rows of up to 1024 columns have a warp each, longer ones a block, or a cluster of blocks. Rows
+// that fit registers or shared memory are read once. They throw Error for shapes and types that do not fit.
 extern const Recipe layernorm_recipe, layernorm_plain_recipe, rmsnorm_recipe, fused_residual_rmsnorm_recipe,
     layernorm_saving_recipe, rmsnorm_saving_recipe;
 void layernorm(const Queue& queue, const TensorView& x, const TensorView& gamma, const TensorView& beta,

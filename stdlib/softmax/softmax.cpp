@@ -4,13 +4,16 @@
 #include "stdlib/math/math.hpp"
 #include "stdlib/spec/families.hpp"
 #include "stdlib/spec/view_call.hpp"
-#include "stdlib/tile/rows.hpp"
+#include "stdlib/tile/shared_rows.hpp"
 
 namespace ikat::stdlib {
 namespace {
 
 using Block = BlockGroup<256>;
 using Wide = BlockGroup<1024>;
+/// Of blocks, or clusters, that keep a row in shared memory.
+constexpr SharedRows in_shared{.threads = 1024, .registers = 32768};
+using OfBlock = SharedGroup<in_shared.threads, 1>;
 
 /// Of a row.
 auto largest_of(const auto& row) {
@@ -56,21 +59,12 @@ void store_softmax_online(const auto& row, const auto& y) {
     const auto factor = value(1.0f / sum), largest = value(maximum);
     row.map(y, [&](const auto& x) { return exp(value(x - largest)) * factor; });
 }
-
+/// Rows that are not kept in registers are read twice, and their powers computed twice.
 template <class T, class Group>
 void softmax_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
-    with_row<Group, T, kept_vectors<T>>(x, places, [&](const auto& row) { store_softmax(row, y); });
-}
-/// Rows that are not kept are read twice.
-template <class T>
-void softmax_wide_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
-    constexpr int K = kept_vectors<T>;
-    detail::choose_row<Wide, T, K>(
-        places,
-        [&](const auto& row, const auto& active) { store_softmax(KeptRow<Wide, T, K>(x, places, row, active), y); },
-        [&](const auto& row, const auto& active) {
-            store_softmax_online(StreamedRow<Wide, T>(x, places, row, active), y);
-        });
+    with_row<Group, T, kept_vectors<T>>(x, places, [&](const auto& row) {
+        row.is_in_registers ? store_softmax(row, y) : store_softmax_online(row, y);
+    });
 }
 template <class T>
 void softmax_online_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
@@ -82,10 +76,18 @@ void softmax_online_of(const RowPlaces& places, const In<T>& x, const Out<T>& y)
 
 template <class T, class Group>
 void log_softmax_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
-    with_row<Group, T, kept_vectors<T>>(x, places, [&](const auto& row) {
-        const auto maximum = largest_of(row);
-        const auto log_of_sum = log(sum_of(row, [&](const auto& x) { return exp(value(x - maximum)); }));
+    const auto store = [&](const auto& row, const auto& maximum, const auto& sum) {
+        const auto log_of_sum = value(log(sum));
         row.map(y, [&](const auto& x) { return (x - maximum) - log_of_sum; });
+    };
+    with_row<Group, T, kept_vectors<T>>(x, places, [&](const auto& row) {
+        if (row.is_in_registers) {
+            const auto maximum = largest_of(row);
+            store(row, maximum, sum_of(row, [&](const auto& x) { return exp(value(x - maximum)); }));
+        } else {
+            const auto [maximum, sum] = sum_of_exponentials_online(row);
+            store(row, value(maximum), sum);
+        }
     });
 }
 
@@ -100,6 +102,12 @@ RowKernel<T> make_packed(const char* name, RowBody<T>* body, std::uint32_t threa
         .require(aligned<16>("x"), aligned<16>("y"))
         .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
         .launch_bounds(threads, min_blocks);
+}
+
+template <class T, RowBody<T>* body>
+const RowKernel<T>& shared_kernel(const char* name) {
+    static const auto made = make_packed<T>(name_of<T>(name), body, OfBlock::block);
+    return made;
 }
 
 }  // namespace
@@ -119,7 +127,7 @@ const RowKernel<T>& softmax_block() {
 template <class T>
 const RowKernel<T>& softmax_wide() {
     static const auto made =
-        make_packed<T>(name_of<T>("softmax_wide"), softmax_wide_of<T>, Wide::block, blocks_with_64_registers<Wide>);
+        make_packed<T>(name_of<T>("softmax_wide"), softmax_of<T, Wide>, Wide::block, blocks_with_64_registers<Wide>);
     return made;
 }
 template <class T>
@@ -162,6 +170,9 @@ void log_softmax(const Queue& queue, const TensorView& x, const MutableTensorVie
         .passes = times, .pitched = __VA_ARGS__                                                               \
     }
 
+#define IN_SHARED(text, name, body) \
+    IKAT_SHARED_ROWS(in_shared, text, name, (shared_kernel<T, body<T, OfBlock>>(name "_shared")), body, "x", "y")
+
 IKAT_INSTANTIATE(softmax_warp)
 IKAT_INSTANTIATE(softmax_block)
 IKAT_INSTANTIATE(softmax_wide)
@@ -174,14 +185,14 @@ IKAT_INSTANTIATE(log_softmax)
 
 constexpr Recipe softmax_recipe{
     .call = "softmax(queue, x, y)",
-    .kernels = {ROWS("softmax of each row, a warp per row: for up to 1024 columns", softmax_warp, WarpGroup, 1024, 2,
+    .kernels = {ROWS("softmax of each row, a warp per row: for up to 1024 columns", softmax_warp, WarpGroup, 1024, 1.5,
                      PITCHED("softmax_warp", softmax_of, WarpGroup)),
-                ROWS("softmax of each row, a block per row: for up to 8192 columns", softmax_block, Block, 8192, 2,
+                ROWS("softmax of each row, a block per row: for up to 8192 columns", softmax_block, Block, 8192, 1.5,
                      PITCHED("softmax_block", softmax_of, Block)),
                 ROWS("softmax of each row, a block of 1024 threads per row: for up to 32768 columns", softmax_wide,
-                     Wide, 32768, 1.5,
-                     IKAT_PITCHED("softmax_wide", (softmax_wide_of<T>), Wide::block, blocks_with_64_registers<Wide>,
-                                  "x", "y")),
+                     Wide, 32768, 1.5, PITCHED("softmax_wide", softmax_of, Wide)),
+                IN_SHARED("softmax of each row, a block per row, which it keeps in shared memory", "softmax",
+                          softmax_of),
                 ROWS("softmax of each row, a block per row in two passes: for long rows", softmax_online, Block, ~0u,
                      1.5, IKAT_PITCHED("softmax_online", (softmax_online_of<T>), Block::block, 0, "x", "y"))},
     .operands = {{"x", "... columns"}, {"y", "... columns", Access::Out}},
@@ -196,12 +207,14 @@ constexpr Recipe softmax_recipe{
     .note = "by the number of columns"};
 constexpr Recipe log_softmax_recipe{
     .call = "log_softmax(queue, x, y)",
-    .kernels = {ROWS("the logarithm of softmax of each row, a warp per row", log_softmax_warp, WarpGroup, 1024, 2,
+    .kernels = {ROWS("the logarithm of softmax of each row, a warp per row", log_softmax_warp, WarpGroup, 1024, 1.5,
                      PITCHED("log_softmax_warp", log_softmax_of, WarpGroup)),
-                ROWS("the logarithm of softmax of each row, a block per row", log_softmax, Block, 8192, 2,
+                ROWS("the logarithm of softmax of each row, a block per row", log_softmax, Block, 8192, 1.5,
                      PITCHED("log_softmax", log_softmax_of, Block)),
+                IN_SHARED("the logarithm of softmax of each row, a block per row, which it keeps in shared memory",
+                          "log_softmax", log_softmax_of),
                 ROWS("the logarithm of softmax of each row, a block of 1024 threads per row", log_softmax_wide, Wide,
-                     ~0u, 2, PITCHED("log_softmax_wide", log_softmax_of, Wide))},
+                     ~0u, 1.5, PITCHED("log_softmax_wide", log_softmax_of, Wide))},
     .operands = softmax_recipe.operands,
     .document = softmax_recipe.document,
     .sizes = softmax_recipe.sizes,

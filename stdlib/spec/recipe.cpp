@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "codegen/kernel/kernel_info.hpp"
+#include "codegen/pipeline/compile.hpp"
+#include "codegen/ptx/table/target.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "dsl/record/capture.hpp"
 #include "runtime/launch/roles.hpp"
@@ -107,8 +109,18 @@ std::optional<std::uint32_t> Call::elements(const ArraySizes& sizes, std::string
     return std::uint32_t(product);
 }
 
-const Variant& Recipe::kernel_for(std::uint32_t columns) const {
-    return *std::ranges::find_if(variants(), [&](const Variant& kernel) { return columns <= kernel.max_columns; });
+ChosenVariant Recipe::kernel_for(std::uint32_t columns, std::uint64_t bytes, bool are_vectors,
+                                 const RowMemory& memory) const {
+    for (const Variant& kernel : variants())
+        if (const std::uint32_t blocks = kernel.shared.blocks_for(columns, bytes, are_vectors, memory); blocks != 0)
+            return {kernel, blocks > 1};
+    const auto is_for_them = [&](const Variant& kernel) { return !kernel.shared && columns <= kernel.max_columns; };
+    return {*std::ranges::find_if(variants(), is_for_them)};
+}
+
+RowMemory::RowMemory(const Queue& queue) : block_bytes(queue.device().properties().shared_bytes_optin) {
+    const ptx::Target* const target = ptx::find_target(queue.device().compile_options().target);
+    has_clusters = target && ptx::supports(*target, ptx::Feature::Clusters);
 }
 
 std::string_view Recipe::argument(std::size_t i) const {

@@ -31,6 +31,7 @@
 #include "runtime/device.hpp"
 #include "runtime/tensor_view.hpp"
 #include "stdlib/spec/shape.hpp"
+#include "stdlib/spec/shared_rows.hpp"
 #include "stdlib/spec/size.hpp"
 #include "stdlib/spec/workspace.hpp"
 
@@ -120,6 +121,16 @@ struct Variant {
     /// Those for the parts of views that take several launches, if it is not these: they are told `before`, how many
     /// elements come before theirs.
     Instances parts{};
+    /// If it keeps rows in shared memory, how. It is taken for rows that fit there.
+    SharedRows shared{};
+    /// As `pitched`, by a cluster of blocks for each row, for rows that do not fit a block.
+    Instances clusters{};
+};
+
+/// A kernel of a family for some rows, and whether it is the one in `clusters`.
+struct ChosenVariant {
+    const Variant& variant;
+    bool is_by_cluster = false;
 };
 
 /// A number that a function takes, or a choice of it, for tools: `--set epsilon=1e-5`.
@@ -183,8 +194,10 @@ struct Recipe {
         while (count < std::size(kernels) && kernels[count].grid) ++count;
         return {kernels, count};
     }
-    /// The first kernel for that many columns.
-    const Variant& kernel_for(std::uint32_t columns) const;
+    /// The first kernel for rows of that many columns, of `bytes` bytes each, which may keep them in this memory. Rows
+    /// that are no whole vectors of 16 bytes are not kept in registers.
+    ChosenVariant kernel_for(std::uint32_t columns, std::uint64_t bytes, bool are_vectors,
+                             const RowMemory& memory) const;
 };
 
 /// Throws Error for arguments that break the recipe's rules.

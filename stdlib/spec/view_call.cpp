@@ -56,11 +56,13 @@ private:
 class RowLaunch {
 public:
     RowLaunch(const ViewCall& call, const RowArrays& of, const RowLayout& layout)
-        : views_(call.views().begin(), call.views().end()), layout_(layout) {
+        : views_(call.views().begin(), call.views().end()), is_by_element_(views_.size()), layout_(layout) {
         for (std::size_t a = 0; a < RowLayout::arrays; ++a)
             if (of.views[a]) {
                 views_[of.operands[a]] = part_from(*of.views[a], layout.first[a]);
                 is_of_rows_[a] = row_of(*of.views[a]) == row_of(*of.views[of.views[0] ? 0 : written]);
+                const ArrayOperand& operand = call.recipe().operands.all()[of.operands[a]];
+                is_by_element_[of.operands[a]] = !is_of_rows_[a] && operand.type != ir::Type::Void;
             }
     }
 
@@ -69,6 +71,11 @@ public:
         return layout_.is_packed() && std::ranges::all_of(views_, [](const TensorView& view) {
                    return !view.part.memory || view.part.address() % 16 == 0;
                });
+    }
+
+    /// The kernel for these rows, of elements of so many bytes.
+    ChosenVariant kernel_for(const Recipe& recipe, std::uint64_t bytes, const RowMemory& memory) const {
+        return recipe.kernel_for(std::uint32_t(layout_.columns), bytes, unit() % (16 / bytes) == 0, memory);
     }
 
     /// The arguments of a kernel.
@@ -107,18 +114,21 @@ private:
         if (name.ends_with("_pitch")) return has_inner ? layout_.rows.back().strides[a] : 0;
         return layout_.rows.size() > 1 ? layout_.rows.front().strides[a] : 0;
     }
-    /// Of the arrays with rows of the first one's length; others are read by element.
+    /// Of the arrays with rows of the first one's length, and of those that are the same for all rows. Rows of another
+    /// length and type, such as two floats for each, are read by element.
     std::uint32_t unit() const {
         Unit out;
         out.add(layout_.columns);
         for (const RowLayout::Dimension& dimension : layout_.rows)
             for (std::size_t a = 0; a < RowLayout::arrays; ++a)
                 if (is_of_rows_[a]) out.add(dimension.strides[a]);
-        for (const TensorView& view : views_) out.add(view);
+        for (std::size_t i = 0; i < views_.size(); ++i)
+            if (!is_by_element_[i]) out.add(views_[i]);
         return out.value();
     }
 
     std::vector<TensorView> views_;
+    std::vector<bool> is_by_element_;
     std::array<bool, RowLayout::arrays> is_of_rows_{};
     const RowLayout& layout_;
 };
@@ -318,14 +328,18 @@ void run_rows(const ViewCall& call, const std::vector<FunctionOperand>& numbers,
     if (layout.is_empty() && !recipe.steps) return;
     if (!operand.shape.names().empty()) call.check().reached(operand.name, layout.columns);
     if (kernel) call.check().enumerator(recipe.argument(0), *kernel, recipe.variants().size());
-    const Variant& variant = kernel ? recipe.kernels[*kernel] : recipe.kernel_for(std::uint32_t(layout.columns));
+    const RowMemory memory(call.queue());
     std::size_t launches = 0;
     layout.each_launch([&](const RowLayout&) { ++launches; });
-    const bool are_parts = launches > 1 && variant.parts[call.type()];
     std::vector<KernelCall> steps;
     layout.each_launch([&](const RowLayout& part) {
         const RowLaunch launch(call, of, part);
-        const auto made = (are_parts            ? variant.parts
+        const ChosenVariant chosen =
+            kernel ? ChosenVariant{recipe.kernels[*kernel]} : launch.kernel_for(recipe, call.type_bytes(), memory);
+        const Variant& variant = chosen.variant;
+        const bool are_parts = launches > 1 && variant.parts[call.type()];
+        const auto made = (chosen.is_by_cluster ? variant.clusters
+                           : are_parts          ? variant.parts
                            : launch.is_packed() ? variant.instances
                                                 : variant.pitched)[call.type()];
         if (!made)

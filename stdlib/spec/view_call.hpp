@@ -36,6 +36,8 @@ public:
 
     /// Of the operands without a type of their own, see type_number.
     std::size_t type() const { return type_; }
+    /// ... and the bytes of one.
+    std::uint64_t type_bytes() const { return type_ == type_number<float> ? 4 : 2; }
     /// By its name in the operands' shapes, as a number of 32 bits. Throws Error for a larger one.
     std::uint32_t extent(std::string_view name) const;
     /// Whether no array that is written has elements.

@@ -4,7 +4,6 @@
 #include "stdlib/spec/recipe.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "codegen/ast/ast.hpp"
@@ -17,31 +16,6 @@
 
 namespace ikat::test {
 namespace {
-
-double element(std::span<const std::uint8_t> bytes, std::size_t i, ir::Type type) {
-    const auto as = [&]<class T>(T x) {
-        std::memcpy(&x, &bytes[i * sizeof x], sizeof x);
-        return x;
-    };
-    if (type == ir::Type::F16) return double(float(as(half())));
-    if (type == ir::Type::BF16) return double(float(as(bfloat16())));
-    return type == ir::Type::F32 ? double(as(float())) : double(as(std::uint32_t()));
-}
-
-void compare(const stdlib::Example::Expected& expected, ir::Type type, std::span<const std::uint8_t> got) {
-    std::size_t wrong = 0, first = 0;
-    REQUIRE(expected.wanted.size() * info(type).bytes == got.size());
-    for (std::size_t i = 0; i < expected.wanted.size(); ++i) {
-        const double x = element(got, i, type), wanted = expected.wanted[i];
-        const bool right =
-            x == wanted || std::abs(x - wanted) <= expected.bound(i, type) || (std::isnan(wanted) && std::isnan(x));
-        if (!right && wrong++ == 0) first = i;
-    }
-    if (wrong == 0) return;
-    FAIL_CHECK(wrong << " of " << expected.wanted.size() << " elements are wrong, the first is " << first << ": "
-                     << element(got, first, type) << " instead of " << expected.wanted[first] << " +- "
-                     << expected.bound(first, type));
-}
 
 void check_launch(const runtime::Device& device, const stdlib::Entry& entry,
                   std::vector<stdlib::Example::Argument> given) {
@@ -64,7 +38,7 @@ void check_launch(const runtime::Device& device, const stdlib::Entry& entry,
         const runtime::Argument& argument = arguments[expected.parameter];
         const std::vector<std::uint8_t> got = runtime::BufferSlice<std::uint8_t>(argument.part).download();
         INFO("parameter " << entry.info().parameters[expected.parameter].name);
-        compare(expected, argument.type, got);
+        check_expected(expected, argument.type, got);
     }
 }
 

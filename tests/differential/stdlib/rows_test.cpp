@@ -61,14 +61,15 @@ void check_large_norms() {
             };
             const auto rms = reference::rmsnorm(floats(x), floats(gamma), rows, columns, double(1e-5f));
             const auto rms_bounds = bounds<T>(rms, {}, 0, columns);
-            for (const char* kernel : {"rmsnorm", "rmsnorm_per_head"})
+            for (const char* kernel : {"rmsnorm", "rmsnorm_per_head", "rmsnorm_shared"})
                 run(Case().in(x).in(gamma).template out<T>(rms, rms_bounds), kernel);
             const auto sum = floats(x);
-            for (const char* kernel : {"fused_residual_rmsnorm", "fused_residual_rmsnorm_warp"})
+            for (const char* kernel :
+                 {"fused_residual_rmsnorm", "fused_residual_rmsnorm_warp", "fused_residual_rmsnorm_shared"})
                 run(Case().in(x).inout(zeros, {sum.begin(), sum.end()}, {0}).in(gamma).template out<T>(rms, rms_bounds),
                     kernel);
             const auto layer = reference::layernorm(floats(x), {}, {}, rows, columns, double(1e-5f));
-            for (const char* kernel : {"layernorm_plain", "layernorm_plain_warp"})
+            for (const char* kernel : {"layernorm_plain", "layernorm_plain_warp", "layernorm_plain_shared"})
                 run(Case().in(x).template out<T>(layer, bounds<T>(layer, {}, 16, columns)), kernel);
         }
 }
@@ -137,8 +138,8 @@ TEST_CASE("layernorm of equal elements whose sum overflows is 0") {
         }
 }
 TEST_CASE("softmax of x + c is that of x") {
-    for (const char* kernel : {"softmax_warp", "softmax_block", "softmax_wide", "softmax_online", "log_softmax",
-                               "log_softmax_warp", "log_softmax_wide"}) {
+    for (const char* kernel : {"softmax_warp", "softmax_block", "softmax_wide", "softmax_shared", "softmax_online",
+                               "log_softmax", "log_softmax_warp", "log_softmax_wide", "log_softmax_shared"}) {
         IKAT_EACH_TYPE(check_shifted, kernel);
     }
 }
@@ -148,7 +149,7 @@ TEST_CASE("softmax of masked rows") {
     const float inf = HUGE_VALF;
     // One element that is not masked; large ones; none.
     const std::vector<float> x{-inf, 3, -inf, -inf, 1000, 1000, -inf, -1000, -inf, -inf, -inf, -inf};
-    for (const char* kernel : {"softmax_warp", "softmax_block", "softmax_wide", "softmax_online"})
+    for (const char* kernel : {"softmax_warp", "softmax_block", "softmax_wide", "softmax_shared", "softmax_online"})
         Case()
             .in(x)
             .out<float>({0, 1, 0, 0, 0.5, 0.5, 0, 0, NAN, NAN, NAN, NAN}, {0})

@@ -10,6 +10,7 @@
 
 #include "codegen/ast/ast.hpp"
 #include "stdlib/reference/quantised.hpp"
+#include "tests/catch.hpp"
 
 namespace ikat::test {
 namespace {
@@ -151,6 +152,16 @@ void fill(std::span<std::byte> bytes, float magnitude, bool special, std::uint32
     if (special && count > 900) put<T>(bytes, 7, HUGE_VALF), put<T>(bytes, 70, NAN);
 }
 
+double element(std::span<const std::uint8_t> bytes, std::size_t i, ir::Type type) {
+    const auto as = [&]<class T>(T x) {
+        std::memcpy(&x, &bytes[i * sizeof x], sizeof x);
+        return x;
+    };
+    if (type == ir::Type::F16) return double(float(as(half())));
+    if (type == ir::Type::BF16) return double(float(as(bfloat16())));
+    return type == ir::Type::F32 ? double(as(float())) : double(as(std::uint32_t()));
+}
+
 /// Whether each element is treated by itself.
 bool by_element(const stdlib::Recipe& recipe) {
     const std::string_view function = recipe.function();
@@ -277,6 +288,22 @@ std::vector<stdlib::Example::Argument> arguments_of(const stdlib::Entry& entry, 
         out[i].bytes = contents(entry, parameter, elements, i + 1);
     }
     return out;
+}
+
+void check_expected(const stdlib::Example::Expected& expected, ir::Type type, std::span<const std::uint8_t> got) {
+    std::size_t wrong = 0, first = 0;
+    REQUIRE(expected.wanted.size() * info(type).bytes == got.size());
+    for (std::size_t i = 0; i < expected.wanted.size(); ++i) {
+        const double x = element(got, i, type), wanted = expected.wanted[i];
+        const bool is_too_large = type == ir::Type::F16 && std::isinf(float(half(float(wanted))));
+        const bool right = x == (is_too_large ? double(float(half(float(wanted)))) : wanted) ||
+                           std::abs(x - wanted) <= expected.bound(i, type) || (std::isnan(wanted) && std::isnan(x));
+        if (!right && wrong++ == 0) first = i;
+    }
+    if (wrong == 0) return;
+    FAIL_CHECK(wrong << " of " << expected.wanted.size() << " elements are wrong, the first is " << first << ": "
+                     << element(got, first, type) << " instead of " << expected.wanted[first] << " +- "
+                     << expected.bound(first, type));
 }
 
 }  // namespace ikat::test

@@ -28,4 +28,7 @@ std::vector<std::uint8_t> random_blocks(stdlib::Quantised format, std::size_t co
 /// 2^32 - 1; outputs are poisoned, with NaN or -1.
 std::vector<stdlib::Example::Argument> arguments_of(const stdlib::Entry& entry, std::span<const std::uint32_t> values);
 
+/// Checks what an array holds after a launch.
+void check_expected(const stdlib::Example::Expected& expected, ir::Type type, std::span<const std::uint8_t> got);
+
 }  // namespace ikat::test

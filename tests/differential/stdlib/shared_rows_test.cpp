@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of rows that are too long for registers: in the shared memory of a block or of a cluster, or read again.
+// Against the references, by the kernel that is for that many columns, and what they read.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "codegen/ast/ast.hpp"
+#include "stdlib/spec/functions.hpp"
+#include "stdlib/spec/view_call.hpp"
+#include "stdlib/tile/shared_rows.hpp"
+#include "tests/catch.hpp"
+#include "tests/device.hpp"
+#include "tests/differential/stdlib/samples.hpp"
+#include "tests/targets.hpp"
+
+namespace ikat::test {
+namespace {
+namespace shared_rows {
+
+using stdlib::SharedRows;
+
+enum class Kept { block, cluster, nowhere };
+
+/// Rows on a device.
+struct Rows {
+    const char* target;
+    Kept kept;
+    std::uint32_t columns;
+    bool has_gaps;  // between rows, which then begin at no multiple of 16 bytes
+};
+
+/// The most columns that fit.
+std::uint32_t most_columns(const SharedRows& of, std::uint64_t bytes, std::uint32_t blocks, std::uint64_t memory) {
+    std::uint32_t low = 0, high = 1u << 24;
+    while (high - low > 1) {
+        const std::uint32_t middle = (low + high) / 2;
+        (of.block_bytes(middle, bytes, blocks) + SharedRows::other_bytes <= memory ? low : high) = middle;
+    }
+    return low;
+}
+
+/// At both ends of what a block, a cluster and neither of them have, on devices without clusters and with them.
+std::vector<Rows> rows_for(const SharedRows& of, std::uint64_t bytes) {
+    constexpr std::uint64_t of_80 = 163 << 10, of_90 = 227 << 10;
+    const std::uint32_t lanes = 16 / std::uint32_t(bytes), block_80 = most_columns(of, bytes, 1, of_80),
+                        block_90 = most_columns(of, bytes, 1, of_90),
+                        cluster = most_columns(of, bytes, SharedRows::cluster, of_90);
+    return {{"sm_90", Kept::block, of.registers + 64, false},
+            {"sm_80", Kept::block, of.registers + 1, true},
+            {"sm_90", Kept::cluster, block_90 + 1, true},
+            {"sm_80", Kept::nowhere, block_80 / 64 * 64 + 64, false},
+            {"sm_90", Kept::cluster, cluster / lanes * lanes, false},
+            {"sm_90", Kept::block, block_90, true},
+            {"sm_80", Kept::nowhere, block_80 + 1, true},
+            {"sm_90", Kept::nowhere, cluster / 64 * 64 + 64, false}};
+}
+
+/// An array of a call: in rows with gaps if it has rows of its own.
+class Array {
+public:
+    Array(const runtime::Device& device, const stdlib::Example::Argument& given, const stdlib::OperandShape& shape,
+          std::uint64_t rows, bool has_gaps)
+        : type_(given.type), bytes_(info(given.type).bytes) {
+        rows_ = shape.has_more() ? rows : 1;
+        columns_ = given.bytes.size() / bytes_ / rows_;
+        pitch_ = shape.has_more() && has_gaps ? columns_ + 3 : columns_, first_ = has_gaps && shape.has_more() ? 3 : 0;
+        buffer_.emplace(device.buffer<std::uint8_t>((first_ + rows_ * pitch_) * bytes_));
+        std::vector<std::uint8_t> all(buffer_->size(), 0x5a);
+        for (std::uint64_t row = 0; row < rows_; ++row)
+            std::memcpy(&all[(first_ + row * pitch_) * bytes_], &given.bytes[row * columns_ * bytes_],
+                        columns_ * bytes_);
+        buffer_->upload(all);
+        has_rows_ = shape.has_more();
+    }
+    runtime::MutableTensorView view() const {
+        const runtime::BufferPart part = buffer_->memory().whole().from(first_ * bytes_);
+        using Extents = std::vector<std::uint64_t>;
+        if (!has_rows_)
+            return runtime::MutableTensorView(runtime::TensorView(type_, part, Extents{columns_}, Extents{}));
+        return runtime::MutableTensorView(runtime::TensorView(type_, part, Extents{rows_, columns_}, Extents{pitch_}));
+    }
+    ir::Type type() const { return type_; }
+    bool has_rows() const { return has_rows_; }
+    /// Without the gaps, which must be as they were.
+    std::vector<std::uint8_t> elements() const {
+        const std::vector<std::uint8_t> all = buffer_->download();
+        std::vector<std::uint8_t> out;
+        std::size_t changed = 0;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const std::uint64_t at = i / bytes_;
+            if (at >= first_ && (at - first_) % pitch_ < columns_)
+                out.push_back(all[i]);
+            else
+                changed += all[i] != 0x5a;
+        }
+        CHECK(changed == 0);
+        return out;
+    }
+
+private:
+    ir::Type type_;
+    std::uint64_t bytes_, rows_ = 0, columns_ = 0, pitch_ = 0, first_ = 0;
+    bool has_rows_ = false;
+    std::optional<runtime::Buffer<std::uint8_t>> buffer_{};
+};
+
+/// The kernel of a function whose rows follow each other and are read again.
+const stdlib::Entry& packed_entry(const stdlib::Recipe& recipe, std::size_t type) {
+    const auto& handle = recipe.variants().back().instances[type]();
+    return *stdlib::find(handle.info().name);
+}
+
+void run(const stdlib::Recipe& recipe, const runtime::Device& device,
+         const std::vector<runtime::MutableTensorView>& views) {
+    stdlib::FunctionSettings settings;
+    settings.set("epsilon", "1e-3");
+    std::vector<stdlib::FunctionOperand> numbers;
+    if (!recipe.settings.all().empty()) numbers.emplace_back(1e-3f);
+    if (recipe.run)
+        recipe.run(device, views, settings);
+    else
+        stdlib::run_rows({device, recipe, {views.begin(), views.end()}}, numbers);
+}
+
+/// What arrays with rows have moved, by what they would at least.
+double times_of(const emulator::LaunchTraffic& traffic, const std::vector<Array>& arrays) {
+    double moved = 0, least = 0;
+    for (const Array& array : arrays) {
+        const auto part = array.view().part;
+        if (!array.has_rows()) continue;
+        for (const emulator::BufferTraffic& buffer : traffic.buffers)
+            if (buffer.address <= part.address() && part.address() < buffer.address + buffer.bytes) {
+                moved += double(buffer.read.moved + buffer.written.moved);
+                least += double(buffer.read.touched + buffer.written.touched);
+            }
+    }
+    return moved / least;
+}
+
+void check(const stdlib::Recipe& recipe, std::size_t type, const Rows& of) {
+    constexpr std::uint32_t rows = 2;
+    std::vector<emulator::LaunchTraffic> traffic;
+    runtime::OpenOptions options{.target = of.target};
+    if (!std::getenv("IKAT_DEVICE") && !std::getenv("IKAT_CUDA_DRIVER"))
+        options.threads = 1, options.traffic = &traffic;
+    const runtime::Device device = open_device(options);
+    const stdlib::Entry& entry = packed_entry(recipe, type);
+    std::vector<std::uint32_t> values{rows, of.columns};
+    if (recipe.function() == "softmax_causal_backward") values.insert(values.end(), {rows, 0});
+    stdlib::Example example(entry.info(), arguments_of(entry, values));
+    recipe.reference(example);
+    std::vector<Array> arrays;
+    std::vector<std::size_t> parameters;
+    for (std::size_t i = 0; i < example.arguments().size(); ++i)
+        if (const auto& argument = example.arguments()[i]; !argument.is_number) {
+            arrays.emplace_back(device, argument, recipe.operands.all()[arrays.size()].shape, rows, of.has_gaps);
+            parameters.push_back(i);
+        }
+    std::vector<runtime::MutableTensorView> views;
+    for (const Array& array : arrays) views.push_back(array.view());
+    run(recipe, device, views);
+    for (const stdlib::Example::Expected& expected : example.expected()) {
+        INFO(entry.info().parameters[expected.parameter].name);
+        const auto at = std::size_t(std::ranges::find(parameters, expected.parameter) - parameters.begin());
+        check_expected(expected, arrays[at].type(), arrays[at].elements());
+    }
+    if (traffic.empty()) return;
+    INFO(traffic[0].entry);
+    CHECK(traffic[0].entry.contains("_shared") == (of.kept == Kept::block));
+    CHECK(traffic[0].entry.contains("_cluster") == (of.kept == Kept::cluster));
+    // An access to rows that begin anywhere takes parts of sectors.
+    if (of.has_gaps) return;
+    CHECK(times_of(traffic[0], arrays) <= 1.01 * (of.kept == Kept::nowhere ? recipe.variants().back().passes : 1));
+}
+
+}  // namespace shared_rows
+}  // namespace
+
+TEST_CASE("rows in shared memory: of a block, of a cluster, and longer ones") {
+    std::size_t recipes = 0;
+    static tests::Sample sample(11);
+    for (const stdlib::Recipe* recipe : stdlib::recipes()) {
+        const auto shared =
+            std::ranges::find_if(recipe->variants(), [](const auto& each) { return bool(each.shared); });
+        if (shared == recipe->variants().end()) continue;
+        ++recipes;
+        for (std::size_t type = 0; type < 3; ++type)
+            for (const shared_rows::Rows& of : shared_rows::rows_for(shared->shared, type == 0 ? 4 : 2)) {
+                if (!sample.next()) continue;
+                INFO(recipe->call << ", type " << type << ", " << of.target << ", " << of.columns << " columns"
+                                  << (of.has_gaps ? " with gaps" : ""));
+                shared_rows::check(*recipe, type, of);
+            }
+    }
+    CHECK(recipes == 19);
+}
+
+TEST_CASE("rows in shared memory: those of a kernel of one's own") {
+    const auto check = [&]<std::uint32_t blocks>(std::integral_constant<std::uint32_t, blocks>) {
+        using Group = stdlib::SharedGroup<256, blocks>;
+        auto centred = kernel("centred", params("x", "y", "rows", "columns"),
+                              [](In<half> x, Out<half> y, u32 rows, u32 columns) {
+                                  stdlib::with_row<Group, half, 0>(x, rows, columns, [&](const auto& row) {
+                                      f32 sum = 0;
+                                      row.each([&](const auto& v, const auto&) {
+                                          for (const auto& x : v) sum += x;
+                                      });
+                                      const auto mean = value(row.group.sum(sum) / cast<f32>(columns));
+                                      row.map(y, [&](const auto& x) { return x - mean; });
+                                  });
+                              })
+                           .launch_bounds(Group::block)
+                           .cluster(blocks);
+        const runtime::Device device = open_device({.target = "sm_90", .check = "strict,registers,races"});
+        for (const std::uint32_t columns : {1u, 5u, 64u, 2501u, 6000u}) {
+            constexpr std::uint32_t rows = 3;
+            std::vector<half> numbers(rows * columns), wanted(numbers.size());
+            for (std::uint32_t i = 0; i < numbers.size(); ++i) {
+                // Of each row, the mean is its number, exactly.
+                const auto row = float(i / columns), far = float(i % columns % 7);
+                const bool is_pair = (i % columns | 1) < columns;
+                const float at = !is_pair ? 0 : i % columns % 2 ? -float((i % columns - 1) % 7) : far;
+                numbers[i] = half(row + at), wanted[i] = half(at);
+            }
+            const auto x = device.upload(numbers);
+            auto y = device.buffer<half>(numbers.size());
+            device.launch(centred, stdlib::shared_row_grid<Group, half>(rows, columns), x, y, rows, columns);
+            CHECK(y.download() == wanted);
+        }
+    };
+    check(std::integral_constant<std::uint32_t, 1>()), check(std::integral_constant<std::uint32_t, 4>());
+}
+
+}  // namespace ikat::test
