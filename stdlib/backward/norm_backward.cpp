@@ -207,7 +207,7 @@ constexpr Variant variant_of(std::string_view summary, std::uint32_t max_columns
     constexpr NormGradient of = gradient_number(number);
     return row_variant(summary, IKAT_FLOATS(kernel_of<T, Group>(gradient_number(number))),
                        IKAT_FLOATS(pitched_kernel_of<T, Group>(gradient_number(number))), one_share,
-                       double(2 + 2 + 1 + of.residual) / (3 + of.residual), max_columns);
+                       double(5 + of.residual) / (3 + of.residual), max_columns);
 }
 /// ... and for rows in shared memory.
 template <std::size_t number>

@@ -104,11 +104,30 @@ struct RunningRow {
             for (std::size_t k = 0; k < N; ++k) {
                 const F of_k = value(w[k] * weights[k]);
                 g += of_k;
-                gx = fma(of_k, scaled[k] - moments.mean, gx);
+                gx = fma(of_k, of.is_centred() ? moments.distance(value(scaled[k])) : value(scaled[k]), gx);
             }
         });
     }
 };
+/// The means of g and of g n over a row that has a norm.
+template <class T>
+OfRow row_with(const Norm& norm, const Gradient<T>& of, const RowPlaces& places, const auto& x, const auto& dy) {
+    f32 sum_of_g = 0, sum_of_gn = 0;
+    x.each_with(dy, [&](const auto& v, const auto& w, const auto& column) {
+        constexpr int N = std::remove_cvref_t<decltype(v)>::lane_shape::lanes;
+        const auto weights = load_lanes<N>(of.gamma, column);
+        for (std::size_t k = 0; k < N; ++k) {
+            const F g = value(w[k] * weights[k]);
+            if (of.is_centred()) sum_of_g += g;
+            sum_of_gn += g * norm.normed(value(v[k]));
+        }
+    });
+    const auto mean_of = [&](const f32& sum) { return value(x.group.sum(sum) / cast<f32>(places.columns)); };
+    const F mean_of_gn = mean_of(sum_of_gn);
+    if (!of.is_centred()) return {norm, mean_of_gn, {}};
+    return {norm, mean_of_gn, mean_of(sum_of_g)};
+}
+/// All in one pass; where the sum of g x overflows, and that of g n need not, in two.
 template <class T>
 OfRow row_at_once(const Gradient<T>& of, const RowPlaces& places, const auto& x, const auto& dy) {
     const F number = value(cast<f32>(places.columns));
@@ -126,9 +145,13 @@ OfRow row_at_once(const Gradient<T>& of, const RowPlaces& places, const auto& x,
         }
     };
     find();
-    detail::if_overflowed(variance, scale, of.is_centred(), find);
+    detail::if_overflowed(variance, mean, scale, find);
     const F factor = detail::reciprocal_root(variance, *of.epsilon * scale * scale);
-    OfRow out{{value(scale), value(mean), factor}, value(sum_of_gx * factor / number), {}};
+    const Norm norm{value(scale), value(mean), factor};
+    f32 mean_of_gn = sum_of_gx / number * factor;
+    if_(!(abs(sum_of_gx) <= std::numeric_limits<float>::max()),
+        [&] { mean_of_gn = row_with(norm, of, places, x, dy).mean_of_gn; });
+    OfRow out{norm, value(mean_of_gn), {}};
     if (of.is_centred()) out.mean_of_g.emplace(value(mean_of_g));
     return out;
 }
@@ -136,21 +159,7 @@ OfRow row_at_once(const Gradient<T>& of, const RowPlaces& places, const auto& x,
 template <class T>
 OfRow row_of(const Gradient<T>& of, const RowPlaces& places, const auto& x, const auto& dy, const auto& row) {
     if (x.is_read_again && !of.statistics) return row_at_once(of, places, x, dy);
-    const Norm norm = norm_of(of, places, x, row);
-    f32 sum_of_g = 0, sum_of_gn = 0;
-    x.each_with(dy, [&](const auto& v, const auto& w, const auto& column) {
-        constexpr int N = std::remove_cvref_t<decltype(v)>::lane_shape::lanes;
-        const auto weights = load_lanes<N>(of.gamma, column);
-        for (std::size_t k = 0; k < N; ++k) {
-            const F g = value(w[k] * weights[k]);
-            if (of.is_centred()) sum_of_g += g;
-            sum_of_gn += g * norm.normed(value(v[k]));
-        }
-    });
-    const auto mean_of = [&](const f32& sum) { return value(x.group.sum(sum) / cast<f32>(places.columns)); };
-    const F mean_of_gn = mean_of(sum_of_gn);
-    if (!of.is_centred()) return {norm, mean_of_gn, {}};
-    return {norm, mean_of_gn, mean_of(sum_of_g)};
+    return row_with(norm_of(of, places, x, row), of, places, x, dy);
 }
 
 /// The sums over rows of a thread's columns.
@@ -304,7 +313,7 @@ void shared_rows(const Gradient<T>& of, const RowPlaces& places) {
     require_threads(Group::block);
     const auto number = value(Group::row()), columns = value(places.columns);
     const RowShare share = share_of_rows(places.rows, number, value(grid_dim().x / Group::blocks));
-    const SharedRowMemory<Group, T> memory(places.columns, 2, true);
+    const SharedRowMemory<Group, T> memory(places.columns, in_shared(of.is_centred()));
     const SharedSums<Group, T> of_gamma(memory);
     std::optional<SharedSums<Group, T>> of_beta;
     if (of.is_centred()) of_beta.emplace(memory);

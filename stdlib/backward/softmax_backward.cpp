@@ -13,7 +13,7 @@ namespace {
 using Block = BlockGroup<256>;
 using Wide = BlockGroup<512>;
 /// Of blocks, or clusters, that keep a row of y and of dy in shared memory.
-constexpr SharedRows in_shared{.threads = 1024, .registers = 16384, .elements = 2};
+constexpr SharedRows in_shared{.threads = 512, .registers = 16384, .elements = 2};
 using OfBlock = SharedGroup<in_shared.threads, 1>;
 /// Wide blocks keep 32 elements of each row in a thread, in up to 128 registers, others 16.
 template <class T, class Group>
@@ -130,7 +130,7 @@ void streamed_causal_row(const RowPlaces& places, const In<T>& y, const In<T>& d
 template <class T, class Group>
 void shared_causal_row(const RowPlaces& places, const In<T>& y, const In<T>& dy, const Out<T>& dx, const auto& row,
                        const auto& active, const auto& end) {
-    const SharedRowMemory<Group, T> memory(places.columns, 2);
+    const SharedRowMemory<Group, T> memory(places.columns, in_shared);
     const SharedColumns<Group, T> columns(places, row, end);
     const SharedRow<Group, T> p(y, memory.row(0), columns), g(dy, memory.row(1), columns, RowPlaces::Second);
     f32 sum = 0;

@@ -22,32 +22,40 @@ F mean_of(const auto& row, const u32& columns, auto&& f) {
     return value(row.group.sum(sum) / cast<f32>(columns));
 }
 
-/// The mean and the sum of the squares of the distances from it, of what a thread has had so far of a row.
+/// The mean and the sum of the squares of the distances from it, of what a thread has had so far of a row. Numbers are
+/// counted from the mean of the first vector, so that those of a small deviation around a large mean are exact.
 /// Source: Chan, Golub, LeVeque, "Algorithms for Computing the Sample Variance", 1983.
 struct RunningMoments {
-    f32 count = 0, mean = 0, squares = 0;
+    f32 count = 0, from = 0, mean = 0, squares = 0;
 
     /// Adds a vector; gives by how much the mean has changed.
     template <int N>
     F add(const Regs<f32, N>& v) {
-        const F of_vector = value(sum_of<0, N>(v) * (1.0f / N)), far = value(of_vector - mean);
+        from = select(count == 0.0f, sum_of<0, N>(v) * (1.0f / N), from);
+        Regs<f32, N> distance;
+        for (std::size_t k = 0; k < N; ++k) distance[k] = v[k] - from;
+        const F of_vector = value(sum_of<0, N>(distance) * (1.0f / N)), far = value(of_vector - mean);
         f32 distances = 0;
-        for (std::size_t k = 0; k < N; ++k) distances = fma(v[k] - of_vector, v[k] - of_vector, distances);
+        for (std::size_t k = 0; k < N; ++k)
+            distances = fma(distance[k] - of_vector, distance[k] - of_vector, distances);
         const F next = value(count + float(N)), change = value(far * (float(N) / next));
-        squares += fma(far * change, count, distances);
+        squares += fma(far * count, change, distances);
         mean += change, count = next;
         return change;
     }
+    /// Of an element from the mean so far.
+    F distance(const F& x) const { return value((x - from) - mean); }
     /// Of all threads; `far` is how far this thread's mean is from that.
     struct All {
         F mean, far, squares;
     };
     All all(const auto& group, const u32& columns) const {
         const auto sum = [&](const auto& v) { return value(group.sum(f32(v))); };
-        const F number = value(cast<f32>(columns)), near = value(sum(mean * count) / number);
+        const F number = value(cast<f32>(columns)), near = value(sum((from + mean) * count) / number);
         // Its rounding may be all that equal elements differ from it.
-        const F of_all = value(near + sum((mean - near) * count) / number), far = value(mean - of_all);
-        return {of_all, far, sum(fma(far * far, count, squares))};
+        const F of_all = value(near + sum(((from - near) + mean) * count) / number);
+        const F far = value((from - of_all) + mean);
+        return {of_all, far, sum(fma(far * count, far, squares))};
     }
 
 private:
@@ -69,12 +77,14 @@ Regs<f32, N> each_of(const auto& v, auto&& f) {
 }
 
 /// If the variance or what it is made from overflows, all is found again by find() with a scale for the row; what then
-/// underflows is negligible, since the largest element is at least 2^48, or, of equal elements, multiplied with 0.
-void if_overflowed(f32& variance, f32& scale, bool centred, auto&& find) {
+/// underflows is negligible, since the largest element is at least 2^48. Of equal elements nothing but their sum
+/// overflows: they need no scale.
+void if_overflowed(const f32& variance, f32& mean, f32& scale, auto&& find) {
     if_(!(variance <= std::numeric_limits<float>::max()), [&] {
         scale = 0x1p-100f;
         find();
-        if (centred) variance = select(variance == 0.0f, std::numeric_limits<float>::min(), variance);
+        mean = select(variance == 0.0f, mean * 0x1p100f, mean);
+        scale = select(variance == 0.0f, 1.0f, scale);
     });
 }
 
@@ -84,7 +94,7 @@ struct Moments {
 };
 
 /// The mean and 1 / sqrt(variance + epsilon); if not centred, 0 and 1 / sqrt(mean of the squares + epsilon). A row that
-/// is read again in each pass is read once.
+/// is not kept is read once for both.
 inline void find_moments(Moments& out, bool centred, const auto& row, const u32& columns, const f32& epsilon) {
     f32 variance;
     const auto find_at_once = [&](auto&& scaled) {
@@ -110,7 +120,7 @@ inline void find_moments(Moments& out, bool centred, const auto& row, const u32&
         });
     };
     find([](const F& x) { return x; }, false);
-    if_overflowed(variance, out.scale, centred, [&] { find([](const F& x) { return value(x * 0x1p-100f); }, true); });
+    if_overflowed(variance, out.mean, out.scale, [&] { find([](const F& x) { return value(x * 0x1p-100f); }, true); });
     out.factor = reciprocal_root(variance, epsilon * out.scale * out.scale);
 }
 

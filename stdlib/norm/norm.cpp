@@ -22,6 +22,9 @@ using Block = BlockGroup<256>;
 constexpr SharedRows in_shared{.threads = 1024, .registers = 8192};
 using OfBlock = SharedGroup<in_shared.threads, 1>;
 using OfCluster = SharedGroup<in_shared.threads, SharedRows::cluster>;
+/// For kernels with more to keep.
+template <class Group>
+constexpr std::uint32_t blocks_with_128_registers = 512 / Group::block;
 /// What make(name) gives, once.
 template <auto* make>
 const auto& made_as(const char* name) {
@@ -38,7 +41,7 @@ LayernormKernel<T> make_layernorm(const char* name) {
         .require(aligned<16>("x"), aligned<16>("gamma"), aligned<16>("beta"), aligned<16>("y"))
         .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"))
         .require(at_least("gamma", "columns"), at_least("beta", "columns"))
-        .launch_bounds(Group::block);
+        .launch_bounds(Group::block, blocks_with_128_registers<Group>);
 }
 template <class T, class Group>
 PlainNormKernel<T> make_layernorm_plain(const char* name) {
@@ -58,7 +61,7 @@ RmsnormKernel<T> make_rmsnorm(const char* name) {
                   })
         .require(aligned<16>("x"), aligned<16>("gamma"), aligned<16>("y"))
         .require(at_least("x", "rows", "columns"), at_least("gamma", "columns"), at_least("y", "rows", "columns"))
-        .launch_bounds(Group::block);
+        .launch_bounds(Group::block, blocks_with_64_registers<Group>);
 }
 template <class T, class Group>
 ResidualRmsnormKernel<T> make_fused_residual_rmsnorm(const char* name) {
@@ -83,7 +86,7 @@ SavingNormKernel<T> make_saving_norm(const char* name, bool centred) {
         .require(aligned<16>("x"), aligned<16>("gamma"), aligned<16>("beta"), aligned<16>("y"))
         .require(at_least("x", "rows", "columns"), at_least("y", "rows", "columns"), at_least<2>("statistics", "rows"))
         .require(at_least("gamma", "columns"), at_least("beta", "columns"))
-        .launch_bounds(Group::block);
+        .launch_bounds(Group::block, blocks_with_128_registers<Group>);
 }
 template <class T, class Group>
 auto make_pitched_saving_norm(const std::string& name, bool centred) {
@@ -95,7 +98,7 @@ auto make_pitched_saving_norm(const std::string& name, bool centred) {
                u32 columns, Struct<RowPitches> pitches) {
                 saving_norm_of<T, Group>(RowPlaces(rows, columns, pitches), x, gamma, beta, statistics, y, epsilon);
             })
-            .launch_bounds(Group::block);
+            .launch_bounds(Group::block, blocks_with_64_registers<Group>);
     if constexpr (std::is_same_v<Group, OfCluster>) return std::move(made).cluster(OfCluster::blocks);
     return made;
 }
@@ -215,6 +218,8 @@ void rmsnorm(const Queue& queue, const TensorView& x, const TensorView& gamma, c
     run_saving(queue, rmsnorm_saving_recipe, {x, gamma, statistics, y}, epsilon);
 }
 
+constexpr FunctionSetting epsilon_setting{"epsilon", "what is added under the root, such as 1e-5"};
+
 // ---- the recipes
 
 IKAT_INSTANTIATE(layernorm_saving)
@@ -230,8 +235,6 @@ IKAT_INSTANTIATE(rmsnorm_per_head)
 IKAT_INSTANTIATE(fused_residual_rmsnorm)
 IKAT_INSTANTIATE(fused_residual_rmsnorm_warp)
 
-constexpr FunctionSetting epsilon_setting{"epsilon", "what is added under the root, such as 1e-5"};
-
 constexpr Recipe layernorm_recipe{
     .call = "layernorm(queue, x, gamma, beta, y, epsilon)",
     .kernels = {{.summary = "layernorm, a warp per row",
@@ -239,8 +242,8 @@ constexpr Recipe layernorm_recipe{
                  .grid = rows_to<WarpGroup>,
                  .max_columns = 1024,
                  .passes = 1.5,
-                 .pitched = IKAT_PITCHED("layernorm_warp", (layernorm_of<T, WarpGroup>), WarpGroup::block, 0, "x",
-                                         "gamma", "beta", "y", "epsilon")},
+                 .pitched = IKAT_PITCHED("layernorm_warp", (layernorm_of<T, WarpGroup>), WarpGroup::block,
+                                         blocks_with_64_registers<WarpGroup>, "x", "gamma", "beta", "y", "epsilon")},
                 IKAT_SHARED_ROWS(in_shared, "layernorm, a block per row, which it keeps in shared memory", "layernorm",
                                  (made_as<make_layernorm<T, OfBlock>>("layernorm_shared")), layernorm_of, "x", "gamma",
                                  "beta", "y", "epsilon"),
@@ -295,8 +298,8 @@ constexpr Recipe rmsnorm_recipe{
                  .grid = rows_to<WarpGroup>,
                  .max_columns = 1024,
                  .passes = 1.5,
-                 .pitched = IKAT_PITCHED("rmsnorm_per_head", (rmsnorm_of<T, WarpGroup>), WarpGroup::block, 0, "x",
-                                         "gamma", "y", "epsilon")},
+                 .pitched = IKAT_PITCHED("rmsnorm_per_head", (rmsnorm_of<T, WarpGroup>), WarpGroup::block,
+                                         blocks_with_64_registers<WarpGroup>, "x", "gamma", "y", "epsilon")},
                 IKAT_SHARED_ROWS(in_shared, "rmsnorm, a block per row, which it keeps in shared memory", "rmsnorm",
                                  (made_as<make_rmsnorm<T, OfBlock>>("rmsnorm_shared")), rmsnorm_of, "x", "gamma", "y",
                                  "epsilon"),
@@ -304,8 +307,8 @@ constexpr Recipe rmsnorm_recipe{
                  .instances = IKAT_FLOATS(rmsnorm<T>()),
                  .grid = rows_to<Block>,
                  .passes = 1.5,
-                 .pitched =
-                     IKAT_PITCHED("rmsnorm", (rmsnorm_of<T, Block>), Block::block, 0, "x", "gamma", "y", "epsilon")}},
+                 .pitched = IKAT_PITCHED("rmsnorm", (rmsnorm_of<T, Block>), Block::block,
+                                         blocks_with_64_registers<Block>, "x", "gamma", "y", "epsilon")}},
     .operands = {{"x", "... columns"}, {"gamma", "columns"}, {"y", "... columns", Access::Out}},
     .settings = {epsilon_setting},
     .document = layernorm_recipe.document,
@@ -350,12 +353,11 @@ constexpr Recipe saving(const Recipe& of, std::string_view call, const Instances
     Recipe out = of;
     out.call = call;
     Variant &of_warp = out.kernels[0], &in_shared_memory = out.kernels[1], &of_block = out.kernels[2];
-    of_warp.instances = warp, of_block.instances = block;
+    of_warp.instances = warp, of_warp.pitched = IKAT_FLOATS(pitched_saving_norm<T, centred, WarpGroup>());
     in_shared_memory.instances = IKAT_FLOATS(saving_norm_shared<T, centred>());
-    of_warp.pitched = IKAT_FLOATS(pitched_saving_norm<T, centred, WarpGroup>());
     in_shared_memory.pitched = IKAT_FLOATS(pitched_saving_norm<T, centred, OfBlock>());
     in_shared_memory.clusters = IKAT_FLOATS(pitched_saving_norm<T, centred, OfCluster>());
-    of_block.pitched = IKAT_FLOATS(pitched_saving_norm<T, centred, Block>());
+    of_block.instances = block, of_block.pitched = IKAT_FLOATS(pitched_saving_norm<T, centred, Block>());
     out.operands = {{"x", "... columns"},
                     {"gamma", "columns"},
                     centred ? ArrayOperand{"beta", "columns"} : ArrayOperand{},

@@ -78,12 +78,50 @@ void saving_norm_of(const RowPlaces& places, const In<T>& x, const In<T>& gamma,
     with_row<Group, T, kept_vectors<T>>(
         x, places, [&](const auto& row) { store_rmsnorm<T, Group>(places, row, gamma, &statistics, y, epsilon); });
 }
+/// A row of x + total, rounded, which total becomes in the first pass, by each(). Others read total.
+template <class Group, class E>
+class SummedRow : public StreamedRow<Group, E, InOut<E>> {
+    using Base = StreamedRow<Group, E, InOut<E>>;
+
+public:
+    SummedRow(const In<E>& x, const InOut<E>& total, const RowPlaces& places, const auto& row, const auto& active)
+        : Base(total, places, row, active, RowPlaces::Second), x_(x), total_(total) {}
+
+    /// As that of a StreamedRow.
+    void each(auto&& body) const {
+        if (is_summed_) return Base::each(body);
+        is_summed_ = true;
+        Base::walk([&]<int N>(Width<N>, const auto& at, const auto& column) {
+            const auto& i = at[RowPlaces::Second];
+            const Lanes<N> sums =
+                value(cast<f32>(cast<E>(load_lanes<N>(x_, at[RowPlaces::X]) + load_lanes<N>(total_, i))));
+            store_lanes(total_, i, sums);
+            body(sums, column);
+        });
+    }
+
+private:
+    const In<E>& x_;
+    const InOut<E>& total_;
+    mutable bool is_summed_ = false;
+};
+
 template <class T, class Group>
 void fused_residual_rmsnorm_of(const RowPlaces& places, const In<T>& x, const InOut<T>& residual, const In<T>& gamma,
                                const Out<T>& y, const f32& epsilon) {
-    with_sum_of_rows<Group, T, kept_vectors<T>>(x, residual, places, [&](const auto& row) {
-        store_rmsnorm<T, Group>(places, row, gamma, nullptr, y, epsilon);
-    });
+    const auto norm = [&](const auto& row) { store_rmsnorm<T, Group>(places, row, gamma, nullptr, y, epsilon); };
+    if constexpr (KeepsInShared<Group>) {
+        with_sum_of_rows<Group, T, 0>(x, residual, places, norm);
+    } else {
+        stdlib::detail::choose_row<Group, T, kept_vectors<T>>(
+            places,
+            [&](const auto& row, const auto& active) {
+                KeptRow<Group, T, kept_vectors<T>> sums(x, places, row, active);
+                sums.add_to(residual);
+                norm(sums);
+            },
+            [&](const auto& row, const auto& active) { norm(SummedRow<Group, T>(x, residual, places, row, active)); });
+    }
 }
 
 }  // namespace ikat::stdlib::norm_rows

@@ -59,7 +59,7 @@ void store_softmax_online(const auto& row, const auto& y) {
     const auto factor = value(1.0f / sum), largest = value(maximum);
     row.map(y, [&](const auto& x) { return exp(value(x - largest)) * factor; });
 }
-/// Rows that are not kept in registers are read twice, and their powers computed twice.
+/// Of rows that are not kept in registers there are two passes, and powers are computed twice.
 template <class T, class Group>
 void softmax_of(const RowPlaces& places, const In<T>& x, const Out<T>& y) {
     with_row<Group, T, kept_vectors<T>>(x, places, [&](const auto& row) {

@@ -110,9 +110,9 @@ struct Variant {
     Instances instances{};
     /// The launch for these arguments.
     Grid (*grid)(const Call& call) = nullptr;
-    /// The family's function takes the first kernel whose rows may have that many columns.
+    /// The family's function takes the first kernel whose rows may have that many columns, unless `shared` says more.
     std::uint32_t max_columns = ~0u;
-    /// How many times it moves the unavoidable traffic if rows are too long to be kept in registers; 0: it has no rows.
+    /// How many times it moves the unavoidable traffic if rows are too long to be kept; 0: it has no rows.
     double passes = 0;
     /// How many elements its arrays have at least, if it differs from the recipe's.
     ArraySizes sizes{};
@@ -194,8 +194,8 @@ struct Recipe {
         while (count < std::size(kernels) && kernels[count].grid) ++count;
         return {kernels, count};
     }
-    /// The first kernel for rows of that many columns, of `bytes` bytes each, which may keep them in this memory. Rows
-    /// that are no whole vectors of 16 bytes are not kept in registers.
+    /// The kernel for rows of that many elements of `bytes` bytes: the one that keeps them in this memory if registers
+    /// do not, else the first that takes so many. Rows that are no whole vectors of 16 bytes are not in registers.
     ChosenVariant kernel_for(std::uint32_t columns, std::uint64_t bytes, bool are_vectors,
                              const RowMemory& memory) const;
 };

@@ -61,8 +61,6 @@ void store_mapped(const Indexable<E, direction>& y, const auto& lanes, const aut
 template <class Row, class F>
 class MappedRow {
 public:
-    static constexpr bool is_read_again = Row::is_read_again, is_in_registers = false;
-
     MappedRow(const Row& row, const F& f) : group(row.group), row_(row), f_(f) {}
 
     decltype(Row::group) group;
@@ -129,6 +127,14 @@ public:
         return {*this, f};
     }
 
+    /// total[i] += x[i], rounded. From then on the row is that of total.
+    void add_to(const InOut<E>& total) const {
+        walk([&]<int N>(Width<N>, const auto& at, const auto&) {
+            const auto& i = at[RowPlaces::Second];
+            const auto v = load_lanes<N>(x_, at[RowPlaces::X]), more = load_lanes<N>(total, i);
+            store_lanes(total, i, v + more);
+        });
+    }
     /// body(Width<N>, at, column) for the vectors of this thread.
     void walk(auto&& body) const {
         const u32 columns = columns_;
@@ -140,34 +146,6 @@ private:
     const RowPlaces& places_;
     RowPlaces::Array array_;
     Leaf<std::uint32_t> row_, columns_;
-};
-
-/// A row of x + total, rounded, which total becomes in the first pass. Other passes read total.
-template <class Group, class E>
-class SummedRow : public StreamedRow<Group, E, InOut<E>> {
-    using Base = StreamedRow<Group, E, InOut<E>>;
-
-public:
-    SummedRow(const In<E>& x, const InOut<E>& total, const RowPlaces& places, const auto& row, const auto& active)
-        : Base(total, places, row, active, RowPlaces::Second), x_(x), total_(total) {}
-
-    /// As that of a StreamedRow.
-    void each(auto&& body) const {
-        if (is_summed_) return Base::each(body);
-        is_summed_ = true;
-        Base::walk([&]<int N>(Width<N>, const auto& at, const auto& column) {
-            const auto& i = at[RowPlaces::Second];
-            const Lanes<N> sums =
-                value(cast<f32>(cast<E>(load_lanes<N>(x_, at[RowPlaces::X]) + load_lanes<N>(total_, i))));
-            store_lanes(total_, i, sums);
-            body(sums, column);
-        });
-    }
-
-private:
-    const In<E>& x_;
-    const InOut<E>& total_;
-    mutable bool is_summed_ = false;
 };
 
 /// A row of whole vectors, at most `K` to a thread, in registers.
@@ -344,7 +322,8 @@ void with_sum_of_rows(const In<E>& x, const InOut<E>& total, const RowPlaces& pl
         body(sums);
     };
     const auto streamed = [&](const auto& row, const auto& active) {
-        body(SummedRow<Group, E>(x, total, places, row, active));
+        StreamedRow<Group, E>(x, places, row, active).add_to(total);
+        body(StreamedRow<Group, E, InOut<E>>(total, places, row, active, RowPlaces::Second));
     };
     detail::choose_row<Group, E, K>(places, kept, streamed);
 }

@@ -66,11 +66,9 @@ class SharedRowMemory {
     static constexpr std::uint32_t lanes = lanes_of<E>;
 
 public:
-    explicit SharedRowMemory(const u32& columns, std::uint32_t rows = 1, bool in_columns = false)
-        : of_row_(value(
-              SharedRows{.threads = Group::block, .in_columns = in_columns}.vectors(columns, lanes, Group::blocks) *
-              (Group::block * lanes))),
-          all_(dynamic_shared<E>(value(of_row_ * rows))) {}
+    SharedRowMemory(const u32& columns, const SharedRows& of)
+        : of_row_(value(of.vectors(columns, lanes, Group::blocks) * (Group::block * lanes))),
+          all_(dynamic_shared<E>(value(of_row_ * of.elements))) {}
     /// Of a row, with those that threads have room for.
     const auto& elements() const { return of_row_; }
     /// Where it is.
@@ -164,7 +162,7 @@ public:
     }
     /// The row becomes x + total, rounded, and total[i] too.
     void add_to(const InOut<E>& total) {
-        columns_.each_place([&]<int N>(Width<N>, const auto& at, const auto&, const auto& place) {
+        columns_.template each_place<4>([&]<int N>(Width<N>, const auto& at, const auto&, const auto& place) {
             const auto& i = at[RowPlaces::Second];
             store_lanes(memory_, place, load_lanes<N>(memory_, place) + load_lanes<N>(total, i));
             copy_lanes<N>(total, i, memory_, place);
@@ -180,12 +178,12 @@ private:
 template <class Group, class E>
 class SharedSums {
 public:
-    /// `row` is from the memory for rows of E.
+    /// As many as `rows` has room for; 0 after the next barrier.
     explicit SharedSums(const SharedRowMemory<Group, E>& rows)
         : elements_(rows.elements()), all_(dynamic_shared<float>(elements_)) {
         for (auto i : range(thread_id().x, elements_, Group::block).unroll(1)) all_[i] = 0.0f;
     }
-    /// Those of a vector of N elements. A lane's are four floats after each other, and others lie together.
+    /// Those of a vector of N elements, in pieces of up to four floats: neighbouring threads have neighbouring pieces.
     template <int N>
     Regs<f32, N> load(const auto& place) const {
         Regs<f32, N> out;
@@ -233,14 +231,14 @@ void with_shared_row(const RowPlaces& places, auto&& f) {
 /// As those of rows.hpp.
 template <KeepsInShared Group, class E, int K>
 void with_row(const In<E>& x, const RowPlaces& places, auto&& body) {
-    const SharedRowMemory<Group, E> memory(places.columns);
+    const SharedRowMemory<Group, E> memory(places.columns, {.threads = Group::block});
     detail::with_shared_row<Group>(places, [&](const auto& row, const auto& columns) {
         body(SharedRow<Group, E>(x, memory.row(0), SharedColumns<Group, E>(places, row, columns)));
     });
 }
 template <KeepsInShared Group, class E, int K>
 void with_row_pair(const In<E>& x, const In<E>& second, const RowPlaces& places, auto&& body) {
-    const SharedRowMemory<Group, E> memory(places.columns, 2);
+    const SharedRowMemory<Group, E> memory(places.columns, {.threads = Group::block, .elements = 2});
     detail::with_shared_row<Group>(places, [&](const auto& row, const auto& columns) {
         using Row = SharedRow<Group, E>;
         const SharedColumns<Group, E> all(places, row, columns);
@@ -269,16 +267,17 @@ inline std::uint32_t dynamic_bytes(const SharedRows& of, std::uint32_t columns, 
     return std::uint32_t(std::min<std::uint64_t>(of.block_bytes(columns, bytes, blocks), ~0u / 2));
 }
 
-/// The launch of a kernel that calls with_row<Group> for rows of E.
+/// The launch of a kernel that calls with_row<Group> for rows of E, or with_sum_of_rows<Group>; or, with two arrays,
+/// with_row_pair<Group>.
 template <KeepsInShared Group, class E>
-runtime::Grid shared_row_grid(std::uint32_t rows, std::uint32_t columns) {
+runtime::Grid shared_row_grid(std::uint32_t rows, std::uint32_t columns, std::uint32_t arrays = 1) {
+    const SharedRows of{.threads = Group::block, .elements = arrays};
     return {.blocks = {rows * Group::blocks, 1, 1},
             .threads = {Group::block, 1, 1},
-            .dynamic_shared_bytes = dynamic_bytes({.threads = Group::block}, columns, sizeof(E), Group::blocks)};
+            .dynamic_shared_bytes = dynamic_bytes(of, columns, sizeof(E), Group::blocks)};
 }
 
-/// The same for recipes, of kernels whose first parameter is an array of its elements: by the
-/// blocks of a cluster for each row, or one.
+/// The same for recipes: each row has a block, or a cluster. The first parameter is an array of the rows' elements.
 template <SharedRows of>
 Grid shared_row_grid(const Call& call) {
     const std::uint32_t blocks = call.kernel().bounds.cluster_blocks();

@@ -20,7 +20,7 @@ void check_assembled(const KernelHandle& kernel, std::size_t number) {
     const bool is_of_cluster = kernel.info().bounds.cluster_blocks() > 1;
     for (std::size_t which = 0; which < std::size(targets); ++which) {
         if (!is_for_target(number, which, std::size(targets))) continue;
-        const char* const target = is_of_cluster ? "sm_90" : targets[which];
+        const char* const target = targets[is_of_cluster ? 2 + which % 2 : which];
         const PtxasReport report = assemble(file_text(compile(kernel.ast(), {.target = target})), target);
         INFO(kernel.name() << " for " << target << "\n" << report.log);
         CHECK(report.clean());

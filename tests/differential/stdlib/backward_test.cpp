@@ -251,6 +251,15 @@ TEST_CASE("backward: rows of special values") {
     for (std::size_t i = 0; i < n; ++i) CHECK(equal.dx[i] == Approx((dy[i] - mean) * root).margin(1e-4));
     CHECK(equal.dgamma == std::vector<float>(n));
     CHECK(equal.dbeta == dy);
+    // The same where rows are not kept, of elements whose squares or whose sum overflow.
+    for (const float x : {1e20f, 3e38f}) {
+        std::vector<float> more = dy;
+        more.push_back(0);
+        const Results got =
+            of_row(device, Function::layernorm, std::vector<float>(n + 1, x), more, std::vector<float>(n + 1, 1.0f));
+        const float of_more = std::accumulate(dy.begin(), dy.end(), 0.0f) / (n + 1);
+        for (std::size_t i = 0; i <= n; ++i) CHECK(got.dx[i] == Approx((more[i] - of_more) * root).margin(1e-4));
+    }
     std::vector<float> large = random_elements<float>(n, 1);
     for (float& v : large) v *= 3e38f;
     for (const Function function : {Function::rmsnorm, Function::layernorm}) {
@@ -264,6 +273,32 @@ TEST_CASE("backward: rows of special values") {
     // Subnormal elements are like zeros: epsilon is all that is under the root.
     const Results small = of_row(device, Function::rmsnorm, std::vector<float>(n, 1e-40f), dy, ones);
     for (std::size_t i = 0; i < n; ++i) CHECK(small.dx[i] == Approx(dy[i] * root).epsilon(1e-6));
+}
+
+TEST_CASE("backward: norms of gradients that are large before they are normed") {
+    const runtime::Device device = open_device();
+    for (const std::size_t n : {40, 41})
+        for (const bool centred : {false, true}) {
+            const float of_x = centred ? 1e15f : 1e3f, of_dy = centred ? 1e25f : 1e36f;
+            std::vector<float> x = random_elements<float>(n, 1), dy = random_elements<float>(n, 2);
+            for (float& v : x) v *= of_x;
+            for (float& v : dy) v *= of_dy;
+            const Results got =
+                of_row(device, centred ? Function::layernorm : Function::rmsnorm, x, dy, std::vector<float>(n, 1.0f));
+            double mean = 0, squares = 0, of_g = 0, of_gn = 0;
+            for (const float v : x) mean += centred ? double(v) / double(n) : 0;
+            for (const float v : x) squares += (double(v) - mean) * (double(v) - mean) / double(n);
+            const double factor = 1 / std::sqrt(squares + double(epsilon_of_norm));
+            const auto normed = [&](std::size_t i) { return (double(x[i]) - mean) * factor; };
+            for (std::size_t i = 0; i < n; ++i) {
+                of_g += centred ? double(dy[i]) / double(n) : 0;
+                of_gn += double(dy[i]) * normed(i) / double(n);
+            }
+            for (std::size_t i = 0; i < n; ++i) {
+                const double wanted = (double(dy[i]) - of_g - normed(i) * of_gn) * factor;
+                CHECK(std::abs(double(got.dx[i]) - wanted) <= 1e-5 * double(of_dy) * factor);
+            }
+        }
 }
 
 TEST_CASE("backward: a NaN or an infinity stays in its row and in its column") {

@@ -125,8 +125,10 @@ TEMPLATE_TEST_CASE("norms: statistics and residual, of views", "", float, half, 
     for (const Extents& extents :
          {Extents{3, 16}, Extents{2, 3, 61}, Extents{2, 3, 2, 20}, Extents{3, 700}, Extents{1, 2}, Extents{0, 8}})
         check_forms<TestType>(device, extents);
-    // Rows of a block of 512, and of 512 that are read again.
+    // Rows of a block of 512, and in shared memory.
     check_forms<TestType>(device, {1, sizeof(TestType) == 4 ? 8200u : 2100u});
+    // Several launches of these.
+    if (sizeof(TestType) == 4) check_forms<TestType>(device, {2, 1, 2, 2, 8260});
 }
 
 TEST_CASE("norms: statistics are the mean and the inverse of the deviation") {
@@ -156,6 +158,9 @@ TEST_CASE("norms: statistics are the mean and the inverse of the deviation") {
             check(std::vector<float>(n, 3), centred);
             check(std::vector<float>(n, 1e-40f), centred);
         }
+    // Equal elements whose squares, and whose sums, overflow, in rows that are not kept.
+    for (const std::size_t n : {3, 7, 9})
+        for (const float x : {1e20f, -3e38f}) check(std::vector<float>(n, x), true);
     // Squares that overflow: the deviation does not.
     std::vector<float> large = random_elements<float>(64, 5);
     for (float& v : large) v *= 1e30f;

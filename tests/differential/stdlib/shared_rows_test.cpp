@@ -28,7 +28,7 @@ struct Rows {
     const char* target;
     Kept kept;
     std::uint32_t columns;
-    bool has_gaps;  // between rows, which then begin at no multiple of 16 bytes
+    std::uint32_t gap;  // elements between rows, and before the first
 };
 
 /// The most columns that fit.
@@ -47,25 +47,26 @@ std::vector<Rows> rows_for(const SharedRows& of, std::uint64_t bytes) {
     const std::uint32_t lanes = 16 / std::uint32_t(bytes), block_80 = most_columns(of, bytes, 1, of_80),
                         block_90 = most_columns(of, bytes, 1, of_90),
                         cluster = most_columns(of, bytes, SharedRows::cluster, of_90);
-    return {{"sm_90", Kept::block, of.registers + 64, false},
-            {"sm_80", Kept::block, of.registers + 1, true},
-            {"sm_90", Kept::cluster, block_90 + 1, true},
-            {"sm_80", Kept::nowhere, block_80 / 64 * 64 + 64, false},
-            {"sm_90", Kept::cluster, cluster / lanes * lanes, false},
-            {"sm_90", Kept::block, block_90, true},
-            {"sm_80", Kept::nowhere, block_80 + 1, true},
-            {"sm_90", Kept::nowhere, cluster / 64 * 64 + 64, false}};
+    return {{"sm_90", Kept::block, of.registers + 64, 0},
+            {"sm_80", Kept::block, of.registers + 1, 3},
+            {"sm_90", Kept::cluster, block_90 + 1, 3},
+            {"sm_80", Kept::nowhere, block_80 / 64 * 64 + 64, 0},
+            {"sm_90", Kept::cluster, cluster / lanes * lanes, 0},
+            {"sm_90", Kept::block, block_90, 2},
+            {"sm_80", Kept::nowhere, block_80 + 1, 3},
+            {"sm_90", Kept::cluster, (block_90 + 1 + lanes) / lanes * lanes, lanes},
+            {"sm_90", Kept::nowhere, cluster / 64 * 64 + 64, 0}};
 }
 
 /// An array of a call: in rows with gaps if it has rows of its own.
 class Array {
 public:
     Array(const runtime::Device& device, const stdlib::Example::Argument& given, const stdlib::OperandShape& shape,
-          std::uint64_t rows, bool has_gaps)
+          std::uint64_t rows, std::uint64_t gap)
         : type_(given.type), bytes_(info(given.type).bytes) {
         rows_ = shape.has_more() ? rows : 1;
         columns_ = given.bytes.size() / bytes_ / rows_;
-        pitch_ = shape.has_more() && has_gaps ? columns_ + 3 : columns_, first_ = has_gaps && shape.has_more() ? 3 : 0;
+        pitch_ = columns_ + (shape.has_more() ? gap : 0), first_ = pitch_ - columns_;
         buffer_.emplace(device.buffer<std::uint8_t>((first_ + rows_ * pitch_) * bytes_));
         std::vector<std::uint8_t> all(buffer_->size(), 0x5a);
         for (std::uint64_t row = 0; row < rows_; ++row)
@@ -139,8 +140,7 @@ double times_of(const emulator::LaunchTraffic& traffic, const std::vector<Array>
     return moved / least;
 }
 
-void check(const stdlib::Recipe& recipe, std::size_t type, const Rows& of) {
-    constexpr std::uint32_t rows = 2;
+void check(const stdlib::Recipe& recipe, std::size_t type, const Rows& of, std::uint32_t rows = 2) {
     std::vector<emulator::LaunchTraffic> traffic;
     runtime::OpenOptions options{.target = of.target};
     if (!std::getenv("IKAT_DEVICE") && !std::getenv("IKAT_CUDA_DRIVER"))
@@ -155,7 +155,7 @@ void check(const stdlib::Recipe& recipe, std::size_t type, const Rows& of) {
     std::vector<std::size_t> parameters;
     for (std::size_t i = 0; i < example.arguments().size(); ++i)
         if (const auto& argument = example.arguments()[i]; !argument.is_number) {
-            arrays.emplace_back(device, argument, recipe.operands.all()[arrays.size()].shape, rows, of.has_gaps);
+            arrays.emplace_back(device, argument, recipe.operands.all()[arrays.size()].shape, rows, of.gap);
             parameters.push_back(i);
         }
     std::vector<runtime::MutableTensorView> views;
@@ -171,30 +171,45 @@ void check(const stdlib::Recipe& recipe, std::size_t type, const Rows& of) {
     CHECK(traffic[0].entry.contains("_shared") == (of.kept == Kept::block));
     CHECK(traffic[0].entry.contains("_cluster") == (of.kept == Kept::cluster));
     // An access to rows that begin anywhere takes parts of sectors.
-    if (of.has_gaps) return;
+    if (of.gap != 0) return;
     CHECK(times_of(traffic[0], arrays) <= 1.01 * (of.kept == Kept::nowhere ? recipe.variants().back().passes : 1));
 }
 
 }  // namespace shared_rows
 }  // namespace
 
-TEST_CASE("rows in shared memory: of a block, of a cluster, and longer ones") {
+/// f(recipe, how it keeps rows) of all that do.
+static void each_with_shared_rows(auto&& f) {
     std::size_t recipes = 0;
-    static tests::Sample sample(11);
     for (const stdlib::Recipe* recipe : stdlib::recipes()) {
-        const auto shared =
-            std::ranges::find_if(recipe->variants(), [](const auto& each) { return bool(each.shared); });
-        if (shared == recipe->variants().end()) continue;
-        ++recipes;
-        for (std::size_t type = 0; type < 3; ++type)
-            for (const shared_rows::Rows& of : shared_rows::rows_for(shared->shared, type == 0 ? 4 : 2)) {
-                if (!sample.next()) continue;
-                INFO(recipe->call << ", type " << type << ", " << of.target << ", " << of.columns << " columns"
-                                  << (of.has_gaps ? " with gaps" : ""));
-                shared_rows::check(*recipe, type, of);
-            }
+        const auto all = recipe->variants();
+        const auto shared = std::ranges::find_if(all, [](const auto& each) { return bool(each.shared); });
+        if (shared != all.end()) f(*recipe, shared->shared), ++recipes;
     }
     CHECK(recipes == 19);
+}
+
+TEST_CASE("rows in shared memory: of a block, of a cluster, and longer ones") {
+    static tests::Sample sample(11), sample_of_clusters(7);
+    each_with_shared_rows([](const stdlib::Recipe& recipe, const stdlib::SharedRows& shared) {
+        for (std::size_t type = 0; type < 3; ++type)
+            for (const shared_rows::Rows& of : shared_rows::rows_for(shared, type == 0 ? 4 : 2)) {
+                if (!(of.kept == shared_rows::Kept::cluster ? sample_of_clusters : sample).next()) continue;
+                INFO(recipe.call << ", type " << type << ", " << of.target << ", " << of.columns << " columns, gaps of "
+                                 << of.gap);
+                shared_rows::check(recipe, type, of);
+            }
+    });
+}
+
+TEST_CASE("rows in shared memory: several for each block") {
+    static tests::Sample sample(4);
+    each_with_shared_rows([](const stdlib::Recipe& recipe, const stdlib::SharedRows& shared) {
+        if (!recipe.steps || !sample.next()) return;
+        INFO(recipe.call);
+        const auto all = shared_rows::rows_for(shared, 4);
+        shared_rows::check(recipe, 0, all[1], 17), shared_rows::check(recipe, 0, all[2], 33);
+    });
 }
 
 TEST_CASE("rows in shared memory: those of a kernel of one's own") {
