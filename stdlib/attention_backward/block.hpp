@@ -93,41 +93,52 @@ private:
         copy_commit();
     }
 
-    /// Which tiles of the others some row of the block sees, or is seen by: from, to.
-    std::pair<U32, U32> tiles_seen(const QueriesPlace& at) const {
+    /// The tiles of the others that some row of the block sees, or is seen by: from `begin` on, to the one before row
+    /// `end`. Of these, the ones from `whole` on that are before row `end_whole` have nothing to hide; whether there
+    /// may be others before, and after.
+    struct Tiles {
+        U32 begin, whole, end_whole, end;
+        bool hides_first, hides_last;
+    };
+    Tiles tiles_seen(const QueriesPlace& at, bool hides_queries) const {
         const auto first = value(bit_cast<i32>(first_row_));
         const auto last = value(bit_cast<i32>(min(first_row_ + owned, are_keys ? at.keys : at.queries)) - 1);
         const auto all = are_keys ? at.queries : at.keys;
         const auto number_of = [](const auto& row) { return value(bit_cast<u32>(max(row, 0)) / walked); };
-        const auto count_to = [&](const auto& row) {
-            return tiles_of(value(bit_cast<u32>(max(min(bit_cast<i32>(all), row + 1), 0))), walked);
+        const auto rows_to = [&](const auto& row) {
+            return value(bit_cast<u32>(max(min(bit_cast<i32>(all), row + 1), 0)));
         };
-        U32 begin = value(word(0u)), end = tiles_of(all, walked);
-        if (are_keys) {  // query + first <= key <= query + last
-            if (is_.has_after) begin = number_of(first - at.last);
-            if (is_.has_before) end = count_to(last - at.first);
-        } else {
-            if (is_.has_before) begin = number_of(first + at.first);
-            if (is_.has_after) end = count_to(last + at.last);
-        }
-        return {begin, end};
+        const bool hides_first = are_keys ? is_.has_after : is_.has_before,
+                   has_end = are_keys ? is_.has_before : is_.has_after;
+        // query + first <= key <= query + last
+        const auto down = [&](const auto& row) { return are_keys ? value(row - at.last) : value(row + at.first); };
+        const auto up = [&](const auto& row) { return are_keys ? value(row - at.first) : value(row + at.last); };
+        const U32 none = value(word(0u));
+        return {hides_first ? number_of(down(first)) : none,
+                hides_first ? number_of(down(first) + std::int32_t(owned - 1 + walked - 1)) : none,
+                has_end ? rows_to(up(first)) : all,
+                has_end ? rows_to(up(last)) : all,
+                hides_first,
+                !are_keys || has_end || hides_queries};
     }
-    GradientPlace place_of(const U32& number) const {
+    GradientPlace place_of(const U32& number, const U32& first_row) const {
         const auto other = value(number * walked);
-        return {are_keys ? other : first_row_, are_keys ? first_row_ : other, lane_row_,
-                value(other + lane_id() % 4u * 2u)};
+        return {are_keys ? other : first_row, are_keys ? first_row : other,
+                value(first_row + warp_row_ + lane_id() / 4u), value(other + lane_id() % 4u * 2u)};
     }
 
     /// All tiles that queries of a head, or those of the block, see.
     void walk(const QueriesPlace& at) {
         const Gradients gradients(is_, with_, at, queries, keys);
         const auto of_head = sums_of_head(given_.sums, is_, with_, at);
-        auto [begin, end] = tiles_seen(at);
+        const auto tiles = tiles_seen(at, gradients.has_slope());
         const auto next = [&](const U32& from) {
-            return next_seen(gradients.own(), at, from, end,
-                             [&](const U32& number) { return gradients.place(place_of(number)); });
+            if (!gradients.has_sight()) return from;
+            return next_seen(gradients.own(), at, from, tiles_of(tiles.end, walked),
+                             [&](const U32& number) { return gradients.place(place_of(number, first_row_)); });
         };
-        if (gradients.has_sight()) begin = next(begin);
+        u32 number = next(tiles.begin);
+        const auto is_there = [&] { return value(number) * walked < tiles.end; };
         const auto kv_head = value(at.head / with_.group);
         const TileAccess access{.bytes = is_.access, .saves_registers = true, .multiplies_rows = !has_room};
         const WalkedSource from_x(are_keys ? rows_of_queries(given_.Q, at) : rows_of_keys(given_.K, kv_head), 0,
@@ -143,23 +154,50 @@ private:
         if constexpr (!are_keys)  // of queries that are not there, those of the last one
             for (std::uint32_t r = 0; r < LaneRowsOf<Scores>::rows; ++r)
                 of_rows.push_back(sums_of_query(of_head, value(min(lane_row_ + 8 * r, at.queries - 1u))));
+        if constexpr (!are_keys)
+            if_(thread_id().x == 0u, [&] { kept_[5u] = min(tiles.whole, tiles_of(tiles.end, walked)); });
         sync_block();  // of the head before
         u32 stage = 0;
-        if_(begin < end, [&] { load(value(word(0u)), begin); });
+        if_(is_there(), [&] { load(value(word(0u)), value(number)); });
         copy_commit();
-        each_seen(begin, end, gradients.has_sight(), next, [&](const U32& number, const auto& with_next) {
-            copy_wait<0>();
-            sync_block();
-            const auto now = value(stage), then = value(1u - now);
-            with_next([&](const U32& following) { load(then, following); });
-            copy_commit();
-            work(gradients, place_of(number), now, of_rows);
-            stage = then;
-        });
+        const auto work_while = [&](auto&& more, bool hides) {
+            while_([&] { return more(); },
+                   [&] {
+                       copy_wait<0>();
+                       sync_block();
+                       const auto now = value(stage), then = value(1u - now);
+                       const auto place = place_of(value(number), value(kept_[1u]));
+                       number = next(value(number + 1u));
+                       if_(is_there(), [&] { load(then, value(number)); });
+                       copy_commit();
+                       work(gradients, place, now, of_rows, hides);
+                       stage = then;
+                   });
+        };
+        each_part(gradients.has_sight(), number, tiles, work_while);
+    }
+    /// Calls work_while(condition, hides) from tile `number` on. Loops over whole tiles have no code that hides; where
+    /// a function says what there is to hide, and where keys would need more than two loops, for which registers are
+    /// too few, one loop takes all.
+    void each_part(bool has_sight, const u32& number, const Tiles& tiles, auto&& work_while) const {
+        const auto is_there = [&] { return value(number) * walked < tiles.end; };
+        if (has_sight || (are_keys && tiles.hides_last)) {
+            work_while(is_there, true);
+        } else if (are_keys) {
+            if (tiles.hides_first) work_while([&] { return (number < tiles.whole) & is_there(); }, true);
+            work_while(is_there, false);
+        } else {  // those before whole ones, and these; then those after: one loop has the code for both
+            for (auto round : range(2)) {
+                const auto whole = value(kept_[5u]),
+                           end = value(select(round == 0, whole, tiles_of(tiles.end, walked)));
+                work_while([&] { return number < end; }, true);
+                work_while([&] { return (value(number) + 1u) * walked <= tiles.end_whole; }, false);
+            }
+        }
     }
 
     void work(const Gradients& gradients, const GradientPlace& place, const U32& stage,
-              const std::vector<QuerySums>& of_rows) {
+              const std::vector<QuerySums>& of_rows, bool hides) {
         std::vector<QuerySums> of_columns;
         if constexpr (are_keys) of_columns = sums_of_columns(stage);
         const auto sums = [&](std::uint32_t r, std::uint32_t j, std::uint32_t c) {
@@ -173,7 +211,7 @@ private:
             gradients.begin(slopes, sums);
             slopes.accumulate(left_y_.of(own_y), right_y_, y);
         }
-        gradients.finish(scores, slopes, place, sums);
+        gradients.finish(scores, slopes, place, sums, hides);
         if constexpr (makes_y) dy_.accumulate(RegisterOperand<M, rows, walked>(scores), across_y_, y);
         if constexpr (makes_x) dx_.accumulate(RegisterOperand<M, rows, walked>(slopes), across_x_, x);
     }
@@ -220,7 +258,7 @@ private:
         are_keys ? place_of_keys(with_, is_.has_offsets, owned) : place_of_block(with_, is_.has_offsets, owned);
     U32 first_row_ = at_.first_query;
     /// What only the end needs of the place: no register has it until then.
-    Shared<std::uint32_t, 5> kept_;
+    Shared<std::uint32_t, 6> kept_;
     U32 warp_row_ = value(warp_id() * rows);
     U32 lane_row_ = value(first_row_ + warp_row_ + lane_id() / 4u);
     Owned x_, y_;

@@ -63,6 +63,8 @@ public:
 
     const QueriesPlace& at() const { return at_; }
     const HeadScores& own() const { return *own_; }
+    /// Whether scores are more than products times a number and a bias.
+    bool has_slope() const { return is_.has_cap || is_.own.has_scores(); }
     bool has_sight() const { return is_.own.has_sight(); }
     ScoresPlace place(const GradientPlace& tile) const { return {tile.first_query, tile.first_key, queries_, keys_}; }
 
@@ -84,8 +86,8 @@ public:
         each(slopes,
              [&](std::uint32_t r, std::uint32_t j, std::uint32_t c, auto& slope) { slope = sums(r, j, c).product; });
     }
-    /// Scores become P, and slopes dS.
-    void finish(Tiles& scores, Tiles& slopes, const GradientPlace& tile, auto&& sums) const {
+    /// Scores become P, and slopes dS; `hides`: some query may not see a key of the tile, or not be there.
+    void finish(Tiles& scores, Tiles& slopes, const GradientPlace& tile, auto&& sums, bool hides = true) const {
         each(scores, [&](std::uint32_t r, std::uint32_t j, std::uint32_t c, auto& score) {
             const std::uint32_t column = 8 * j + c;
             const auto of_query = sums(r, j, c);
@@ -95,13 +97,15 @@ public:
             }
             std::optional<Leaf<float>> slope;
             const auto exponent = exponent_of(value(score), tile, r, column, of_query, &slope);
-            const auto sees = is_seen(tile, r, column);
-            score = select(sees, exp2_or_zero(exponent), 0.0f);
-            if (!slope) return;
             auto& of_score = LaneRowsOf<Tiles>::number(slopes, r, j, c);
-            of_score = select(sees, of_score * *slope, 0.0f);
+            score = exp2_or_zero(exponent);
+            if (slope) of_score = of_score * *slope;
+            if (!hides) return;
+            const auto sees = is_seen(tile, r, column);
+            score = select(sees, score, 0.0f);
+            if (slope) of_score = select(sees, of_score, 0.0f);
         });
-        if (!has_slope()) hide(scores, tile);
+        if (hides && !has_slope()) hide(scores, tile);
         each(scores, [&](std::uint32_t r, std::uint32_t j, std::uint32_t c, auto& weight) {
             auto& slope = LaneRowsOf<Tiles>::number(slopes, r, j, c);
             slope = slope * weight;
@@ -114,8 +118,6 @@ private:
             for (std::uint32_t j = 0; j < columns; ++j)
                 for (std::uint32_t c = 0; c < 2; ++c) f(r, j, c, LaneRowsOf<Tiles>::number(tiles, r, j, c));
     }
-    /// Whether scores are more than products times a number and a bias.
-    bool has_slope() const { return is_.has_cap || is_.own.has_scores(); }
 
     static U32 row_of(const GradientPlace& tile, std::uint32_t r) { return value(tile.lane_row + 8 * r); }
     static U32 column_of(const GradientPlace& tile, std::uint32_t c) { return value(tile.lane_column + c); }

@@ -76,7 +76,7 @@ void check_extra(const Extra& extra, std::uint32_t d = 64) {
 
 }  // namespace
 
-using backward_of_attention::check_shapes, backward_of_attention::check_extra;
+using namespace backward_of_attention;
 
 TEMPLATE_TEST_CASE("attention_backward: heads of 64", "", half, bfloat16) { check_shapes<TestType>(64); }
 TEMPLATE_TEST_CASE("attention_backward: heads of 80", "", half, bfloat16) { check_shapes<TestType>(80); }
@@ -90,6 +90,15 @@ TEMPLATE_TEST_CASE("attention_backward: windows", "", half, bfloat16) {
     check_extra<TestType>({.options = {.window_left = 40, .window_right = 3}}, 128);
     check_extra<TestType>({.options = {.window_right = 50}});
     check_extra<TestType>({.options = {.window_left = ~0u, .window_right = ~0u}});
+}
+
+TEST_CASE("attention_backward: windows with whole tiles between others") {
+    const Shape few{.queries = 40, .keys = 330}, many{.queries = 330, .keys = 300};
+    const Extra window{.options = {.causal = true, .window_left = 230}};
+    check(Problem<bfloat16>(few, 64, window));
+    check(Problem<half>(many, 64, window));
+    check(Problem<half>(few, 256, {.options = {.causal = true, .window_left = 230, .soft_cap = 30}}));
+    check(Problem<bfloat16>(many, 64, {.options = {.window_left = 200, .window_right = 20}}));
 }
 
 TEMPLATE_TEST_CASE("attention_backward: scales, caps and sinks", "", half, bfloat16) {
