@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/safetensors/safetensors.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <new>
 #include <spanstream>
+#include <utility>
 
 #include "codegen/support/diagnostic.hpp"
 #include "codegen/support/half.hpp"
@@ -96,30 +99,43 @@ void put_all(const Tensors& tensors, auto&& put) {
     for (const Tensor* tensor : order) put(tensor->bytes.data(), tensor->bytes.size());
 }
 
-/// A file that is removed unless it has taken its place.
+/// A new file beside the target, which is removed unless it has taken its place. What has such a name already, a link
+/// too, is left alone: the next name is tried.
 class Partial {
 public:
-    explicit Partial(const fs::path& target) : target_(target), path_(target) {
+    explicit Partial(const fs::path& target) : target_(target) {
         static std::atomic<unsigned> number{0};
-        const unsigned own = number++;
-        path_ += "." + std::to_string(getpid()) + (own == 0 ? "" : "-" + std::to_string(own)) + ".partial";
+        constexpr int names = 100;
+        for (int n = 0; n < names && !file_; ++n) {
+            const unsigned own = number++;
+            path_ = target;
+            path_ += "." + std::to_string(getpid()) + (own == 0 ? "" : "-" + std::to_string(own)) + ".partial";
+            const int descriptor = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+            if (descriptor < 0 && errno != EEXIST) fail();
+            if (descriptor < 0) continue;
+            file_ = fdopen(descriptor, "wb");
+            if (file_) continue;
+            const int why = errno;
+            close(descriptor), remove();
+            fail(std::strerror(why));
+        }
+        if (!file_)
+            throw Error(target_.string() + ": cannot be written: there are " + std::to_string(names) +
+                            " files already with the names for what is not complete, as " + path_.string(),
+                        "remove those that end with .partial, if no program writes to them");
     }
     ~Partial() {
-        std::error_code ignored;
-        if (!is_done_) fs::remove(path_, ignored);
+        if (file_) std::fclose(file_);
+        if (!is_done_) remove();
     }
     Partial(const Partial&) = delete;
     Partial& operator=(const Partial&) = delete;
 
     void write(const Tensors& tensors) {
-        errno = 0;
-        std::ofstream file(path_, std::ios::binary);
-        if (!file) fail();
         put_all(tensors, [&](const void* bytes, std::uint64_t size) {
-            if (!file.write(static_cast<const char*>(bytes), std::streamsize(size))) fail();
+            if (std::fwrite(bytes, 1, size, file_) != size) fail();
         });
-        file.close();
-        if (!file) fail();
+        if (std::fclose(std::exchange(file_, nullptr)) != 0) fail();
         std::error_code error;
         fs::rename(path_, target_, error);
         if (error) fail(error.message());
@@ -131,8 +147,13 @@ private:
         throw Error(target_.string() + ": cannot be written: " + why,
                     "the folder must be there, and writable, with room for the whole file beside an old one");
     }
+    void remove() const {
+        std::error_code ignored;
+        fs::remove(path_, ignored);
+    }
 
     fs::path target_, path_;
+    std::FILE* file_ = nullptr;
     bool is_done_ = false;
 };
 

@@ -59,8 +59,9 @@ Tensors read(const std::filesystem::path& file);
 /// The same of bytes in memory; `name` is what errors call them.
 Tensors parse(std::span<const std::byte> bytes, const std::string& name);
 
-/// Writes a file, or replaces one. The new one is made beside it, as FILE.PROCESS.partial, and then takes its place: a
-/// full disk or a program that is ended leaves the old file as it was. Tensors are sorted by type, those of longer
+/// Writes a file, or replaces one. The new one is made beside it, as FILE.PROCESS.partial or FILE.PROCESS-N.partial, a
+/// name that nothing there has, and then takes its place: a full disk or a program that is ended leaves the old file as
+/// it was. Tensors are sorted by type, those of longer
 /// elements first, and by name: so elements are aligned, and the same tensors give the same file. Throws Error where
 /// the file cannot be written, and for tensors that no file can hold: names that occur twice, or are not UTF-8, types
 /// of several numbers, and bytes that are not as many as the shape says.

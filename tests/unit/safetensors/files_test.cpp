@@ -127,6 +127,37 @@ TEST_CASE("safetensors: a file is written, replaced and read") {
     CHECK(folder.files() == 2);  // nothing is left beside it
 }
 
+TEST_CASE("safetensors: files and links with the names of incomplete ones are left alone") {
+    const Folder folder;
+    const fs::path path = folder.path / "w.safetensors", theirs = folder.path / "theirs";
+    const auto read = [](const fs::path& from) {
+        std::string out;
+        std::getline(std::ifstream(from), out);
+        return out;
+    };
+    std::ofstream(theirs) << "theirs";
+    std::vector<fs::path> taken;
+    for (int n = 0; n < 150; ++n) {
+        const std::string own = n == 0 ? "" : "-" + std::to_string(n);
+        taken.push_back(path.string() + "." + std::to_string(getpid()) + own + ".partial");
+        if (n % 2)
+            fs::create_symlink(n % 4 == 1 ? theirs : folder.path / "none", taken.back());
+        else
+            std::ofstream(taken.back()) << "theirs";
+    }
+    const Tensors tensors{{safetensors::tensor("w", {6}, six)}};
+    CHECK_THAT(message_of([&] { safetensors::write(path, tensors); }),
+               contains("cannot be written: there are 100 files already"));
+    CHECK(!fs::exists(path));
+    safetensors::write(path, tensors);
+    CHECK(safetensors::read(path) == tensors);
+    CHECK(folder.files() == taken.size() + 2);
+    for (std::size_t n = 0; n < taken.size(); ++n) {
+        CHECK(fs::is_symlink(taken[n]) == (n % 2 == 1));
+        CHECK(read(taken[n]) == (n % 4 == 3 ? "" : "theirs"));
+    }
+}
+
 TEST_CASE("safetensors: where there is no room, the old file stays") {
     const Folder folder;
     const fs::path path = folder.path / "w.safetensors";
