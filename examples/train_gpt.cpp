@@ -4,6 +4,8 @@
 // docs/training.md explains what it prints.
 #include <ikat/safetensors.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include "examples/training/arguments.hpp"
 #include "examples/training/gpt_check.hpp"
 #include "examples/training/gpt_training.hpp"
@@ -120,16 +122,9 @@ bool check(const Options& options, const LearntText& text) {
     return gradients && twin && bits;
 }
 
-/// With what is no character of JSON written by its number.
+/// As JSON, in ASCII. What is no UTF-8, of characters that are bytes, is U+FFFD.
 std::string json_text(const std::string& text) {
-    std::string out;
-    for (const char c : text) {
-        char code[8];
-        std::snprintf(code, sizeof code, "\\u%04x", unsigned(static_cast<unsigned char>(c)));
-        const bool is_plain = c >= ' ' && c < 127 && c != '"' && c != '\\';
-        out += is_plain ? std::string(1, c) : std::string(code);
-    }
-    return out;
+    return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 /// Whether the goal is reached.
@@ -162,7 +157,7 @@ bool learn(const Options& options, const LearntText& text) {
         }
         std::printf(
             "{\"steps\": %u, \"graph\": %s, \"tokens_per_second\": %.0f, \"held_out_loss\": %.6f,\n"
-            " \"unigram_entropy\": %.6f, \"bigram_entropy\": %.6f,\n \"losses\": [%s],\n \"text\": \"%s\"}\n",
+            " \"unigram_entropy\": %.6f, \"bigram_entropy\": %.6f,\n \"losses\": [%s],\n \"text\": %s}\n",
             s.steps, training.is_graph() ? "true" : "false", per_second, held_out, unigram, bigram, list.c_str(),
             json_text(written).c_str());
         return is_reached;
