@@ -24,7 +24,7 @@ using OfBlock = SharedGroup<in_shared.threads, 1>;
 using OfCluster = SharedGroup<in_shared.threads, SharedRows::cluster>;
 /// For kernels with more to keep.
 template <class Group>
-constexpr std::uint32_t blocks_with_128_registers = 512 / Group::block;
+constexpr std::uint32_t blocks_with_128_registers = Group::block > 512 ? 1 : 512 / Group::block;
 /// What make(name) gives, once.
 template <auto* make>
 const auto& made_as(const char* name) {

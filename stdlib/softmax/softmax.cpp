@@ -106,7 +106,7 @@ RowKernel<T> make_packed(const char* name, RowBody<T>* body, std::uint32_t threa
 
 template <class T, RowBody<T>* body>
 const RowKernel<T>& shared_kernel(const char* name) {
-    static const auto made = make_packed<T>(name_of<T>(name), body, OfBlock::block);
+    static const auto made = make_packed<T>(name_of<T>(name), body, OfBlock::block, 1);
     return made;
 }
 

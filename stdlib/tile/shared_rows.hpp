@@ -254,11 +254,11 @@ void with_sum_of_rows(const In<E>& x, const InOut<E>& total, const RowPlaces& pl
 }
 
 /// The kernel of a function void(const RowPlaces&, const P&...) for rows at pitches that the blocks of a cluster keep
-/// together; see pitched_kernel().
+/// together; see pitched_kernel(). Without saying that one block is enough, ptxas spills to fit two.
 template <auto* body>
 const auto& pitched_cluster_kernel(const char* name, std::uint32_t threads, auto... names) {
     static const auto made =
-        detail::make_pitched(body, name, names...).launch_bounds(threads).cluster(SharedRows::cluster);
+        detail::make_pitched(body, name, names...).launch_bounds(threads, 1).cluster(SharedRows::cluster);
     return made;
 }
 /// The dynamic shared memory of a launch. A number of bytes that no device has stands for more.
@@ -301,7 +301,7 @@ constexpr Variant shared_row_variant(std::string_view summary, const Instances& 
 #define IKAT_SHARED_ROWS(of, text, name, made, body, ...)                                                \
     shared_row_variant<of>(                                                                              \
         text, IKAT_FLOATS(made),                                                                         \
-        IKAT_PITCHED(name "_shared", (body<T, SharedGroup<of.threads, 1>>), of.threads, 0, __VA_ARGS__), \
+        IKAT_PITCHED(name "_shared", (body<T, SharedGroup<of.threads, 1>>), of.threads, 1, __VA_ARGS__), \
         IKAT_FLOATS(pitched_cluster_kernel<body<T, SharedGroup<of.threads, SharedRows::cluster>>>(       \
             name_of<T>(name "_cluster"), of.threads, __VA_ARGS__)))
 
