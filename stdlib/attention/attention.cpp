@@ -41,7 +41,6 @@ private:
     AttentionKernel chosen() const;
     WgmmaAttentionKernel chosen_of_wgmma() const;
     void run_wgmma() const;
-    class Arguments;
 
     /// Whether 128 queries leave enough registers for what else there is to do: a bias, or, of 128 elements, a cap.
     bool has_large_blocks() const {
@@ -58,30 +57,6 @@ private:
     bool are_bytes() const { return pages_ || encoding_of(K_) != CacheEncoding::none; }
 
     bool is_by_wgmma_ = false;
-};
-
-/// With maps of heads of rows.
-class Attention::Arguments : public KernelArguments {
-public:
-    using KernelArguments::KernelArguments;
-    /// As a map (sequences, heads, rows, elements). Where there is only one, the pitch to the next does not matter.
-    void add_map(const TensorView& x) { KernelArguments::add_map(x, x.shape<4>(), pitches_of_map(x)); }
-    /// Of sequences that follow each other, as a map (heads, rows, box, elements): for each row the `box` rows from
-    /// there on, from `box` rows before the first one on. A copy ends with the last of those `box` rows, which can be
-    /// the last of any sequence. What offsets give beyond the rows is out of bounds of the buffer, not of the map.
-    void add_map_of_boxes(const TensorView& x, std::uint32_t box) {
-        const std::array<std::uint64_t, 3> pitches = pitches_of_map(x), of_map{pitches[1], pitches[2], pitches[2]};
-        const std::array<std::uint64_t, 4> extents{x.extents[1], 1u << 30, box, x.extents[3]};
-        KernelArguments::add_map(x, extents, of_map, box * pitches[2]);
-    }
-
-private:
-    static std::array<std::uint64_t, 3> pitches_of_map(const TensorView& x) {
-        std::array<std::uint64_t, 3> pitches{x.strides[0], x.strides[1], x.strides[2]};
-        for (std::size_t d = 3; d-- > 0;)
-            if (x.extents[d] == 1) pitches[d] = d == 2 ? x.extents[3] : x.extents[d + 1] * pitches[d + 1];
-        return pitches;
-    }
 };
 
 std::string Attention::problem_of_wgmma() const {
@@ -158,7 +133,7 @@ void Attention::run() const {
     const AttentionKernel is = chosen();
     const std::uint64_t count = blocks_of_queries(is.queries);
     if (count > 0x7fffffff) fail(fmt::format("{} blocks of queries", count), "a grid has at most 2147483647 blocks");
-    Arguments arguments(is.handle(), where_);
+    KernelArguments arguments(is.handle(), where_);
     for (const TensorView& x : {Q_, bytes_if(are_bytes(), K_), bytes_if(are_bytes(), V_), O_}) arguments.add_view(x, 4);
     add_scoring(arguments);
     if (sinks_) arguments.add_array(*sinks_);
@@ -172,16 +147,11 @@ void Attention::run_wgmma() const {
     const WgmmaAttentionKernel is = chosen_of_wgmma();
     const std::uint64_t count = blocks_of_queries(is.tile().queries());
     if (count > 0x7fffffff) fail(fmt::format("{} tiles of queries", count), "there are at most 2147483647");
-    Arguments arguments(is.handle(), where_);
+    KernelArguments arguments(is.handle(), where_);
     // Of no keys there is no map. K and V are not read then, whatever the map.
-    const auto add_map = [&](const TensorView& x, std::uint32_t box) {
-        if (is.has_offsets)
-            arguments.add_map_of_boxes(x, box);
-        else
-            arguments.add_map(x);
-    };
     const std::uint32_t of_keys = is.tile().keys();
-    add_map(Q_, 64), add_map(keys() > 0 ? K_ : Q_, of_keys), add_map(keys() > 0 ? V_ : Q_, of_keys), add_map(O_, 64);
+    add_map(arguments, Q_, 64), add_map(arguments, keys() > 0 ? K_ : Q_, of_keys);
+    add_map(arguments, keys() > 0 ? V_ : Q_, of_keys), add_map(arguments, O_, 64);
     for (const std::uint64_t number : {queries(), keys(), heads(), count}) arguments.add_numbers(std::uint32_t(number));
     add_scoring(arguments);
     if (sinks_) arguments.add_array(*sinks_);

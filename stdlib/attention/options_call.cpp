@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace ikat::stdlib {
 
@@ -89,6 +90,16 @@ void AttentionWithOptions::add_scoring(KernelArguments& to, bool with_bias) cons
                    std::uint32_t(options_.query_offsets ? sequences_by_offsets() : 0));
     if (options_.bias && with_bias) to.add_view(*bias_, 4);
     if (options_.query_offsets) to.add_array(*options_.query_offsets), to.add_array(*options_.key_offsets);
+}
+
+void AttentionWithOptions::add_map(KernelArguments& to, const TensorView& x, std::uint32_t box) const {
+    std::array<std::uint64_t, 3> pitches{x.strides[0], x.strides[1], x.strides[2]};
+    // Where there is only one, the pitch to the next does not matter.
+    for (std::size_t d = 3; d-- > 0;)
+        if (x.extents[d] == 1) pitches[d] = d == 2 ? x.extents[3] : x.extents[d + 1] * pitches[d + 1];
+    if (!options_.query_offsets) return to.add_map(x, x.shape<4>(), pitches);
+    const std::array<std::uint64_t, 4> extents{x.extents[1], 1u << 30, box, x.extents[3]};
+    to.add_map(x, extents, std::array{pitches[1], pitches[2], pitches[2]}, box * pitches[2]);
 }
 
 }  // namespace ikat::stdlib

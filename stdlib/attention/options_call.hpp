@@ -36,6 +36,11 @@ protected:
     }
     /// The numbers of a launch, the bias and the offsets.
     void add_scoring(KernelArguments& to, bool with_bias = true) const;
+    /// Rows of heads as a map whose boxes have `box` rows: (sequences, heads, rows, elements) or, by offsets, (heads,
+    /// rows, box, elements), which is, for each row, the `box` rows from there on, from `box` rows before the first one
+    /// on. A copy ends with the last of those `box` rows, which can be the last of any sequence. What offsets give
+    /// beyond the rows is out of bounds of the buffer, not of the map.
+    void add_map(KernelArguments& to, const TensorView& x, std::uint32_t box) const;
 
     /// How many blocks of `each` rows there are for heads of queries, or of keys.
     std::uint64_t blocks_of(std::uint64_t of_heads, std::uint64_t rows, std::uint32_t each) const {

@@ -120,19 +120,8 @@ private:
     }
     // ---- the warpgroups
 
-    /// A product's A: a tile's exponentials, rounded.
-    struct Weights {
-        typename OfValues::A fragments[keys / 16];
-
-        void take(const Scores& scores) {
-            using Pair = ikat::Pair<T>;
-            for (std::uint32_t step = 0; step < keys / 16; ++step)
-                for (std::uint32_t r = 0; r < 4; ++r) {
-                    const std::uint32_t e = 8 * step + 2 * r;
-                    fragments[step][r] = pack<Pair>(scores[e], scores[e + 1]);
-                }
-        }
-    };
+    /// A tile's exponentials.
+    using Weights = WarpgroupFragments<OfValues, Scores>;
 
     /// What a warpgroup makes of its queries.
     struct Rows {
@@ -247,7 +236,7 @@ private:
             const auto of_values = values_.of(block_.kv_[at_.stage()]);
             wgmma_fence();
             for (std::uint32_t step = 0; step < keys / 16; ++step)
-                wgmma(rows.sums, rows.weights.fragments[step], Values::further_on(of_values, step));
+                wgmma(rows.sums, rows.weights[step], Values::further_on(of_values, step));
             wgmma_commit();
         }
         void weigh(Rows& rows, Scores& scores, Softmax::Step& step, const U32& number) const {
@@ -283,29 +272,7 @@ private:
 
     /// By way of the rows that the queries were in, which are then free.
     void store(const Sums& sums, const WgmmaWork& work, const U32& first_query, const U32& group) const {
-        const auto rows = queries_[group];
-        sync_warpgroup(group);  // no other warp's product reads the queries
-        const auto row = value(warp_id() % 4u * 16u + lane_id() % 16u), right = value(lane_id() / 16u);
-        const Pieces<Queries> pieces(queries_, row, right);
-        for (std::uint32_t column = 0; column < d; column += 16) {
-            Regs<u32, 4> v;
-            for (std::uint32_t r = 0; r < 4; ++r) {
-                const auto pair = value(pack<Pair<T>>(sums[column / 2 + 2 * r], sums[column / 2 + 2 * r + 1]));
-                v[r] = bit_cast<u32>(pair);
-            }
-            store_matrix<4>(pieces.at(rows, 0, column / 8), v);
-        }
-        fence_async_shared();
-        sync_warpgroup(group);
-        if_(thread_id().x % 128u == 0u, [&] {
-            const auto to = wgmma_queries(work, first_query);
-            for (auto panel : range(0u, panels)) {
-                const auto place = panel_of<T>(rows, panel);
-                tma_store(maps_.o[to.sequence, to.head, to.row, panel * of_panel], place);
-            }
-            bulk_commit();
-            bulk_wait_read<0>();
-        });
+        store_by_way_of<T>(queries_, group, group, sums, maps_.o, [&] { return wgmma_queries(work, first_query); });
         queries_ring_.free(0u);
     }
     void store(const Softmax& softmax, const WgmmaWork& work, const U32& first_query) const {

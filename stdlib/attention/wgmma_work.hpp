@@ -7,6 +7,7 @@
 #include "dsl/kernel/tensor_map.hpp"
 #include "stdlib/attention/scores.hpp"
 #include "stdlib/attention/wgmma_kernels.hpp"
+#include "stdlib/tile/warpgroup_tiles.hpp"
 
 namespace ikat::stdlib {
 
@@ -89,14 +90,14 @@ private:
 struct WgmmaRows {
     Leaf<std::uint32_t> sequence, head, row;
 };
-inline WgmmaRows wgmma_rows(const WgmmaWork& work, const Leaf<std::uint32_t>& head, const Leaf<std::uint32_t>& row,
+inline WgmmaRows wgmma_rows(const QueriesPlace& work, const Leaf<std::uint32_t>& head, const Leaf<std::uint32_t>& row,
                             const Leaf<std::uint32_t>& all, const std::optional<Leaf<std::uint32_t>>& begin,
                             std::uint32_t count) {
     if (!begin) return {work.sequence, head, row};
     const auto there = value(min(all - min(row, all), count));
     return {head, value(*begin + row + there), value(count - there)};
 }
-inline WgmmaRows wgmma_queries(const WgmmaWork& work, const Leaf<std::uint32_t>& first) {
+inline WgmmaRows wgmma_queries(const QueriesPlace& work, const Leaf<std::uint32_t>& first) {
     return wgmma_rows(work, work.head, first, work.queries, work.query_row, 64);
 }
 
@@ -115,6 +116,39 @@ void copy_panels(const StageBytes& to, const auto& map, const WgmmaRows& rows, c
         const auto place = panel_of<T>(to, panel);
         tma_load(place, map[rows.sequence, rows.head, rows.row, panel * of_panel], arrival);
     }
+}
+
+/// The accumulators of a warpgroup, rounded, to a stage that is its own, and from there to `to`: rows() gives which
+/// rows of it. Its warps are done with the stage's elements before; when its first thread comes back, the stage is
+/// free.
+template <class T, class Tile>
+void store_by_way_of(const Tile& tile, const Leaf<std::uint32_t>& number, const Leaf<std::uint32_t>& group,
+                     const auto& accumulators, const auto& to, auto&& rows) {
+    const auto stage = tile[number];
+    sync_warpgroup(group);
+    const auto row = value(warp_id() % 4u * 16u + lane_id() % 16u), right = value(lane_id() / 16u);
+    const Pieces<Tile> pieces(tile, row, right);
+    constexpr std::uint32_t columns = std::remove_cvref_t<decltype(accumulators)>::elements * 2;
+    for (std::uint32_t column = 0; column < columns; column += 16) {
+        Regs<u32, 4> v;
+        for (std::uint32_t r = 0; r < 4; ++r) {
+            const std::uint32_t e = column / 2 + 2 * r;
+            v[r] = bit_cast<u32>(value(pack<Pair<T>>(accumulators[e], accumulators[e + 1])));
+        }
+        store_matrix<4>(pieces.at(stage, 0, column / 8), v);
+    }
+    fence_async_shared();
+    sync_warpgroup(group);
+    if_(thread_id().x % 128u == 0u, [&] {
+        const WgmmaRows at = rows();
+        constexpr std::uint32_t of_panel = Tile::panel_row / sizeof(T);
+        for (auto panel : range(0u, Tile::columns / of_panel)) {
+            const auto place = panel_of<T>(stage, panel);
+            tma_store(to[at.sequence, at.head, at.row, panel * of_panel], place);
+        }
+        bulk_commit();
+        bulk_wait_read<0>();
+    });
 }
 
 }  // namespace ikat::stdlib

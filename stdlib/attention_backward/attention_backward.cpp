@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/pipeline/compile.hpp"
 #include "stdlib/attention/options_call.hpp"
 #include "stdlib/attention_backward/kernels.hpp"
 #include "stdlib/spec/kernel_arguments.hpp"
@@ -45,6 +46,7 @@ public:
         take_sinks(options.sinks);
         check_memory();
         check_numbers();
+        choose_path();
         check_all_pitches();
     }
     void run() const;
@@ -54,6 +56,9 @@ private:
     void check_types() const;
     void check_sizes() const;
     void check_memory() const;
+    void choose_path();
+    /// Why wgmma cannot do this; "" if it can.
+    std::string problem_of_wgmma() const;
     void check_all_pitches() const;
     GradientKernel of(Gradient gradient, std::initializer_list<const TensorView*> made) const;
     void launch(Gradient gradient, std::initializer_list<const TensorView*> made, std::uint64_t blocks,
@@ -65,6 +70,7 @@ private:
     const AttentionGradients& gradients_;
     const TensorView dO_, dQ_, dK_, dV_;
     std::optional<TensorView> dbias_{};
+    bool is_by_wgmma_ = false;
 };
 
 /// What flash_attention() can do.
@@ -75,8 +81,6 @@ void AttentionBackward::refuse() const {
             fail(fmt::format("{} has elements of {}", what, x->type_name()),
                  "K and V are not encoded, but of the type of Q");
     if (options_.pages) fail("K and V in pages", "gradients are of K and V that are not in pages");
-    if (options_.path == AttentionPath::wgmma)
-        fail("the path wgmma", "products are by mma.sync: AttentionPath::chosen, or mma_sync");
     if (options_.scores && !gradients_.slope)
         fail(fmt::format("scores '{}' without a slope", options_.scores->name),
              "give its derivative by the score: AttentionGradients::slope");
@@ -142,9 +146,31 @@ void AttentionBackward::check_all_pitches() const {
     if (dbias_) check_pitches("dbias", *dbias_);
 }
 
+std::string AttentionBackward::problem_of_wgmma() const {
+    const std::string_view target = queue_.device().compile_options().target;
+    if (target != "sm_90a") return fmt::format("the device is opened for {}, not sm_90a", target);
+    if (!of_options<GradientKernel>().can_be_by_wgmma())
+        return "there are kernels of heads of 64 and 128 elements, without a soft cap, a bias and functions";
+    for (const TensorView* x : {&Q_, &K_, &V_, &dO_, &dQ_, &dK_, &dV_})
+        if (access_of(*x) != 16) return "rows of Q, K, V, dO, dQ, dK or dV do not begin at multiples of 16 bytes";
+    return {};
+}
+
+/// As flash_attention() does.
+void AttentionBackward::choose_path() {
+    using enum AttentionPath;
+    if (options_.path == mma_sync) return;
+    const std::string problem = problem_of_wgmma();
+    if (options_.path == wgmma && !problem.empty())
+        fail("wgmma: " + problem, "AttentionPath::mma_sync takes any operands, on any device from sm_80 on");
+    is_by_wgmma_ = problem.empty() && (options_.path == wgmma || queries_of_sequence() > 64);
+}
+
 GradientKernel AttentionBackward::of(Gradient gradient, std::initializer_list<const TensorView*> made) const {
     auto out = of_options<GradientKernel>();
     out.of = gradient;
+    out.by_wgmma = is_by_wgmma_;
+    if (is_by_wgmma_) return out;
     for (const TensorView* x : {&Q_, &K_, &V_, &dO_}) out.access = std::min(out.access, access_of(*x));
     for (const TensorView* x : made) out.is_aligned = out.is_aligned && access_of(*x) == 16;
     return out;
@@ -156,13 +182,22 @@ void AttentionBackward::launch(Gradient gradient, std::initializer_list<const Te
     if (blocks > 0x7fffffff) fail(fmt::format("{} blocks", blocks), "a grid has at most 2147483647 blocks");
     const GradientKernel is = of(gradient, made);
     KernelArguments arguments(is.handle(), where_);
-    for (const TensorView* x : {&Q_, &K_, &V_, &dO_}) arguments.add_view(*x, 4);
-    for (const TensorView* x : made) arguments.add_view(*x, 4);
+    const auto each = [&](auto&& add) {
+        for (const TensorView* x : {&Q_, &K_, &V_, &dO_}) add(*x);
+        for (const TensorView* x : made) add(*x);
+    };
+    // Of no rows there is no map. They are not read then, whatever the map.
+    const TensorView& others = queries() > 0 ? Q_ : K_;
+    if (is.by_wgmma)
+        each([&](const TensorView& x) { add_map(arguments, x.extents[2] > 0 ? x : others, WgmmaGradientTile::rows); });
+    else
+        each([&](const TensorView& x) { arguments.add_view(x, 4); });
     arguments.add_array(sums);
     arguments.add_numbers(options_.scale.value_or(float(1 / std::sqrt(double(head_dim())))));
+    if (is.by_wgmma) arguments.add_numbers(std::uint32_t(queries()), std::uint32_t(keys()), std::uint32_t(heads()));
     add_scoring(arguments);
     add_own(arguments);
-    arguments.launch(queue_, blocks, GradientTile::threads);
+    arguments.launch(queue_, blocks, is.threads());
 }
 
 void AttentionBackward::launch_rows(const TensorView& sums) const {
@@ -199,14 +234,14 @@ void AttentionBackward::run() const {
     launch_rows(sums);
     if (dbias_) launch_bias(sums);
     const auto of_keys = [&](Gradient gradient, std::initializer_list<const TensorView*> made) {
-        launch(gradient, made, blocks_of(kv_heads(), keys(), of(gradient, made).tile().owned()), sums);
+        launch(gradient, made, blocks_of(kv_heads(), keys(), of(gradient, made).owned()), sums);
     };
     if (makes_both(std::uint32_t(head_dim()))) {
         of_keys(Gradient::KeysAndValues, {&dK_, &dV_});
     } else {
         of_keys(Gradient::Keys, {&dK_}), of_keys(Gradient::Values, {&dV_});
     }
-    launch(Gradient::Queries, {&dQ_}, blocks_of_queries(of(Gradient::Queries, {}).tile().owned()), sums);
+    launch(Gradient::Queries, {&dQ_}, blocks_of_queries(of(Gradient::Queries, {}).owned()), sums);
 }
 
 }  // namespace

@@ -38,12 +38,15 @@ struct AttentionGradients {
 /// bf16. Several heads of Q that share one of K and V: dK and dV are the sums over these. Gradients are 0 of queries
 /// that see no keys, and of keys that no query sees.
 ///
-/// Of the options, log_sum and queries_of_block are not looked at; pages, and the path wgmma, are errors. Sinks count
-/// in log_sum; their own gradient is not made.
+/// Of the options, log_sum and queries_of_block are not looked at; pages are errors. Sinks count in log_sum; their own
+/// gradient is not made. Products are by wgmma, on sm_90a, where there are more than 64 queries, or options.path says
+/// so: heads of 64 and 128 elements, without a soft cap, a bias and functions, whose rows all begin at multiples of 16
+/// bytes.
 ///
 /// Keep all operands finite, also where they are padding: 0 times an infinity is NaN, which reaches all that a block
 /// makes, see flash_attention().
-/// Throws Error for sizes and types that do not fit, f32 among them, and for encoded K and V.
+/// Throws Error for sizes and types that do not fit, f32 among them, for encoded K and V, and for a path that cannot do
+/// it.
 void attention_backward(const Queue& queue, const TensorView& Q, const TensorView& K, const TensorView& V,
                         const TensorView& O, const TensorView& log_sum, const TensorView& dO,
                         const MutableTensorView& dQ, const MutableTensorView& dK, const MutableTensorView& dV,

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "stdlib/attention_backward/score_gradients.hpp"
+#include "stdlib/attention_backward/seen_tiles.hpp"
 #include "stdlib/tile/fma_tiles.hpp"
 #include "stdlib/tile/register_operand.hpp"
 #include "stdlib/tile/tile_source.hpp"
@@ -93,34 +94,6 @@ private:
         copy_commit();
     }
 
-    /// The tiles of the others that some row of the block sees, or is seen by: from `begin` on, to the one before row
-    /// `end`. Of these, the ones from `whole` on that are before row `end_whole` have nothing to hide; whether there
-    /// may be others before, and after.
-    struct Tiles {
-        U32 begin, whole, end_whole, end;
-        bool hides_first, hides_last;
-    };
-    Tiles tiles_seen(const QueriesPlace& at, bool hides_queries) const {
-        const auto first = value(bit_cast<i32>(first_row_));
-        const auto last = value(bit_cast<i32>(min(first_row_ + owned, are_keys ? at.keys : at.queries)) - 1);
-        const auto all = are_keys ? at.queries : at.keys;
-        const auto number_of = [](const auto& row) { return value(bit_cast<u32>(max(row, 0)) / walked); };
-        const auto rows_to = [&](const auto& row) {
-            return value(bit_cast<u32>(max(min(bit_cast<i32>(all), row + 1), 0)));
-        };
-        const bool hides_first = are_keys ? is_.has_after : is_.has_before,
-                   has_end = are_keys ? is_.has_before : is_.has_after;
-        // query + first <= key <= query + last
-        const auto down = [&](const auto& row) { return are_keys ? value(row - at.last) : value(row + at.first); };
-        const auto up = [&](const auto& row) { return are_keys ? value(row - at.first) : value(row + at.last); };
-        const U32 none = value(word(0u));
-        return {hides_first ? number_of(down(first)) : none,
-                hides_first ? number_of(down(first) + std::int32_t(owned - 1 + walked - 1)) : none,
-                has_end ? rows_to(up(first)) : all,
-                has_end ? rows_to(up(last)) : all,
-                hides_first,
-                !are_keys || has_end || hides_queries};
-    }
     GradientPlace place_of(const U32& number, const U32& first_row) const {
         const auto other = value(number * walked);
         return {are_keys ? other : first_row, are_keys ? first_row : other,
@@ -131,7 +104,7 @@ private:
     void walk(const QueriesPlace& at) {
         const Gradients gradients(is_, with_, at, queries, keys);
         const auto of_head = sums_of_head(given_.sums, is_, with_, at);
-        const auto tiles = tiles_seen(at, gradients.has_slope());
+        const auto tiles = seen_tiles<are_keys>(is_, at, first_row_, owned, walked, gradients.has_slope());
         const auto next = [&](const U32& from) {
             if (!gradients.has_sight()) return from;
             return next_seen(gradients.own(), at, from, tiles_of(tiles.end, walked),
@@ -179,7 +152,7 @@ private:
     /// Calls work_while(condition, hides) from tile `number` on. Loops over whole tiles have no code that hides; where
     /// a function says what there is to hide, and where keys would need more than two loops, for which registers are
     /// too few, one loop takes all.
-    void each_part(bool has_sight, const u32& number, const Tiles& tiles, auto&& work_while) const {
+    void each_part(bool has_sight, const u32& number, const SeenTiles& tiles, auto&& work_while) const {
         const auto is_there = [&] { return value(number) * walked < tiles.end; };
         if (has_sight || (are_keys && tiles.hides_last)) {
             work_while(is_there, true);
@@ -199,7 +172,7 @@ private:
     void work(const Gradients& gradients, const GradientPlace& place, const U32& stage,
               const std::vector<QuerySums>& of_rows, bool hides) {
         std::vector<QuerySums> of_columns;
-        if constexpr (are_keys) of_columns = sums_of_columns(stage);
+        if constexpr (are_keys) of_columns = sums_of_columns(sums_, stage, walked);
         const auto sums = [&](std::uint32_t r, std::uint32_t j, std::uint32_t c) {
             return are_keys ? of_columns[(2 * j + r % 2) * 2 + c] : of_rows[r];
         };
@@ -227,21 +200,6 @@ private:
             copy_async<8>(sums_[to + 4u], of_head[from + 4u]);
         });
     }
-    /// Those of column 8 j + c of the lane's rows r, as number (2 j + r % 2) * 2 + c: a row has the registers that a
-    /// product begins with.
-    std::vector<QuerySums> sums_of_columns(const U32& stage) const {
-        constexpr std::uint32_t of_two = GradientKernel::numbers_of_two;
-        std::vector<QuerySums> out;
-        const auto lane = value(lane_id() % 4u);
-        for (std::uint32_t j = 0; j < walked / 8; ++j) {
-            const auto two = value((stage * (walked / 2) + lane + 4 * j) * (of_two / 4));
-            const auto products = value(sums_.flat().template vec<4>(two));
-            const auto log_sums = value(sums_.flat().template vec<2>(two * 2u + 2u));
-            for (std::uint32_t n = 0; n < 4; ++n) out.push_back({log_sums.lane(n % 2), products.lane(n)});
-        }
-        return out;
-    }
-
     void store(const Sums& sums, const Owned& by_way_of, const Out<T, 4>& to) const {
         const auto all = value(kept_[0u]), first_row = value(kept_[1u]);
         std::optional<U32> row;

@@ -7,5 +7,7 @@ namespace ikat::stdlib::gradient {
 
 KernelHandle of_f16(const GradientKernel& is);
 KernelHandle of_bf16(const GradientKernel& is);
+/// Of both.
+KernelHandle of_wgmma(const GradientKernel& is);
 
 }  // namespace ikat::stdlib::gradient

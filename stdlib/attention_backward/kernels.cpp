@@ -12,6 +12,7 @@ std::string GradientKernel::name() const {
     std::string out = std::string("attention_backward_") + names[std::size_t(of)];
     out += type == ir::Type::F16 ? "_f16" : "_bf16";
     out += "_d" + std::to_string(head_dim);
+    if (by_wgmma) out += "_wgmma";
     if (has_offsets) out += "_offsets";
     if (has_before) out += "_before";
     if (has_after) out += "_after";
@@ -21,6 +22,7 @@ std::string GradientKernel::name() const {
 }
 
 KernelHandle GradientKernel::make() const {
+    if (by_wgmma) return gradient::of_wgmma(*this);
     return type == ir::Type::F16 ? gradient::of_f16(*this) : gradient::of_bf16(*this);
 }
 

@@ -33,6 +33,13 @@ struct GradientTile {
     }
 };
 
+/// On sm_90a, by TMA and wgmma: a block has two warpgroups, each with this many rows of what the block owns; tiles of
+/// the others have as many.
+struct WgmmaGradientTile {
+    static constexpr std::uint32_t groups = 2, rows = 64, owned = groups * rows, threads = 128 * groups;
+    static constexpr std::uint32_t stages(std::uint32_t head_dim) { return head_dim > 64 ? 4 : 6; }
+};
+
 /// The sums of keys and those of values are made together where a thread has registers for both.
 constexpr bool makes_both(std::uint32_t head_dim) { return head_dim <= 128; }
 
@@ -52,6 +59,11 @@ constexpr bool makes_both(std::uint32_t head_dim) { return head_dim <= 128; }
 ///     (query_offsets, key_offsets)
 ///     (own)                     the arguments of scores(), of its slope, and of sees()
 ///
+/// By wgmma, Q, K, V, dO and what is made are maps (sequences, heads, rows, elements) whose boxes are panels of 64
+/// rows; with offsets (heads, rows, box, elements), see WgmmaRows. After the scale there are then
+///
+///     queries, keys, heads      of Q and K, which a kernel cannot ask maps for
+///
 /// A launch has a block for each owned() queries or keys of each head of each sequence, in the order of those of
 /// attention; of Bias, for each owned() queries and `walked` keys of each head
 /// and sequence of the bias.
@@ -64,12 +76,21 @@ struct GradientKernel {
     std::uint32_t access = 16;  // bytes at once, of all that is read, see TileAccess
     bool is_aligned = true;     // what is made, to 16 bytes
     OwnAttention own{};
+    bool by_wgmma = false;
 
     /// The queries that a block of Rows has.
     static constexpr std::uint32_t rows = 64;
     static constexpr std::uint32_t numbers_of_two = 8;
+    /// Where registers are enough for it.
+    bool can_be_by_wgmma() const {
+        const bool is_large = of == Gradient::Queries || of == Gradient::KeysAndValues;
+        return is_large && (head_dim == 64 || head_dim == 128) && !has_more() && !own;
+    }
     bool has_more() const { return has_cap || has_bias || own.has_scores(); }
     GradientTile tile() const { return GradientTile::of(of, head_dim, has_more()); }
+    /// The rows that a block owns, and its threads.
+    std::uint32_t owned() const { return by_wgmma ? WgmmaGradientTile::owned : tile().owned(); }
+    std::uint32_t threads() const { return by_wgmma ? WgmmaGradientTile::threads : GradientTile::threads; }
     /// "attention_backward_keys_bf16_d128_after".
     std::string name() const;
     /// A new one, not yet captured.

@@ -42,6 +42,21 @@ inline QuerySums sums_of_query(const auto& of_head, const U32& query) {
     return {value(of_head[at + 4u]), value(of_head[at])};
 }
 
+/// Of a stage of tiles of `tile` queries, the sums of column 8 j + c of the lane's rows r, as number
+/// (2 j + r % 2) * 2 + c: a row has the registers that a product begins with.
+inline std::vector<QuerySums> sums_of_columns(const auto& sums, const U32& stage, std::uint32_t tile) {
+    constexpr std::uint32_t of_two = GradientKernel::numbers_of_two;
+    std::vector<QuerySums> out;
+    const auto first = value(stage * (tile / 2) + lane_id() % 4u);
+    for (std::uint32_t j = 0; j < tile / 8; ++j) {
+        const auto two = value((first + 4 * j) * (of_two / 4));
+        const auto products = value(sums.flat().template vec<4>(two));
+        const auto log_sums = value(sums.flat().template vec<2>(two * 2u + 2u));
+        for (std::uint32_t n = 0; n < 4; ++n) out.push_back({log_sums.lane(n % 2), products.lane(n)});
+    }
+    return out;
+}
+
 /// Where a tile of scores is.
 struct GradientPlace {
     U32 first_query, first_key;  // of the tile
@@ -85,6 +100,12 @@ public:
     void begin(Tiles& slopes, auto&& sums) const {
         each(slopes,
              [&](std::uint32_t r, std::uint32_t j, std::uint32_t c, auto& slope) { slope = sums(r, j, c).product; });
+    }
+    /// The same of products that began with 0.
+    void add(Tiles& slopes, auto&& sums) const {
+        each(slopes, [&](std::uint32_t r, std::uint32_t j, std::uint32_t c, auto& slope) {
+            slope = slope + sums(r, j, c).product;
+        });
     }
     /// Scores become P, and slopes dS; `hides`: some query may not see a key of the tile, or not be there.
     void finish(Tiles& scores, Tiles& slopes, const GradientPlace& tile, auto&& sums, bool hides = true) const {

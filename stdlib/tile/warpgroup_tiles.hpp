@@ -108,6 +108,32 @@ private:
     Fragment* accumulators_;
 };
 
+/// A product's A of 64 rows in registers: the accumulators of another one, a W::C, rounded.
+template <class W, class Fragment>
+class WarpgroupFragments {
+public:
+    static constexpr std::uint32_t steps = Fragment::layout::product::n / 16;
+    /// The elements become these accumulators.
+    void take(const Fragment& accumulators) {
+        using Pair = typename W::A::element_type;
+        for (std::uint32_t step = 0; step < steps; ++step)
+            for (std::uint32_t r = 0; r < 4; ++r) {
+                const std::uint32_t e = 8 * step + 2 * r;
+                fragments_[step][r] = pack<Pair>(accumulators[e], accumulators[e + 1]);
+            }
+    }
+    /// All elements become 0.
+    void clear() {
+        const f32 zero = 0.0f;
+        for (auto& fragment : fragments_)
+            for (std::uint32_t r = 0; r < 4; ++r) fragment[r] = pack<typename W::A::element_type>(zero, zero);
+    }
+    const typename W::A& operator[](std::uint32_t step) const { return fragments_[step]; }
+
+private:
+    typename W::A fragments_[steps];
+};
+
 /// How many numbers of shared memory each warp needs for each_row().
 inline constexpr std::uint32_t warpgroup_scratch = 16 * scratch_pitch(64);
 

@@ -180,4 +180,78 @@ private:
     }
 };
 
+/// Sequences that follow each other.
+struct Ragged {
+    std::vector<std::uint32_t> queries, keys;  // where sequences begin and end
+    std::uint32_t heads = 2, kv_heads = 1, d = 64;
+    AttentionOptions options{};
+    std::uint32_t bias_heads = 0;
+};
+
+/// All sequences at once give the bits of calls for each.
+template <class T>
+void check_ragged(const Device& device, const Ragged& is) {
+    const auto made = [&](std::uint32_t heads, const std::vector<std::uint32_t>& of, std::size_t seed) {
+        std::vector<T> out(std::size_t(of.back() + 1) * heads * is.d);
+        for (std::size_t n = 0; n < out.size(); ++n) out[n] = T(float(attention::small(n + seed)));
+        return out;
+    };
+    const auto q = device.upload(made(is.heads, is.queries, 0), "Q"),
+               o = device.upload(made(is.heads, is.queries, 5), "O"),
+               gradient = device.upload(made(is.heads, is.queries, 9), "dO"),
+               k = device.upload(made(is.kv_heads, is.keys, 77), "K"),
+               v = device.upload(made(is.kv_heads, is.keys, 6), "V");
+    const std::uint32_t all = is.queries.back() + 1, all_keys = is.keys.back() + 1;
+    std::uint32_t columns = 2;
+    for (std::size_t s = 0; s + 1 < is.keys.size(); ++s) columns = std::max(columns, is.keys[s + 1] - is.keys[s] + 2);
+    std::vector<float> of_queries(std::size_t(is.heads) * all);
+    for (std::size_t n = 0; n < of_queries.size(); ++n) of_queries[n] = 4 + float(n % 7) / 4;
+    const auto log_sum = device.upload(of_queries, "log_sum");
+    const std::size_t of_bias = std::size_t(std::max(is.bias_heads, 1u)) * all * columns;
+    std::vector<T> biases(of_bias);
+    for (std::size_t n = 0; n < of_bias; ++n) biases[n] = T(float(attention::small(n + 3)));
+    const auto bias = device.upload(biases, "bias");
+    const auto run = [&](bool at_once) {
+        auto dq = device.upload(std::vector<T>(q.size(), T(-7)), "dQ"),
+             dk = device.upload(std::vector<T>(k.size(), T(-7)), "dK"),
+             dv = device.upload(std::vector<T>(v.size(), T(-7)), "dV"),
+             dbias = device.upload(std::vector<T>(of_bias, T(0)), "dbias");
+        const auto part = [&](auto& x, std::uint32_t heads, std::uint32_t first, std::uint32_t last) {
+            const std::size_t row = std::size_t(heads) * is.d;
+            return heads_in_rows(x.slice(first * row, (last - first) * row).view(1, last - first, heads, is.d));
+        };
+        const auto part_of_bias = [&](auto& x, std::uint32_t first, std::uint32_t last, std::uint32_t keys) {
+            return x.slice(std::uint64_t(first) * columns, x.size() - std::uint64_t(first) * columns)
+                .view(1, is.bias_heads, last - first, keys)
+                .pitched(x.size(), std::uint64_t(all) * columns, columns);
+        };
+        const auto call = [&](std::uint32_t first, std::uint32_t last, std::uint32_t key, std::uint32_t end,
+                              AttentionOptions options, std::uint32_t keys) {
+            AttentionGradients gradients;
+            if (is.bias_heads) options.bias = part_of_bias(bias, first, last, keys);
+            if (is.bias_heads) gradients.dbias = part_of_bias(dbias, first, last, keys);
+            stdlib::attention_backward(device, part(q, is.heads, first, last), part(k, is.kv_heads, key, end),
+                                       part(v, is.kv_heads, key, end), part(o, is.heads, first, last),
+                                       log_sum.slice(first, log_sum.size() - first)
+                                           .view(1, is.heads, last - first)
+                                           .pitched(log_sum.size(), all),
+                                       part(gradient, is.heads, first, last), part(dq, is.heads, first, last),
+                                       part(dk, is.kv_heads, key, end), part(dv, is.kv_heads, key, end), options,
+                                       gradients);
+        };
+        const auto query_offsets = device.upload(is.queries), key_offsets = device.upload(is.keys);
+        AttentionOptions options = is.options;
+        if (at_once) {
+            options.query_offsets = query_offsets, options.key_offsets = key_offsets;
+            call(0, all, 0, all_keys, options, columns);
+        } else {
+            for (std::size_t s = 0; s + 1 < is.queries.size(); ++s)
+                call(is.queries[s], is.queries[s + 1], is.keys[s], is.keys[s + 1], options,
+                     is.keys[s + 1] - is.keys[s]);
+        }
+        return Made<T>{dq.download(), dk.download(), dv.download(), dbias.download()};
+    };
+    CHECK(run(true) == run(false));
+}
+
 }  // namespace ikat::tests::attention_backward

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels by wgmma as they are captured; their parameters are compiled once for each size of heads.
+#include <functional>
+
+#include "stdlib/attention_backward/block_kernels.hpp"
+#include "stdlib/attention_backward/wgmma_block.hpp"
+
+namespace ikat::stdlib::gradient {
+namespace {
+
+using Offsets = Optional<In<std::uint32_t>>;
+
+/// What a kernel records, with the maps of Q, K, V, dO and what is made.
+template <class T, class Map>
+using WgmmaBody =
+    std::function<void(const std::vector<Map>&, const Scoring<T>&, const In<float>& sums, const Leaf<float>& scale)>;
+
+template <class T>
+Scoring<T> scoring_of(const u32& queries, const u32& keys, const u32& heads, const Struct<ScoreParameters>& with,
+                      const Offsets& query_offsets, const Offsets& key_offsets) {
+    return {value(queries),
+            value(keys),
+            value(heads),
+            with,
+            Optional<In<T, 4>>::without("bias"),
+            query_offsets,
+            key_offsets,
+            Optional<In<float>>::without("sinks"),
+            Optional<Out<float, 3>>::without("log_sum"),
+            nullptr};
+}
+
+template <class T, class Map>
+KernelHandle of_queries(const GradientKernel& is, const WgmmaBody<T, Map>& body) {
+    return kernel(is.name().c_str(),
+                  params("Q", "K", "V", "dO", "dQ", "sums", "scale", "queries", "keys", "heads", "with",
+                         only_if(is.has_offsets, "query_offsets"), only_if(is.has_offsets, "key_offsets")),
+                  [body](Map Q, Map K, Map V, Map dO, Map dQ, In<float> sums, f32 scale, u32 queries, u32 keys,
+                         u32 heads, Struct<ScoreParameters> with, Offsets query_offsets, Offsets key_offsets) {
+                      body({Q, K, V, dO, dQ}, scoring_of<T>(queries, keys, heads, with, query_offsets, key_offsets),
+                           sums, value(scale));
+                  })
+        .launch_bounds(WgmmaGradientTile::threads, 1)
+        .handle();
+}
+template <class T, class Map>
+KernelHandle of_keys(const GradientKernel& is, const WgmmaBody<T, Map>& body) {
+    return kernel(is.name().c_str(),
+                  params("Q", "K", "V", "dO", "dK", "dV", "sums", "scale", "queries", "keys", "heads", "with",
+                         only_if(is.has_offsets, "query_offsets"), only_if(is.has_offsets, "key_offsets")),
+                  [body](Map Q, Map K, Map V, Map dO, Map dK, Map dV, In<float> sums, f32 scale, u32 queries, u32 keys,
+                         u32 heads, Struct<ScoreParameters> with, Offsets query_offsets, Offsets key_offsets) {
+                      body({Q, K, V, dO, dK, dV}, scoring_of<T>(queries, keys, heads, with, query_offsets, key_offsets),
+                           sums, value(scale));
+                  })
+        .launch_bounds(WgmmaGradientTile::threads, 1)
+        .handle();
+}
+
+template <class T, std::uint32_t d>
+KernelHandle made_by_wgmma(const GradientKernel& is) {
+    using OfQueries = WgmmaBlock<T, d, Gradient::Queries>;
+    using OfKeys = WgmmaBlock<T, d, Gradient::KeysAndValues>;
+    using Map = typename OfQueries::Map;
+    if (is.of == Gradient::Queries)
+        return of_queries<T, Map>(is, [is](const std::vector<Map>& of, const auto&... more) {
+            const typename OfQueries::Maps maps{of[0], of[3], of[1], of[2], of[4], {}};
+            OfQueries(is, maps, more...).run();
+        });
+    return of_keys<T, Map>(is, [is](const std::vector<Map>& of, const auto&... more) {
+        const typename OfKeys::Maps maps{of[1], of[2], of[0], of[3], of[4], of[5]};
+        OfKeys(is, maps, more...).run();
+    });
+}
+template <class T>
+KernelHandle made_of_type(const GradientKernel& is) {
+    return is.head_dim == 64 ? made_by_wgmma<T, 64>(is) : made_by_wgmma<T, 128>(is);
+}
+
+}  // namespace
+
+KernelHandle of_wgmma(const GradientKernel& is) {
+    return is.type == ir::Type::F16 ? made_of_type<half>(is) : made_of_type<bfloat16>(is);
+}
+
+}  // namespace ikat::stdlib::gradient
