@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "codegen/ast/ast.hpp"
+#include "stdlib/norm/norm.hpp"
 #include "stdlib/spec/functions.hpp"
 #include "stdlib/spec/view_call.hpp"
 #include "stdlib/tile/shared_rows.hpp"
@@ -210,6 +211,21 @@ TEST_CASE("rows in shared memory: several for each block") {
         const auto all = shared_rows::rows_for(shared, 4);
         shared_rows::check(recipe, 0, all[1], 17), shared_rows::check(recipe, 0, all[2], 33);
     });
+}
+
+TEST_CASE("rows in shared memory: of longer ones, a deviation of some roundings of the mean is right") {
+    for (const auto& [target, columns] : {std::pair("sm_90", 600040u), {"sm_80", 60004u}}) {
+        constexpr float rounding = 0x1p-9f;  // of 16384
+        std::vector<float> x(columns);
+        for (std::uint32_t i = 0; i < columns; ++i) x[i] = 16384 + rounding * float(int(i % 7) - 3);
+        const runtime::Device device = open_device({.target = target});
+        const auto from = device.upload(x);
+        auto to = device.buffer<float>(columns);
+        stdlib::layernorm(device, from.view(1, columns), to.view(1, columns), 0.0f);
+        const auto y = to.download();
+        INFO(target << ", " << columns << " columns");
+        for (std::uint32_t i = 0; i < 7; ++i) CHECK(y[i] == Approx((int(i) - 3) / 2.0).margin(1e-5));
+    }
 }
 
 TEST_CASE("rows in shared memory: those of a kernel of one's own") {
