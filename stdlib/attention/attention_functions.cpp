@@ -9,7 +9,6 @@
 namespace ikat::stdlib {
 namespace {
 
-constexpr std::string_view attention_paths[] = {"chosen", "mma_sync", "wgmma"};
 constexpr NamedFunction::Setting attention_settings[] = {
     {"scale", "of scores, a positive number; 1 / sqrt(head_dim) if it is not set"},
     {"soft_cap", "scores become soft_cap tanh(score / soft_cap); none if it is not set, 0 or inf"},

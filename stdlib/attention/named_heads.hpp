@@ -32,6 +32,9 @@ inline constexpr CacheElements named_elements[] = {
 /// In pages.
 inline constexpr HeadsShape paged_shape{"pages kv_heads page_rows head_dim", "pages page_rows kv_heads head_dim"};
 
+/// The setting `path`: the names of AttentionPath.
+inline constexpr std::string_view attention_paths[] = {"chosen", "mma_sync", "wgmma"};
+
 /// An array of this shape, as heads of rows.
 inline MutableTensorView heads_of(const MutableTensorView& given, bool is_in_rows) {
     return is_in_rows ? MutableTensorView(given.of_rank(4).permuted({0, 2, 1, 3})) : given;

@@ -65,6 +65,7 @@ private:
                 const TensorView& sums) const;
     void launch_rows(const TensorView& sums) const;
     void launch_bias(const TensorView& sums) const;
+    void launch_keys(const TensorView& sums) const;
     std::uint64_t by_offsets() const { return options_.query_offsets ? sequences_by_offsets() : 0; }
 
     const AttentionGradients& gradients_;
@@ -186,10 +187,10 @@ void AttentionBackward::launch(Gradient gradient, std::initializer_list<const Te
         for (const TensorView* x : {&Q_, &K_, &V_, &dO_}) add(*x);
         for (const TensorView* x : made) add(*x);
     };
-    // Of no rows there is no map. They are not read then, whatever the map.
-    const TensorView& others = queries() > 0 ? Q_ : K_;
+    // Of no rows there is no map. What is read has none then, whatever the map.
+    const TensorView& rows = queries() > 0 ? Q_ : K_;
     if (is.by_wgmma)
-        each([&](const TensorView& x) { add_map(arguments, x.extents[2] > 0 ? x : others, WgmmaGradientTile::rows); });
+        each([&](const TensorView& x) { add_map(arguments, x.extents[2] > 0 ? x : rows, WgmmaGradientTile::rows); });
     else
         each([&](const TensorView& x) { arguments.add_view(x, 4); });
     arguments.add_array(sums);
@@ -233,6 +234,11 @@ void AttentionBackward::run() const {
     const TensorView sums(of_queries);
     launch_rows(sums);
     if (dbias_) launch_bias(sums);
+    if (keys() > 0) launch_keys(sums);
+    if (queries() > 0) launch(Gradient::Queries, {&dQ_}, blocks_of_queries(of(Gradient::Queries, {}).owned()), sums);
+}
+
+void AttentionBackward::launch_keys(const TensorView& sums) const {
     const auto of_keys = [&](Gradient gradient, std::initializer_list<const TensorView*> made) {
         launch(gradient, made, blocks_of(kv_heads(), keys(), of(gradient, made).owned()), sums);
     };
@@ -241,7 +247,6 @@ void AttentionBackward::run() const {
     } else {
         of_keys(Gradient::Keys, {&dK_}), of_keys(Gradient::Values, {&dV_});
     }
-    launch(Gradient::Queries, {&dQ_}, blocks_of_queries(of(Gradient::Queries, {}).owned()), sums);
 }
 
 }  // namespace

@@ -39,9 +39,9 @@ struct AttentionGradients {
 /// that see no keys, and of keys that no query sees.
 ///
 /// Of the options, log_sum and queries_of_block are not looked at; pages are errors. Sinks count in log_sum; their own
-/// gradient is not made. Products are by wgmma, on sm_90a, where there are more than 64 queries, or options.path says
-/// so: heads of 64 and 128 elements, without a soft cap, a bias and functions, whose rows all begin at multiples of 16
-/// bytes.
+/// gradient is not made. Products are by wgmma, on sm_90a, where there are more than 64 queries, by offsets on average,
+/// or options.path says so: of heads of 64 and 128 elements, without a soft cap, a bias and functions, where rows of
+/// all but O begin at multiples of 16 bytes. So a path that the forward pass can take may be an error here.
 ///
 /// Keep all operands finite, also where they are padding: 0 times an infinity is NaN, which reaches all that a block
 /// makes, see flash_attention().

@@ -13,6 +13,7 @@ constexpr NamedFunction::Setting backward_settings[] = {
     {"soft_cap", "... none if it is not set, 0 or inf"},
     {"window_left", "... all keys before its own if it is not set"},
     {"window_right", "... and after its own"},
+    {"path", "mma_sync, or wgmma, for sm_90a; chosen if it is not set"},
 };
 constexpr NamedFunction::Size backward_sizes[] = {{"sequences", 4},  {"heads", 16},      {"kv_heads", 16},
                                                   {"queries", 2048}, {"keys", 2048},     {"head_dim", 128},
@@ -43,6 +44,7 @@ void run_backward(const BackwardName& is, const Queue& queue, NamedArrays arrays
                              .window_right = settings.count("window_right")};
     options.scale = settings.number("scale");
     options.soft_cap = settings.number("soft_cap").value_or(0);
+    options.path = AttentionPath(settings.one_of("path", attention_paths));
     std::size_t next = 0;
     const auto heads = [&] { return heads_of(arrays[next++], is.is_in_rows); };
     const MutableTensorView Q = heads(), K = heads(), V = heads(), O = heads(), log_sum = arrays[next++], dO = heads();

@@ -126,45 +126,48 @@ private:
             bulk_load(sums_[stage * sums_of_tile], of_head[number * sums_of_tile], 4 * sums_of_tile, arrival);
         }
     }
-    /// The tiles of all heads, one after the other. Which is the next, thread 0 has in shared memory.
+    /// The tiles of all heads, one after the other.
     class Copies {
+        static constexpr std::uint32_t all_ = 0, begin_ = 1, end_ = 2, left_ = 0, number_ = 1, head_ = 2;
+
     public:
         Copies(const WgmmaBlock& block, const Walk& walk) : block_(block) {
             const auto head = block.at_.head;
             if_(thread_id().x == 0u, [&] {
-                all_[0u] = walk.all, left_[0u] = walk.all, begin_[0u] = walk.begin, end_[0u] = walk.end;
-                number_[0u] = walk.begin, head_[0u] = are_keys ? value(head * block.with_.group) : head;
+                walk_[all_] = walk.all, walk_[begin_] = walk.begin, walk_[end_] = walk.end;
+                next_[left_] = walk.all, next_[number_] = walk.begin;
+                next_[head_] = are_keys ? value(head * block.with_.group) : head;
             });
         }
-        // By any thread, after a barrier: how many there are, and the number of the one after this: after the last of a
-        // head comes the first of the next.
-        U32 all() const { return value(all_[0u]); }
+        /// By any thread, after a barrier: how many there are.
+        U32 all() const { return value(walk_[all_]); }
+        /// ... and the number of the one after this: after the last of a head comes the first of the next.
         U32 after(const U32& number) const {
-            const auto begin = value(begin_[0u]), last = value(end_[0u] - 1u);
+            const auto begin = value(walk_[begin_]), last = value(walk_[end_] - 1u);
             return value(select(number == last, begin, number + 1u));
         }
-        /// The next one, if there is one.
+        /// Copies the next one, if there is one.
         void next() {
             if_(thread_id().x == 0u, [&] {
-                const auto left = value(left_[0u]);
+                const auto left = value(next_[left_]);
                 if_(left > 0u, [&] { copy(left); });
             });
         }
 
     private:
         void copy(const U32& left) {
-            const auto number = value(number_[0u]), head = value(head_[0u]), then = after(number);
+            const auto number = value(next_[number_]), head = value(next_[head_]), then = after(number);
             block_.ring_.fill(at_, bytes, [&](const StageNumber& stage, const BarrierPlace& arrival) {
                 block_.load(stage, arrival, head, number);
             });
-            left_[0u] = left - 1u;
-            number_[0u] = then;
-            if constexpr (are_keys) head_[0u] = select(then > number, head, head + 1u);
+            next_[left_] = left - 1u, next_[number_] = then;
+            if constexpr (are_keys) next_[head_] = select(then > number, head, head + 1u);
         }
 
         static constexpr std::uint32_t bytes = 2 * Walked::stage_bytes + (are_keys ? 4 * sums_of_tile : 0);
         const WgmmaBlock& block_;
-        Shared<std::uint32_t, 1> all_, left_, begin_, end_, number_, head_;
+        // In shared memory, for want of registers: what all threads read, and what thread 0 copies next.
+        Shared<std::uint32_t, 3> walk_, next_;
         RingPlace<stages> at_;
     };
 
@@ -212,7 +215,8 @@ private:
             }
             Copies copies(block_, walk);
             if_(thread_id().x == 0u, [&] { block_.load_owned(); });
-            // A stage is filled again when the warpgroup that is behind has been done with it for a tile.
+            // Tile n + stages - 3 is copied in step n, to where n - 3 was, which the other warpgroup is done with
+            // unless it is more than a step behind.
             for (std::uint32_t ahead = 0; ahead < stages - 3; ++ahead) copies.next();
             block_.owned_ring_.wait(RingPlace<1>());
             weights_.clear(), gradient_.clear();
@@ -229,10 +233,11 @@ private:
                 wgmma_wait<1>();
                 finish(gradients, place, scores, slopes, of_rows);
                 // The tile is there: nothing else would keep ptxas from waiting for the sums before the exponentials.
-                // That frees registers, which a mask of two sides needs where sums take 128.
-                if (!(are_keys && d == 128 && block_.is_.has_before))
+                // Where sums take 128 registers, a mask of two sides leaves none for that.
+                if (!(are_keys && d == 128 && block_.is_.has_before && block_.is_.has_after))
                     block_.ring_.wait_after(stage_, zero_after(scores));
                 wgmma_wait<0>();
+                if constexpr (are_keys) sync_warp();  // lanes have loaded sums
                 if_(n > 0u, [&] { block_.ring_.free(before); });
                 if constexpr (are_keys) weights_.take(scores);
                 gradient_.take(slopes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels by wgmma as they are captured; their parameters are compiled once for each size of heads.
+// The kernels by wgmma as they are captured; their parameters are compiled once for each type.
 #include <functional>
 
 #include "stdlib/attention_backward/block_kernels.hpp"

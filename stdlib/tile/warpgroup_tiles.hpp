@@ -86,7 +86,7 @@ private:
     typename W::C accumulators_[count];
 };
 
-/// One of the warpgroups after the first, which copies, waits for its threads; `group` is its number among them.
+/// One of the warpgroups that multiply waits for its threads; `group` is its number among these.
 inline void sync_warpgroup(const Leaf<std::uint32_t>& group) { sync_block(group + 1u, 128u); }
 
 /// A warp's 16 rows of the accumulators of a warpgroup, a W::C, as WarpTiles has them: rows(0, j)[e] is one of the

@@ -89,14 +89,83 @@ TEMPLATE_TEST_CASE("attention_backward: by wgmma, sequences of different lengths
 }
 
 TEST_CASE("attention_backward: by wgmma, the same bits in every order of warps, and no races") {
+    const auto checked = [](std::uint32_t schedules) {
+        return test::open_device({.target = "sm_90a", .threads = 1, .check = "races,strict", .schedules = schedules});
+    };
     // More tiles than the ring has stages.
     Problem<half> problem({.queries = 300, .keys = 450, .heads = 2, .kv_heads = 1}, 64,
                           {.options = {.causal = true, .path = AttentionPath::wgmma}});
     const auto once = problem.run(hopper(0));
     CHECK(problem.run(test::open_device({.target = "sm_90a", .threads = 3, .schedule = "7"})) == once);
-    const auto checked = test::open_device({.target = "sm_90a", .threads = 1, .check = "races,strict", .schedules = 4});
-    CHECK(problem.run(checked) == once);
+    CHECK(problem.run(checked(4)) == once);
     problem.check(once);
+    Problem<bfloat16> wide({.queries = 200, .keys = 400, .heads = 2, .kv_heads = 1}, 128,
+                           {.options = {.window_left = 300, .path = AttentionPath::wgmma}});
+    wide.check(wide.run(checked(2)));
+    check_ragged<half>(
+        checked(2),
+        {.queries = {0, 200, 210}, .keys = {0, 330, 350}, .d = 128, .options = {.path = AttentionPath::wgmma}});
+}
+
+TEST_CASE("attention_backward: by wgmma, by offsets of no keys, and of no queries") {
+    const Device device = hopper(0);
+    const std::uint32_t heads = 2, queries = 70, d = 64;
+    const auto offsets = device.upload(std::vector<std::uint32_t>{0, queries}),
+               none = device.upload(std::vector<std::uint32_t>{0, 0});
+    const auto x = device.upload(std::vector<half>(heads * queries * d, half(0.25f)));
+    const auto log_sum = device.upload(std::vector<float>(heads * queries, 1.0f));
+    const auto made = [&] { return device.upload(std::vector<half>(heads * queries * d, half(-7.0f))); };
+    const auto rows = [&](auto& of, bool are_there) {
+        return of.slice(0, are_there ? of.size() : 0).view(heads, are_there ? queries : 0, d);
+    };
+    for (const bool are_queries : {false, true}) {
+        auto dq = made(), dk = made(), dv = made();
+        const AttentionOptions options{.query_offsets = are_queries ? offsets : none,
+                                       .key_offsets = are_queries ? none : offsets,
+                                       .path = AttentionPath::wgmma};
+        attention_backward(
+            device, rows(x, are_queries), rows(x, !are_queries), rows(x, !are_queries), rows(x, are_queries),
+            log_sum.slice(0, are_queries ? log_sum.size() : 0).view(heads, are_queries ? queries : 0),
+            rows(x, are_queries), rows(dq, are_queries), rows(dk, !are_queries), rows(dv, !are_queries), options);
+        const auto is_zero = [](half v) { return float(v) == 0; };
+        CHECK(std::ranges::all_of(dq.download(), is_zero) == are_queries);
+        CHECK(std::ranges::all_of(dk.download(), is_zero) == !are_queries);
+        CHECK(std::ranges::all_of(dv.download(), is_zero) == !are_queries);
+    }
+}
+
+TEST_CASE("attention_backward: by wgmma, rows of Q, K and V, and of their gradients, beside each other") {
+    const Device device = hopper(0);
+    const std::uint32_t heads = 2, length = 130, d = 64, row = heads * d;
+    std::vector<half> numbers(std::size_t(length) * 3 * row);
+    for (std::size_t n = 0; n < numbers.size(); ++n) numbers[n] = half(float(tests::attention::small(n)));
+    const auto part = [&](auto& x, std::uint32_t which, std::uint32_t parts) {
+        return heads_in_rows(x.slice(which * row, x.size() - which * row)
+                                 .view(1, length, heads, d)
+                                 .pitched(x.size(), std::uint64_t(parts) * row, d));
+    };
+    const auto apart = [&](std::uint32_t which) {
+        std::vector<half> out;
+        for (std::uint32_t i = 0; i < length; ++i)
+            out.insert(out.end(), &numbers[(i * 3 + which) * row], &numbers[(i * 3 + which) * row] + row);
+        return device.upload(out);
+    };
+    const auto all = device.upload(numbers), q = apart(0), k = apart(1), v = apart(2);
+    const auto log_sum = device.upload(std::vector<float>(heads * length, 5.0f));
+    const TensorView sums = log_sum.view(1, heads, length);
+    auto together = device.buffer<half>(numbers.size()), dq = device.buffer<half>(q.size()),
+         dk = device.buffer<half>(q.size()), dv = device.buffer<half>(q.size());
+    const AttentionOptions options{.causal = true, .path = AttentionPath::wgmma};
+    attention_backward(device, part(all, 0, 3), part(all, 1, 3), part(all, 2, 3), part(q, 0, 1), sums, part(v, 0, 1),
+                       part(together, 0, 3), part(together, 1, 3), part(together, 2, 3), options);
+    attention_backward(device, part(q, 0, 1), part(k, 0, 1), part(v, 0, 1), part(q, 0, 1), sums, part(v, 0, 1),
+                       part(dq, 0, 1), part(dk, 0, 1), part(dv, 0, 1), options);
+    const auto made = together.download();
+    const std::vector<half> alone[] = {dq.download(), dk.download(), dv.download()};
+    std::size_t different = 0;
+    for (std::size_t n = 0; n < made.size(); ++n)
+        different += !(float(made[n]) == float(alone[n / row % 3][n / (3 * row) * row + n % row]));
+    CHECK(different == 0);
 }
 
 TEST_CASE("attention_backward: by wgmma, tiles of which no query sees a key are not read") {
