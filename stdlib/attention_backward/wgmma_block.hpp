@@ -8,9 +8,9 @@
 //     tensor cores    S = X x^T, dP = Y y^T of n | dY += P y, dX += dS x of n - 1 |
 //     other units                                | P, dS of n ....................|
 //
-// P and dS are a product's left matrix where the scores were, in registers. There is one copy of this code: of two, one
-// before the loop and one in it, ptxas makes something that it then waits for, product after product. So tile 0 comes
-// with a tile before it, itself, of which all P and dS are 0.
+// P and dS are a product's left matrix where the scores were, in registers. The code of a tile is in the loop and
+// nowhere else: where it was before the loop, too, ptxas serialised the products of both. So tile 0 has a tile before
+// it, itself, of which all P and dS are 0.
 #pragma once
 #include "dsl/kernel/tensor_map.hpp"
 #include "stdlib/attention/wgmma_work.hpp"
