@@ -7,7 +7,6 @@
 #include <cmath>
 #include <vector>
 
-#include "codegen/pipeline/compile.hpp"
 #include "stdlib/attention/attention_kernels.hpp"
 #include "stdlib/attention/options_call.hpp"
 #include "stdlib/attention/wgmma_kernels.hpp"
@@ -60,8 +59,7 @@ private:
 };
 
 std::string Attention::problem_of_wgmma() const {
-    const std::string_view target = queue_.device().compile_options().target;
-    if (target != "sm_90a") return fmt::format("the device is opened for {}, not sm_90a", target);
+    if (const std::string problem = problem_of_target(); !problem.empty()) return problem;
     if (Q_.type == ir::Type::F32) return "elements are f32";
     if (encoding_of(K_) != CacheEncoding::none) return fmt::format("K and V have elements of {}", K_.type_name());
     if (pages_) return "K and V are in pages";
@@ -74,13 +72,7 @@ std::string Attention::problem_of_wgmma() const {
 }
 
 void Attention::choose_path() {
-    using enum AttentionPath;
-    if (options_.path != mma_sync) {
-        const std::string problem = problem_of_wgmma();
-        if (options_.path == wgmma && !problem.empty())
-            fail("wgmma: " + problem, "AttentionPath::mma_sync takes any operands, on any device from sm_80 on");
-        is_by_wgmma_ = problem.empty() && (options_.path == wgmma || queries_of_sequence() > 64);
-    }
+    is_by_wgmma_ = options_.path != AttentionPath::mma_sync && is_path_wgmma(problem_of_wgmma());
     const std::uint32_t n = options_.queries_of_block;
     if (!is_by_wgmma_ && n != 0 && n != 64 && (n != 128 || !has_large_blocks()))
         fail(fmt::format("{} queries of a block", n),

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "codegen/pipeline/compile.hpp"
+
 namespace ikat::stdlib {
 
 AttentionWithOptions::AttentionWithOptions(std::string_view function, const Queue& queue, const TensorView& Q,
@@ -78,6 +80,17 @@ void AttentionWithOptions::check_numbers() {
     if (options_.causal && options_.window_right && *options_.window_right > 0)
         fail(fmt::format("causal, and a window_right of {}", *options_.window_right), "causal is a window_right of 0");
     numbers_ = score_numbers(options_.scale, options_.soft_cap, options_.bias || options_.scores);
+}
+
+bool AttentionWithOptions::is_path_wgmma(const std::string& problem) const {
+    if (options_.path == AttentionPath::wgmma && !problem.empty())
+        fail("wgmma: " + problem, "AttentionPath::mma_sync takes any operands, on any device from sm_80 on");
+    return problem.empty() && (options_.path == AttentionPath::wgmma || queries_of_sequence() > 64);
+}
+
+std::string AttentionWithOptions::problem_of_target() const {
+    const std::string_view target = queue_.device().compile_options().target;
+    return target == "sm_90a" ? "" : fmt::format("the device is opened for {}, not sm_90a", target);
 }
 
 /// What scores are multiplied with, their cap, and which keys a query sees; and what kernels may be made without.

@@ -21,6 +21,10 @@ protected:
     void check_memory(Role of_results, std::vector<OperandRole> others = {}) const;
     void check_sizes() const;
     void check_numbers();
+    /// By options.path, where there is no problem with wgmma. An error if it is asked for and there is one.
+    bool is_path_wgmma(const std::string& problem) const;
+    /// Why it cannot be, whatever the operands; "" if it can.
+    std::string problem_of_target() const;
 
     /// What kernels have by the options, but for sinks and log_sum.
     template <class Kernel>

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "codegen/pipeline/compile.hpp"
 #include "stdlib/attention/options_call.hpp"
 #include "stdlib/attention_backward/kernels.hpp"
 #include "stdlib/spec/kernel_arguments.hpp"
@@ -46,7 +45,7 @@ public:
         take_sinks(options.sinks);
         check_memory();
         check_numbers();
-        choose_path();
+        is_by_wgmma_ = options.path != AttentionPath::mma_sync && is_path_wgmma(problem_of_wgmma());
         check_all_pitches();
     }
     void run() const;
@@ -56,7 +55,6 @@ private:
     void check_types() const;
     void check_sizes() const;
     void check_memory() const;
-    void choose_path();
     /// Why wgmma cannot do this; "" if it can.
     std::string problem_of_wgmma() const;
     void check_all_pitches() const;
@@ -148,23 +146,12 @@ void AttentionBackward::check_all_pitches() const {
 }
 
 std::string AttentionBackward::problem_of_wgmma() const {
-    const std::string_view target = queue_.device().compile_options().target;
-    if (target != "sm_90a") return fmt::format("the device is opened for {}, not sm_90a", target);
+    if (const std::string problem = problem_of_target(); !problem.empty()) return problem;
     if (!of_options<GradientKernel>().can_be_by_wgmma())
         return "there are kernels of heads of 64 and 128 elements, without a soft cap, a bias and functions";
     for (const TensorView* x : {&Q_, &K_, &V_, &dO_, &dQ_, &dK_, &dV_})
         if (access_of(*x) != 16) return "rows of Q, K, V, dO, dQ, dK or dV do not begin at multiples of 16 bytes";
     return {};
-}
-
-/// As flash_attention() does.
-void AttentionBackward::choose_path() {
-    using enum AttentionPath;
-    if (options_.path == mma_sync) return;
-    const std::string problem = problem_of_wgmma();
-    if (options_.path == wgmma && !problem.empty())
-        fail("wgmma: " + problem, "AttentionPath::mma_sync takes any operands, on any device from sm_80 on");
-    is_by_wgmma_ = problem.empty() && (options_.path == wgmma || queries_of_sequence() > 64);
 }
 
 GradientKernel AttentionBackward::of(Gradient gradient, std::initializer_list<const TensorView*> made) const {

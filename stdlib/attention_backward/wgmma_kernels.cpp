@@ -15,43 +15,24 @@ template <class T, class Map>
 using WgmmaBody =
     std::function<void(const std::vector<Map>&, const Scoring<T>&, const In<float>& sums, const Leaf<float>& scale)>;
 
-template <class T>
-Scoring<T> scoring_of(const u32& queries, const u32& keys, const u32& heads, const Struct<ScoreParameters>& with,
-                      const Offsets& query_offsets, const Offsets& key_offsets) {
-    return {value(queries),
-            value(keys),
-            value(heads),
-            with,
-            Optional<In<T, 4>>::without("bias"),
-            query_offsets,
-            key_offsets,
-            Optional<In<float>>::without("sinks"),
-            Optional<Out<float, 3>>::without("log_sum"),
-            nullptr};
-}
-
 template <class T, class Map>
-KernelHandle of_queries(const GradientKernel& is, const WgmmaBody<T, Map>& body) {
+KernelHandle with_maps(const GradientKernel& is, const WgmmaBody<T, Map>& body) {
+    const bool are_keys = is.of == Gradient::KeysAndValues;
     return kernel(is.name().c_str(),
-                  params("Q", "K", "V", "dO", "dQ", "sums", "scale", "queries", "keys", "heads", "with",
+                  params("Q", "K", "V", "dO", only_if(!are_keys, "dQ"), only_if(are_keys, "dK"),
+                         only_if(are_keys, "dV"), "sums", "scale", "queries", "keys", "heads", "with",
                          only_if(is.has_offsets, "query_offsets"), only_if(is.has_offsets, "key_offsets")),
-                  [body](Map Q, Map K, Map V, Map dO, Map dQ, In<float> sums, f32 scale, u32 queries, u32 keys,
-                         u32 heads, Struct<ScoreParameters> with, Offsets query_offsets, Offsets key_offsets) {
-                      body({Q, K, V, dO, dQ}, scoring_of<T>(queries, keys, heads, with, query_offsets, key_offsets),
-                           sums, value(scale));
-                  })
-        .launch_bounds(WgmmaGradientTile::threads, 1)
-        .handle();
-}
-template <class T, class Map>
-KernelHandle of_keys(const GradientKernel& is, const WgmmaBody<T, Map>& body) {
-    return kernel(is.name().c_str(),
-                  params("Q", "K", "V", "dO", "dK", "dV", "sums", "scale", "queries", "keys", "heads", "with",
-                         only_if(is.has_offsets, "query_offsets"), only_if(is.has_offsets, "key_offsets")),
-                  [body](Map Q, Map K, Map V, Map dO, Map dK, Map dV, In<float> sums, f32 scale, u32 queries, u32 keys,
-                         u32 heads, Struct<ScoreParameters> with, Offsets query_offsets, Offsets key_offsets) {
-                      body({Q, K, V, dO, dK, dV}, scoring_of<T>(queries, keys, heads, with, query_offsets, key_offsets),
-                           sums, value(scale));
+                  [body](Map Q, Map K, Map V, Map dO, Optional<Map> dQ, Optional<Map> dK, Optional<Map> dV,
+                         In<float> sums, f32 scale, u32 queries, u32 keys, u32 heads, Struct<ScoreParameters> with,
+                         Offsets query_offsets, Offsets key_offsets) {
+                      std::vector<Map> maps{Q, K, V, dO};
+                      for (const auto* made : {&dQ, &dK, &dV})
+                          if (*made) maps.push_back(**made);
+                      const Scoring<T> scoring(value(queries), value(keys), value(heads), with,
+                                               Optional<In<T, 4>>::without("bias"), query_offsets, key_offsets,
+                                               Optional<In<float>>::without("sinks"),
+                                               Optional<Out<float, 3>>::without("log_sum"), nullptr);
+                      body(maps, scoring, sums, value(scale));
                   })
         .launch_bounds(WgmmaGradientTile::threads, 1)
         .handle();
@@ -62,14 +43,14 @@ KernelHandle made_by_wgmma(const GradientKernel& is) {
     using OfQueries = WgmmaBlock<T, d, Gradient::Queries>;
     using OfKeys = WgmmaBlock<T, d, Gradient::KeysAndValues>;
     using Map = typename OfQueries::Map;
-    if (is.of == Gradient::Queries)
-        return of_queries<T, Map>(is, [is](const std::vector<Map>& of, const auto&... more) {
+    return with_maps<T, Map>(is, [is](const std::vector<Map>& of, const auto&... more) {
+        if (is.of == Gradient::Queries) {
             const typename OfQueries::Maps maps{of[0], of[3], of[1], of[2], of[4], {}};
             OfQueries(is, maps, more...).run();
-        });
-    return of_keys<T, Map>(is, [is](const std::vector<Map>& of, const auto&... more) {
-        const typename OfKeys::Maps maps{of[1], of[2], of[0], of[3], of[4], of[5]};
-        OfKeys(is, maps, more...).run();
+        } else {
+            const typename OfKeys::Maps maps{of[1], of[2], of[0], of[3], of[4], of[5]};
+            OfKeys(is, maps, more...).run();
+        }
     });
 }
 template <class T>

@@ -2,7 +2,6 @@
 // The code of flash_attention(): assembled without spills and warnings. By wgmma, the softmax of a tile is between its
 // scores and the wait for the product of the one before, and the loop does little else.
 #include <algorithm>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
